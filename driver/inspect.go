@@ -1,0 +1,130 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Inspector looks without changing. Nothing in it scans a whole topic in one call.
+type Inspector interface {
+	// Topics returns the topics in order of their names.
+	Topics(ctx context.Context) ([]TopicInfo, error)
+	// Stats takes time in proportion to the number of groups, never of messages. ErrNotFound for an unknown topic.
+	Stats(ctx context.Context, topic string) (TopicStats, error)
+	// Browse returns a page of entries in one state, oldest first, looking at no more than Query.MaxScan.
+	Browse(ctx context.Context, q Query) (Page, error)
+	// Get returns a message as every group sees it; with one element with an empty Group while it is delayed for all.
+	// Where t.Ref is set it is used, otherwise t.ID. ErrNotFound when there is none. t.Group narrows to one group.
+	Get(ctx context.Context, t Target) ([]Entry, error)
+}
+
+// Target names one message: by Ref (always cheap) or by ID. Group is empty for one that is delayed for all groups.
+type Target struct {
+	Topic string
+	Group string
+	Ref   Ref
+	ID    string
+}
+
+// State is where a message is, as one group sees it.
+type State string
+
+// States. A message is in exactly one of them for each group, or in StateDelayed or StateHeld for the topic.
+const (
+	StateDelayed  State = "delayed"  // published for later; belongs to the topic until due
+	StateHeld     State = "held"     // half of a transaction; belongs to the topic until moved or deleted
+	StateReady    State = "ready"    // due; may wait for its key
+	StateInflight State = "inflight" // leased to a consumer
+	StateWaiting  State = "waiting"  // waits for a retry, or parked
+	StateDead     State = "dead"     // a dead letter of the group
+	StateInvalid  State = "invalid"  // could not be decoded; belongs to the topic
+	StateDone     State = "done"     // settled, and kept because of TopicConfig.Keep
+)
+
+// Entry is a message as one group sees it.
+type Entry struct {
+	// Message is nil for StateInvalid.
+	*Message
+	Ref        Ref
+	Group      string // empty for StateDelayed, StateHeld and StateInvalid
+	State      State
+	Attempt    int
+	Deliveries int
+	DueAt      time.Time // StateDelayed, StateWaiting
+	ExpiresAt  time.Time // zero: never
+	Instance   string    // StateInflight: who holds it
+	History    []Failure
+	Dead       *DeadLetter // StateDead
+	Raw        []byte      // StateInvalid: the bytes as found
+	Problem    string      // StateInvalid: why they could not be decoded
+}
+
+// TopicInfo is a topic and its settings.
+type TopicInfo struct {
+	Topic  string
+	Config TopicConfig
+	Paused bool
+	Groups []string // in order of their names
+}
+
+// TopicStats are counts of one topic. For the numbers of messages that entered and left,
+// Published = Fanned + Delayed + Held + Expired + Cancelled, always.
+type TopicStats struct {
+	Topic  string
+	Paused bool
+	// Published were accepted since the topic began, duplicates not counted.
+	Published uint64
+	// Fanned became due and went to the groups.
+	Fanned uint64
+	// Expired and Cancelled left before they were due.
+	Expired, Cancelled uint64
+	Delayed, Held      int64
+	Invalid            int64
+	// Messages and Bytes are what TopicConfig.MaxMessages and MaxBytes bound: everything not settled in every group,
+	// dead letters not counted.
+	Messages, Bytes int64
+	Groups          []GroupStats // in order of their names
+}
+
+// GroupStats are counts of one group. Received = Acked + Dropped + Expired + Cancelled + Ready + Inflight + Waiting +
+// Dead, always.
+type GroupStats struct {
+	Group     string
+	Order     Order
+	Paused    bool
+	Consumers int
+	// Received became ready for this group, again after a reset.
+	Received uint64
+	Acked    uint64
+	Dropped  uint64
+	Expired  uint64
+	// Cancelled were purged or deleted, dead letters included.
+	Cancelled uint64
+
+	Ready, Inflight, Waiting, Dead int64
+	// Redelivered counts leases lost.
+	Redelivered uint64
+	// Oldest is how long the oldest ready message has been ready.
+	Oldest time.Duration
+}
+
+// Query selects what Browse returns.
+type Query struct {
+	Topic string
+	Group string // required for states that belong to a group
+	State State
+	// Cursor continues after an earlier page. Empty: from the oldest.
+	Cursor string
+	// Limit is the most entries returned. Defaults to 100, at most 1000.
+	Limit int
+	// MaxScan is the most entries looked at. Defaults to 10,000.
+	MaxScan int
+}
+
+// Page is one answer of Browse. It may be empty although there is more.
+type Page struct {
+	Entries []Entry
+	Scanned int
+	// Next continues after this page; empty at the end.
+	Next string
+}

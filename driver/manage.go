@@ -1,0 +1,97 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Manager changes topics, groups and single messages, by hand or by tools. Each change is durable when it returns.
+type Manager interface {
+	// EnsureTopic creates a topic with this configuration. A topic that exists with another one is ErrConflict, and
+	// the text shows the difference; one that exists only because something was published takes it on.
+	EnsureTopic(ctx context.Context, topic string, c TopicConfig) error
+	// AlterTopic changes the configuration. ErrUnsupported for what cannot change while there are messages.
+	AlterTopic(ctx context.Context, topic string, c TopicConfig) error
+	// DeleteTopic removes a topic with all its messages, groups and dead letters. ErrConflict while it has consumers.
+	DeleteTopic(ctx context.Context, topic string) error
+
+	// EnsureGroup creates a group. One that exists with another order is ErrConflict.
+	EnsureGroup(ctx context.Context, topic, group string, o GroupOptions) error
+	// DeleteGroup removes a group with what it has not settled. ErrConflict while it has consumers.
+	DeleteGroup(ctx context.Context, topic, group string) error
+
+	// Pause stops deliveries of a topic, or of one group of it; publishing and settling go on. Durable until lifted.
+	Pause(ctx context.Context, topic, group string, paused bool) error
+	// Purge removes what is ready, waiting or delayed as of its start, and returns how many entries. With a group, only
+	// that group's. Never what is in flight or dead, nor what is published later.
+	Purge(ctx context.Context, topic, group string) (int, error)
+
+	// Delete removes single messages, one error each: ErrNotFound, or ErrConflict for one in flight. With a group it is
+	// removed for that group only.
+	Delete(ctx context.Context, ts []Target) []error
+	// Move makes messages due, one error each: a dead letter is replayed (attempts start over, Rounds grows), one that
+	// waits or is delayed or held is due After from now, an invalid one is published as Edit. ErrConflict for one that
+	// is in flight or ready. One atomic step each.
+	Move(ctx context.Context, ms []Move) []error
+	// Reset makes a group start again from a position: what is kept behind it is delivered again, what is ready before it
+	// is skipped. Refused with ErrConflict while the group has consumers, unless forced.
+	Reset(ctx context.Context, topic, group string, o ResetOptions) (ResetReport, error)
+}
+
+// TopicConfig lives in the backend. Zero values: no bound, nothing kept, expired messages are discarded.
+type TopicConfig struct {
+	// MaxMessages and MaxBytes bound what is not settled; beyond it publishing answers ErrFull.
+	MaxMessages int64
+	MaxBytes    int64
+	// Keep holds settled messages this long, for Reset and search.
+	Keep time.Duration
+	// ExpiredDead sends expired messages to the dead letters (reason "expired") instead of discarding them.
+	ExpiredDead bool
+	// Partitions or shards, where the backend has them. Zero: its default.
+	Partitions int
+}
+
+// GroupOptions describe a new group.
+type GroupOptions struct {
+	Order Order
+	Start Position
+}
+
+// Position is a place in the history of a topic.
+type Position struct {
+	From PositionKind
+	Time time.Time // FromTime
+	Ref  Ref       // FromRef
+}
+
+// PositionKind says how a Position is meant.
+type PositionKind uint8
+
+// Kinds of Position.
+const (
+	FromEnd   PositionKind = iota // what becomes ready from now on
+	FromBegin                     // the oldest that is kept
+	FromTime                      // the first that became ready at Time or later
+	FromRef                       // the message with this Ref
+)
+
+// Move makes one message due.
+type Move struct {
+	Target
+	After time.Duration
+	// Edit replaces body, content type, headers, key, priority and retry overrides. Nil keeps them. The ID stays.
+	Edit *Message
+}
+
+// ResetOptions say where to, and how.
+type ResetOptions struct {
+	To     Position
+	DryRun bool
+	Force  bool
+}
+
+// ResetReport tells what a reset did, or would do.
+type ResetReport struct {
+	Replayed int // delivered again
+	Skipped  int // no longer delivered
+}

@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"hash/fnv"
+	"math"
+	"time"
+)
+
+// RetryPolicy says when a failed message is tried again. It is data, so that it can travel with a message, and Next
+// is a pure function. Either Delays, or the exponential fields.
+type RetryPolicy struct {
+	// Delays are the waits before the 2nd, 3rd, ... attempt; the last one repeats.
+	Delays []time.Duration `json:"delays,omitempty"`
+
+	// Base is the wait before the second attempt; each further one is Factor times longer, up to Cap.
+	Base   time.Duration `json:"base,omitempty"`
+	Factor float64       `json:"factor,omitempty"` // Defaults to 2.
+	Cap    time.Duration `json:"cap,omitempty"`    // Defaults to 10 minutes.
+	// NoJitter waits exactly; otherwise each wait is spread over [0, wait] (full jitter), so that many failures at
+	// once do not return at once.
+	NoJitter bool `json:"no_jitter,omitempty"`
+
+	// MaxElapsed ends retries that would start later than this after the publish. Zero: no limit.
+	MaxElapsed time.Duration `json:"max_elapsed,omitempty"`
+}
+
+// Next returns the wait after failed attempt number attempt (1 is the first) of the message id, published elapsed
+// ago. It reports false when MaxElapsed forbids another try.
+func (p RetryPolicy) Next(attempt int, id string, elapsed time.Duration) (time.Duration, bool) {
+	wait := p.wait(attempt, id)
+	if p.MaxElapsed > 0 && elapsed+wait > p.MaxElapsed {
+		return 0, false
+	}
+	return wait, true
+}
+
+func (p RetryPolicy) wait(attempt int, id string) time.Duration {
+	attempt = max(attempt, 1)
+	if len(p.Delays) > 0 {
+		return max(0, p.Delays[min(attempt, len(p.Delays))-1])
+	}
+	factor, limit := p.Factor, p.Cap
+	if factor < 1 {
+		factor = 2
+	}
+	if limit <= 0 {
+		limit = 10 * time.Minute
+	}
+	wait := limit
+	if f := float64(p.Base) * math.Pow(factor, float64(attempt-1)); f < float64(limit) {
+		wait = time.Duration(f)
+	}
+	if p.NoJitter {
+		return wait
+	}
+	return time.Duration(float64(wait) * spread(id, attempt))
+}
+
+// spread maps a message and an attempt to [0, 1): random over messages, the same on every instance.
+func spread(id string, attempt int) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	x := h.Sum64() ^ uint64(attempt)*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // the finalizer of splitmix64: fnv alone leaves the high bits alike
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x ^= x >> 31
+	return float64(x>>11) / (1 << 53)
+}

@@ -1,0 +1,59 @@
+package driver
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Resolve fills in the defaults of o for a driver with capabilities c, and says what is wrong with it. Every driver
+// calls it first in Subscribe.
+func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
+	if o.Group == "" {
+		o.Group = DefaultGroup
+	}
+	if o.Lease == 0 {
+		o.Lease = c.DefaultLease
+	}
+	if o.MaxRun == 0 {
+		o.MaxRun = DefaultMaxRun
+	}
+	if o.MaxInflight == 0 {
+		o.MaxInflight = DefaultMaxInflight
+	}
+	if o.Weights == [4]int{} {
+		o.Weights = DefaultWeights
+	}
+	if err := CheckName("topic", o.Topic); err != nil {
+		return o, err
+	}
+	if err := CheckName("group", o.Group); err != nil {
+		return o, err
+	}
+	if err := checkText("instance name", o.Instance, MaxNameLen); err != nil {
+		return o, err
+	}
+	switch {
+	case o.Instance == "":
+		return o, NewError(ErrInvalid, "the instance has no name", "set SubscribeOptions.Instance, to host and pid for example", nil)
+	case o.Lease < c.MinLease:
+		return o, NewError(ErrUnsupported, fmt.Sprintf("a lease of %v is too short for %s", o.Lease, c.Driver),
+			fmt.Sprintf("use at least %v", c.MinLease), nil)
+	case o.MaxRun < 0 || o.MaxInflight < 0:
+		return o, NewError(ErrInvalid, "MaxRun or MaxInflight is negative", "leave it zero for the default", nil)
+	case o.Order > Relaxed:
+		return o, NewError(ErrInvalid, fmt.Sprintf("order %d does not exist", o.Order), "use Strict or Relaxed", nil)
+	case o.Start.From != FromEnd && c.History == None:
+		return o, NewError(ErrUnsupported, c.Driver+" keeps no history to start from", "start at the end", nil)
+	}
+	for _, w := range o.Weights {
+		if w < 1 {
+			return o, NewError(ErrInvalid, fmt.Sprintf("lane weights %v contain less than 1", o.Weights),
+				"use 1 or more for each lane, or StrictPriority", nil)
+		}
+	}
+	return o, nil
+}
+
+// EmitID is the id of the index-th follow-up of a message that has none of its own: the same each time it is derived,
+// so that a repeated emit is recognised as a duplicate.
+func EmitID(parent string, index int) string { return parent + "/" + strconv.Itoa(index) }

@@ -1,0 +1,150 @@
+package driver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of names and metadata.
+const (
+	MaxNameLen    = 128
+	MaxKeyLen     = 256
+	MaxIDLen      = 128
+	MaxHeaders    = 64
+	MaxHeaderSize = 64 << 10
+	MaxDedup      = 7 * 24 * time.Hour
+)
+
+// CheckName says what is wrong with the name of a topic or group ("what"), or nil.
+func CheckName(what, name string) error {
+	bad := name == "" || len(name) > MaxNameLen
+	for i := 0; i < len(name) && !bad; i++ {
+		c := name[i]
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		bad = !alnum && (i == 0 || c != '.' && c != '_' && c != '-')
+	}
+	if !bad {
+		return nil
+	}
+	return NewError(ErrInvalid, fmt.Sprintf("%s name %s is not allowed", what, quote(name)),
+		"use 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit", nil)
+}
+
+// checkText says what is wrong with a key or id: text that may contain anything printable.
+func checkText(what, s string, limit int) error {
+	if len(s) > limit {
+		return NewError(ErrInvalid, fmt.Sprintf("%s of %d bytes is too long", what, len(s)),
+			fmt.Sprintf("use at most %d bytes, a hash of it for example", limit), nil)
+	}
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return NewError(ErrInvalid, fmt.Sprintf("%s %s contains control characters or is not UTF-8", what, quote(s)),
+			"use printable UTF-8 text", nil)
+	}
+	return nil
+}
+
+// quote shows hostile text on one bounded line.
+func quote(s string) string { return strconv.QuoteToASCII(clip(s, 80)) }
+
+// Validate says what is wrong with a message that is to be published, or nil. The ID may still be empty.
+func (m *Message) Validate(maxBody int) error {
+	if err := CheckName("topic", m.Topic); err != nil {
+		return err
+	}
+	for _, t := range [...]struct {
+		what, s string
+		limit   int
+	}{{"key", m.Key, MaxKeyLen}, {"id", m.ID, MaxIDLen}, {"dedup id", m.DedupID, MaxIDLen}, {"content type", m.ContentType, MaxNameLen}} {
+		if t.s == "" {
+			continue
+		}
+		if err := checkText(t.what, t.s, t.limit); err != nil {
+			return err
+		}
+	}
+	if len(m.Body) > maxBody {
+		return NewError(ErrTooLarge, fmt.Sprintf("body of %d bytes exceeds the limit of %d", len(m.Body), maxBody),
+			"store large data elsewhere and publish a reference to it", nil)
+	}
+	if len(m.Headers) > 0 {
+		if err := m.checkHeaders(); err != nil {
+			return err
+		}
+	}
+	return m.checkNumbers()
+}
+
+func (m *Message) checkHeaders() error {
+	size := 0
+	for k, v := range m.Headers {
+		if k == "" {
+			return NewError(ErrInvalid, "a header has no name", "give each header a name", nil)
+		}
+		if err := checkText("header name", k, MaxNameLen); err != nil {
+			return err
+		}
+		size += len(k) + len(v)
+	}
+	if len(m.Headers) > MaxHeaders || size > MaxHeaderSize {
+		return NewError(ErrTooLarge, fmt.Sprintf("%d headers with %d bytes are too many", len(m.Headers), size),
+			fmt.Sprintf("use at most %d headers and %d bytes; data belongs in the body", MaxHeaders, MaxHeaderSize), nil)
+	}
+	return nil
+}
+
+func (m *Message) checkNumbers() error {
+	switch {
+	case !m.Priority.Valid():
+		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority), "use Low, Normal, High or Urgent", nil)
+	case m.Delay != 0 && !m.At.IsZero():
+		return NewError(ErrInvalid, "both a delay and a schedule are set", "use one of Delay and At", nil)
+	case m.TTL < 0:
+		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is negative", m.TTL), "leave it out for a message that never expires", nil)
+	case m.TTL > 0 && m.Delay != Hold && m.Delay >= m.TTL:
+		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is not longer than the delay %v", m.TTL, m.Delay),
+			"TTL counts from the publish: make it longer than the delay", nil)
+	case m.DedupWindow < 0 || m.DedupWindow > MaxDedup:
+		return NewError(ErrInvalid, fmt.Sprintf("dedup window %v is out of range", m.DedupWindow), fmt.Sprintf("use up to %v", MaxDedup), nil)
+	case (m.DedupID == "") != (m.DedupWindow == 0):
+		return NewError(ErrInvalid, "a dedup id needs a window, and a window an id", "set both", nil)
+	case m.MaxAttempts < 0:
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts), "use 1 for no retry, or leave it out", nil)
+	case m.OwnID && m.ID == "":
+		return NewError(ErrInvalid, "the message id is empty", "leave the id out, or set one", nil)
+	}
+	return nil
+}
+
+// ParseRef reads what Ref.String wrote.
+func ParseRef(s string) (Ref, error) {
+	var r Ref
+	parts := strings.Split(s, "-")
+	bad := len(parts) < 2 || len(parts) > 3
+	for i, p := range parts {
+		if bad {
+			break
+		}
+		bits := 64
+		if i == 0 {
+			bits = 31
+		}
+		n, err := strconv.ParseUint(p, 10, bits)
+		bad = err != nil
+		switch i {
+		case 0:
+			r.Partition = int32(n)
+		case 1:
+			r.Pos = n
+		case 2:
+			r.Sub = n
+		}
+	}
+	if bad {
+		return Ref{}, NewError(ErrInvalid, fmt.Sprintf("%s is not a message reference", quote(s)), "it looks like 0-42", nil)
+	}
+	return r, nil
+}
