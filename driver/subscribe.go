@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 )
@@ -55,5 +56,10 @@ func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
 }
 
 // EmitID is the id of the index-th follow-up of a message that has none of its own: the same each time it is derived,
-// so that a repeated emit is recognised as a duplicate.
-func EmitID(parent string, index int) string { return parent + "/" + strconv.Itoa(index) }
+// so that a repeated emit is recognised as a duplicate. It has the form of a UUID (version 8) however long the chain.
+func EmitID(parent string, index int) string {
+	sum := sha256.Sum256([]byte(parent + "/" + strconv.Itoa(index)))
+	sum[6] = sum[6]&0x0f | 0x80
+	sum[8] = sum[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
