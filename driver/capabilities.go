@@ -59,6 +59,8 @@ type Capabilities struct {
 	Levels     []Durability
 	// MaxBody is the largest body in bytes.
 	MaxBody int
+	// Local says that a publish waits for neither a network nor a disk, so that gathering callers into batches gains nothing.
+	Local bool
 }
 
 // Gives reports whether a publish may ask for level.

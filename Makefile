@@ -1,0 +1,77 @@
+# `make` alone explains itself. `make test` needs Go, make and a C compiler (for the race detector), nothing else.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+BIN      := $(CURDIR)/bin
+LINT     := $(BIN)/golangci-lint
+LINT_PKG := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+RETRY    := $(CURDIR)/scripts/retry.sh
+# Nested modules with code of ours. `go build ./...` does not enter them; these targets do, as soon as they exist.
+NESTED   := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+GOFILES  := find . \( -path ./bin -o -path ./.cache -o -name testdata -o -name .git \) -prune -o -name '*.go' -print
+
+TEST_FLAGS ?=
+TIMEOUT    ?= 5m
+FUZZTIME   ?= 10s
+
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
+
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+dev: ## Run a broker with console and demo traffic, nothing else needed
+	go run ./cmd/ferry dev
+
+setup: ## Download modules and build the pinned tools into ./bin (once)
+	@start=$$(date +%s); \
+	$(RETRY) go mod download; \
+	for m in $(NESTED); do (cd $$m && $(RETRY) go mod download); done; \
+	$(MAKE) --no-print-directory $(LINT); \
+	echo "setup took $$(( $$(date +%s) - start ))s"
+
+# The tools are a module of their own, so that the library's users never meet their dependencies.
+$(LINT): tools/go.mod tools/go.sum
+	@echo "building golangci-lint (about a minute, once)"
+	cd tools && $(RETRY) go list -deps -f '{{""}}' $(LINT_PKG) >/dev/null
+	cd tools && go build -o $(LINT) $(LINT_PKG)
+
+build: ## Compile everything
+	go build ./...
+	@for m in $(NESTED); do echo "go build ./... in $$m"; (cd $$m && go build ./...); done
+
+vet: ## Run go vet
+	go vet ./...
+	@for m in $(NESTED); do echo "go vet ./... in $$m"; (cd $$m && go vet ./...); done
+
+fmt: ## Format all Go files
+	@$(GOFILES) | xargs gofmt -w
+
+fmt-check: # fails with the list of files that gofmt would change
+	@bad=$$($(GOFILES) | xargs gofmt -l); \
+	if [ -n "$$bad" ]; then echo "not formatted, run 'make fmt':"; echo "$$bad"; exit 1; fi
+
+lint: $(LINT) ## Run golangci-lint
+	$(LINT) run ./...
+	@for m in $(NESTED); do echo "golangci-lint in $$m"; (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
+
+arch: ## Check import rules, house habits and the table of lessons
+	go test ./internal/archtest
+
+test: setup build fmt-check vet lint ## Everything a change must pass: format, vet, lint, architecture, tests with -race
+	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "the race detector needs a C compiler: install gcc or clang"; exit 1; fi
+	@for m in $(NESTED); do echo "go test -race ./... in $$m"; (cd $$m && go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...); done
+	go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...
+
+cover: ## Measure coverage over all packages, and show the total
+	go test -coverpkg=./... -coverprofile=cover.out ./...
+	@go tool cover -func=cover.out | tail -1
+	@echo "see it with: go tool cover -html=cover.out"
+
+fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
+	@scripts/fuzz.sh $(FUZZTIME)
+
+generate: ## Run all code generators
+	go generate ./...

@@ -1,0 +1,194 @@
+package ferry
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Bounds of one gathered batch, and how many may be under way at once. Two senders keep a backend busy while the
+// answer of the other one travels; more only make the batches smaller.
+const (
+	gatherSenders   = 2
+	maxGathered     = 512
+	maxGatheredSize = 4 << 20
+)
+
+// batcher turns concurrent single publishes into batches. A caller that finds nobody sending sends at once, alone, in
+// its own goroutine: no latency is added when idle. Callers that come while all senders are busy queue up, and the
+// first sender that finishes takes them all. A sender goroutine lives only while there is a queue.
+type batcher struct {
+	driver  driver.Driver
+	senders int
+
+	mu     sync.Mutex
+	active int // senders busy, callers that send for themselves included
+	queue  []*request
+	group  sync.WaitGroup // sender goroutines
+}
+
+// request is one message in the queue. Its publisher owns it until it is queued, the sender after that, and whoever
+// waits again once done is closed or called.
+type request struct {
+	msg     *Message
+	options driver.PublishOptions
+	receipt Receipt
+	done    chan struct{} // closed when receipt is set; nil with a callback
+	notify  func(Receipt) // instead of done
+
+	batch *batch // set when a sender took it
+}
+
+// batch is a set of requests under way. Its context ends when every waiter has given up.
+type batch struct {
+	waiting int // guarded by batcher.mu
+	cancel  context.CancelFunc
+}
+
+func newBatcher(d driver.Driver, senders int) *batcher { return &batcher{driver: d, senders: senders} }
+
+// publish sends one message, alone or with others, and returns its receipt.
+func (b *batcher) publish(ctx context.Context, msg *Message, o driver.PublishOptions) Receipt {
+	b.mu.Lock()
+	if b.active < b.senders && len(b.queue) == 0 {
+		b.active++
+		b.mu.Unlock()
+		defer b.handOver()
+		return sendOne(ctx, b.driver, msg, o)
+	}
+	// The message is cloned: its publisher may give up and reuse it while a sender still reads it.
+	r := &request{msg: msg.Clone(), options: o, done: make(chan struct{})}
+	b.queue = append(b.queue, r)
+	b.mu.Unlock()
+
+	select {
+	case <-r.done:
+		return r.receipt
+	case <-ctx.Done():
+		return b.giveUp(ctx, r)
+	}
+}
+
+// sendOne publishes one message in the caller's goroutine, with the caller's context.
+func sendOne(ctx context.Context, d driver.Driver, msg *Message, o driver.PublishOptions) Receipt {
+	receipts, err := d.Publish(ctx, []*Message{msg}, o)
+	if len(receipts) != 1 {
+		return Receipt{ID: msg.ID, Err: err}
+	}
+	return receipts[0]
+}
+
+// giveUp ends the wait for r: it was never sent if it is still queued, otherwise its outcome is unknown.
+func (b *batcher) giveUp(ctx context.Context, r *request) Receipt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, q := range b.queue {
+		if q == r {
+			b.queue = append(b.queue[:i], b.queue[i+1:]...)
+			return Receipt{ID: r.msg.ID, Err: driver.NewError(ErrNotApplied, "the publish was cancelled before it was sent",
+				"allow more time, or publish less at once", context.Cause(ctx))}
+		}
+	}
+	select {
+	case <-r.done: // the answer came while ctx ended
+		return r.receipt
+	default:
+	}
+	if r.batch.waiting--; r.batch.waiting == 0 {
+		r.batch.cancel()
+	}
+	return Receipt{ID: r.msg.ID, Err: driver.NewError(ErrUnknown, "the publish was cancelled while it was being sent",
+		"publish the same ID again: it is stored at most once", context.Cause(ctx))}
+}
+
+// enqueue adds a request whose publisher does not wait, and makes sure somebody sends it.
+func (b *batcher) enqueue(r *request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(b.queue, r)
+	if b.active < b.senders {
+		b.active++
+		b.group.Go(b.send)
+	}
+}
+
+// handOver ends a caller's turn as sender: the queue that formed meanwhile gets a sender goroutine.
+func (b *batcher) handOver() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		b.active--
+		return
+	}
+	b.group.Go(b.send)
+}
+
+// send publishes batches until the queue is empty.
+func (b *batcher) send() {
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		requests, msgs := b.take(cancel)
+		if len(requests) == 0 {
+			cancel()
+			return
+		}
+		receipts, err := b.driver.Publish(ctx, msgs, requests[0].options)
+		cancel()
+		b.answer(requests, receipts, err)
+	}
+}
+
+// take removes the next batch from the queue: equal options, bounded in number and size.
+func (b *batcher) take(cancel context.CancelFunc) ([]*request, []*Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, size := 0, 0
+	for n < len(b.queue) && n < maxGathered && b.queue[n].options == b.queue[0].options {
+		size += len(b.queue[n].msg.Body)
+		if n > 0 && size > maxGatheredSize {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		b.active--
+		b.queue = nil // lets a large backing array go
+		return nil, nil
+	}
+	requests := b.queue[:n:n]
+	b.queue = b.queue[n:]
+	under := &batch{waiting: n, cancel: cancel}
+	msgs := make([]*Message, n)
+	for i, r := range requests {
+		r.batch, msgs[i] = under, r.msg
+	}
+	return requests, msgs
+}
+
+// answer hands each request its receipt.
+func (b *batcher) answer(requests []*request, receipts []Receipt, err error) {
+	if len(receipts) != len(requests) { // a driver that answers nothing has stored nothing that it can tell of
+		receipts = make([]Receipt, len(requests))
+		for i, r := range requests {
+			receipts[i] = Receipt{ID: r.msg.ID, Err: errors.Join(ErrUnknown, err)}
+		}
+	}
+	b.mu.Lock() // giveUp looks at done and receipt under it
+	for i, r := range requests {
+		r.receipt = receipts[i]
+		if r.done != nil {
+			close(r.done)
+		}
+	}
+	b.mu.Unlock()
+	for _, r := range requests {
+		if r.notify != nil {
+			r.notify(r.receipt)
+		}
+	}
+}
+
+// wait returns when no sender goroutine is left.
+func (b *batcher) wait() { b.group.Wait() }

@@ -1,0 +1,93 @@
+package ferry
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/ferrymq/ferry/codec"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Options of a Broker. The zero value is a good one.
+type Options struct {
+	Hooks Hooks
+	// Logger gets what cannot be returned to anybody. Defaults to silence.
+	Logger *slog.Logger
+	// Codecs encode and decode values by content type; the first one encodes. Defaults to JSON, then raw bytes.
+	Codecs []codec.Codec
+	// MaxAsync bounds how many asynchronous publishes are under way. Defaults to 10,000.
+	MaxAsync int
+	// FailWhenFull makes an asynchronous publish beyond MaxAsync fail with ErrFull instead of waiting for room.
+	FailWhenFull bool
+}
+
+// Broker publishes to one backend, and is what workers consume from. It is safe for concurrent use.
+type Broker struct {
+	driver driver.Driver
+	caps   driver.Capabilities
+	hooks  Hooks
+	log    *slog.Logger
+	codecs []codec.Codec
+
+	gather *batcher // concurrent single publishes
+	async  *asyncPublisher
+
+	closed atomic.Bool
+}
+
+// New returns a Broker on an open driver, which it owns from now on.
+func New(d driver.Driver, o Options) (*Broker, error) {
+	switch {
+	case d == nil:
+		return nil, driver.NewError(ErrInvalid, "the driver is nil", "open one, driver/memory for example", nil)
+	case o.MaxAsync < 0:
+		return nil, driver.NewError(ErrInvalid, "MaxAsync is negative", "leave it zero for the default", nil)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if len(o.Codecs) == 0 {
+		o.Codecs = []codec.Codec{codec.JSON, codec.Raw}
+	}
+	if o.MaxAsync == 0 {
+		o.MaxAsync = 10_000
+	}
+	return &Broker{
+		driver: d,
+		caps:   d.Capabilities(),
+		hooks:  o.Hooks.guarded(o.Logger),
+		log:    o.Logger,
+		codecs: o.Codecs,
+		gather: newBatcher(d, gatherSenders),
+		async:  newAsyncPublisher(d, o.MaxAsync, o.FailWhenFull),
+	}, nil
+}
+
+// Driver returns the driver underneath, for inspection and management.
+func (b *Broker) Driver() driver.Driver { return b.driver }
+
+// Hooks returns the hooks, safe to call, for packages that run beside the broker. Unset ones are nil.
+func (b *Broker) Hooks() Hooks { return b.hooks }
+
+// Logger returns the logger the broker was given, or a silent one.
+func (b *Broker) Logger() *slog.Logger { return b.log }
+
+// Flush waits until every asynchronous publish so far has its receipt.
+func (b *Broker) Flush(ctx context.Context) error { return b.async.flush(ctx) }
+
+// Close stops accepting publishes, waits for asynchronous ones until ctx ends, and closes the driver. A publish that is
+// under way meanwhile either succeeds or returns ErrClosed.
+func (b *Broker) Close(ctx context.Context) error {
+	if b.closed.Swap(true) {
+		return nil
+	}
+	flushErr := b.async.flush(ctx)
+	err := b.driver.Close(ctx) // fails what still waits, so that the senders end
+	b.async.wait()
+	b.gather.wait()
+	if err == nil {
+		err = flushErr
+	}
+	return err
+}

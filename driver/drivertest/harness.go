@@ -1,0 +1,107 @@
+package drivertest
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Harness tells the suite how to open one driver and what to expect of it.
+type Harness struct {
+	// Open returns a driver with a fresh, empty backend or namespace of its own. The suite closes it. Required.
+	Open func(t testing.TB) driver.Driver
+	// Want pins every capability, so that nothing can hide behind ErrUnsupported. Required.
+	Want driver.Capabilities
+	// PlantRaw puts bytes that cannot be decoded into a topic, behind the driver's back. Required.
+	PlantRaw func(ctx context.Context, d driver.Driver, topic string, raw []byte) error
+	// Virtual says that the driver keeps time with package time alone, so that each case runs in a synctest bubble.
+	Virtual bool
+	// Steps is the length of the random histories in all. Defaults to 100,000, in virtual time, and 1,000 otherwise.
+	// The environment variable FERRY_HISTORY_STEPS overrides it.
+	Steps int
+	// Late is how late something due may come. Defaults to 1 ms in virtual time, and 2 s otherwise.
+	Late time.Duration
+	// Patience is how long the suite waits for what must happen. Defaults to 30 s.
+	Patience time.Duration
+}
+
+// resolved fills in the defaults, and refuses a harness that cannot judge.
+func (h Harness) resolved(t testing.TB) Harness {
+	t.Helper()
+	if h.Open == nil || h.PlantRaw == nil || h.Want.Driver == "" {
+		t.Fatal("drivertest: Harness.Open, Harness.Want and Harness.PlantRaw are required")
+	}
+	if h.Steps == 0 {
+		h.Steps = 1_000
+		if h.Virtual {
+			h.Steps = 100_000
+		}
+	}
+	if s := os.Getenv("FERRY_HISTORY_STEPS"); s != "" {
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil || n < 1 {
+			t.Fatalf("drivertest: FERRY_HISTORY_STEPS=%q is not a number of steps", s)
+		}
+		h.Steps = int(n)
+	}
+	if h.Late == 0 {
+		h.Late = 2 * time.Second
+		if h.Virtual {
+			h.Late = time.Millisecond
+		}
+	}
+	if h.Patience == 0 {
+		h.Patience = 30 * time.Second
+	}
+	return h
+}
+
+// Run runs the whole suite: every case, the random histories and the stress run, each with a driver of its own.
+func Run(t *testing.T, h Harness) {
+	h = h.resolved(t)
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			h.inTime(t, func(tb testing.TB) { h.run(tb, c) })
+		})
+	}
+	t.Run("history", func(t *testing.T) {
+		t.Parallel()
+		h.histories(t)
+	})
+	t.Run("stress", func(t *testing.T) {
+		t.Parallel()
+		h.inTime(t, func(tb testing.TB) { h.run(tb, Case{Name: "stress", Run: stress}) })
+	})
+}
+
+// inTime runs f in virtual time where the driver can, and in real time otherwise.
+func (h Harness) inTime(t *testing.T, f func(testing.TB)) {
+	if !h.Virtual {
+		f(t)
+		return
+	}
+	synctest.Test(t, func(t *testing.T) { f(t) })
+}
+
+// run runs one case against a fresh driver. What holds always is checked after each.
+func (h Harness) run(tb testing.TB, c Case) {
+	t := newT(tb, h)
+	c.Run(t)
+	t.balanced()
+}
+
+// Catch runs one case and returns its complaints instead of failing t. None means that the driver passed.
+func Catch(t *testing.T, h Harness, c Case) []string {
+	h = h.resolved(t)
+	var complaints []string
+	h.inTime(t, func(tb testing.TB) {
+		complaints = record(tb, func(r testing.TB) { h.run(r, c) })
+	})
+	return complaints
+}

@@ -1,0 +1,71 @@
+package drivertest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// recorder is a testing.TB that remembers failures, so that a failing case need not fail the test that runs it.
+type recorder struct {
+	testing.TB // the test around it: for Name, Log, TempDir and Context
+
+	mu         sync.Mutex
+	complaints []string
+	cleanups   []func()
+}
+
+// record runs f as the testing package would, cleanups included, and returns what it complained of.
+func record(tb testing.TB, f func(testing.TB)) []string {
+	r := &recorder{TB: tb}
+	r.apart(func() { f(r) })
+	for len(r.cleanups) > 0 {
+		last := r.cleanups[len(r.cleanups)-1]
+		r.cleanups = r.cleanups[:len(r.cleanups)-1]
+		r.apart(last)
+	}
+	return r.complaints
+}
+
+// apart runs f in a goroutine, because FailNow ends the goroutine that calls it.
+func (r *recorder) apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+func (r *recorder) complain(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complaints = append(r.complaints, text)
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.complaints) > 0
+}
+
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(slices.Clip(r.cleanups), f)
+}
+
+func (r *recorder) Helper()                        {}
+func (r *recorder) Log(...any)                     {}
+func (r *recorder) Logf(string, ...any)            {}
+func (r *recorder) Fail()                          { r.complain("failed") }
+func (r *recorder) Error(args ...any)              { r.complain(fmt.Sprint(args...)) }
+func (r *recorder) Errorf(text string, a ...any)   { r.complain(fmt.Sprintf(text, a...)) }
+func (r *recorder) Fatal(args ...any)              { r.complain(fmt.Sprint(args...)); runtime.Goexit() }
+func (r *recorder) Fatalf(text string, a ...any)   { r.complain(fmt.Sprintf(text, a...)); runtime.Goexit() }
+func (r *recorder) FailNow()                       { r.complain("failed"); runtime.Goexit() }
+func (r *recorder) Skip(...any)                    { runtime.Goexit() }
+func (r *recorder) Skipf(string, ...any)           { runtime.Goexit() }
+func (r *recorder) SkipNow()                       { runtime.Goexit() }

@@ -1,0 +1,93 @@
+package archtest
+
+import "testing"
+
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	sources := repository(t)
+	for _, s := range sources {
+		report(t, checkInit(s))
+		report(t, checkSleep(s))
+		report(t, checkUnfinished(s))
+		report(t, checkPrivate(s))
+	}
+	report(t, checkLeaks(sources))
+}
+
+func TestExceptionsAreNeeded(t *testing.T) {
+	t.Parallel()
+	exists := map[string]bool{}
+	for _, s := range repository(t) {
+		exists[s.Path], exists[s.Package()] = true, true
+	}
+	for _, table := range []map[string]string{initAllowed, sleepAllowed, leakAllowed} {
+		for name, reason := range table {
+			if !exists[name] || reason == "" {
+				t.Errorf("the exception for %s has no file or no reason", name)
+			}
+		}
+	}
+}
+
+func repository(t *testing.T) []Source {
+	t.Helper()
+	sources, err := readSources(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sources) < 10 {
+		t.Fatalf("found only %d files: the test looks in the wrong place", len(sources))
+	}
+	return sources
+}
+
+func TestHabitsCanFail(t *testing.T) {
+	t.Parallel()
+	const todo = "TO" + "DO"
+	tests := []struct {
+		name, path, text string
+		check            func(Source) []string
+		broken           string
+	}{
+		{"init", "a/a.go", "package a\n\nfunc init() {}\n", checkInit, "a/a.go:3: no init"},
+		{"init method", "a/a.go", "package a\n\nfunc (x T) init() {}\n", checkInit, ""},
+		{"init in a test", "a/a_test.go", "package a\n\nfunc init() {}\n", checkInit, ""},
+		{"sleep", "a/a.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", checkSleep, "a/a.go:3: no time.Sleep"},
+		{"sleep by another name", "a/a.go", "package a\nimport tick \"time\"\nfunc f() { tick.Sleep(1) }\n", checkSleep, "a/a.go:3"},
+		{"sleep as a value", "a/a.go", "package a\nimport \"time\"\nvar f = time.Sleep\n", checkSleep, "a/a.go:3"},
+		{"sleep of something else", "a/a.go", "package a\nfunc f(time T) { time.Sleep(1) }\n", checkSleep, ""},
+		{"sleep in a test", "a/a_test.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", checkSleep, ""},
+		{"note in a comment", "a/a.go", "package a\n\n// " + todo + ": finish\n", checkUnfinished, "a/a.go:3"},
+		{"note in a test", "a/a_test.go", "package a // " + todo + "\n", checkUnfinished, "a/a_test.go:1"},
+		{"note in a document", "docs/a.md", "# A\n\nFIX" + "ME later\n", checkUnfinished, "docs/a.md:3"},
+		{"context." + todo, "a/a.go", "package a\nimport \"context\"\nvar c = context." + todo + "()\n", checkUnfinished, ""},
+		{"neighbour", "a.md", "see .." + "/shared/x.md", checkPrivate, "a.md:1: mentions a directory beside"},
+		{"own directory", "a.md", "see docs/shared/x.md", checkPrivate, ""},
+		{"machine", "a.sh", "#!/bin/sh\ncd /work" + "/main", checkPrivate, "a.sh:2: mentions a path of one machine"},
+		{"home", "a.sh", "ls /home/" + "me/x", checkPrivate, "a.sh:1"},
+		{"framework", "a.md", "a framework/work/x and /workers/", checkPrivate, ""},
+		{"registry", "Makefile", "GOPROXY=https://proxy." + "golang.org", checkPrivate, "Makefile:1: mentions the host"},
+		{"pkg.go.dev", "README.md", "https://pkg.go.dev/x and https://golang.org", checkPrivate, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			expect(t, test.check(parse(test.path, []byte(test.text))), test.broken)
+		})
+	}
+}
+
+func TestLeakRuleCanFail(t *testing.T) {
+	t.Parallel()
+	const test = "package a\nimport \"testing\"\nfunc TestA(t *testing.T) {}\n"
+	const plain = "package a\nimport \"testing\"\nfunc TestMain(m *testing.M) { m.Run() }\n"
+	const guarded = "package a\nimport (\n\"testing\"\n\"go.uber.org/goleak\"\n)\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n"
+	file := func(path, text string) Source { return parse(path, []byte(text)) }
+	expect(t, checkLeaks([]Source{file("a/a_test.go", test)}), "a: its tests need")
+	expect(t, checkLeaks([]Source{file("a_test.go", test)}), ".: its tests need")
+	expect(t, checkLeaks([]Source{file("a/a_test.go", test), file("a/main_test.go", plain)}), "a: its tests need")
+	expect(t, checkLeaks([]Source{file("a/a_test.go", test), file("b/main_test.go", guarded)}), "a: its tests need")
+	expect(t, checkLeaks([]Source{file("a/a_test.go", test), file("a/main_test.go", guarded)}), "")
+	expect(t, checkLeaks([]Source{file("a/main_test.go", plain)}), "")
+	expect(t, checkLeaks([]Source{file("internal/archtest/a_test.go", test)}), "")
+}

@@ -1,0 +1,108 @@
+// Package archtest keeps the architecture and the habits of the repository as tests, so that they cannot rot.
+//
+// The rules are the tables in this file. Everything else here reads packages and sources and compares.
+package archtest
+
+// Module is the path of the root package; the tables name packages relative to it, with "." for the root itself.
+const Module = "github.com/ferrymq/ferry"
+
+// Layer says what some packages may import of ours. Patterns: "." the root, "a" exactly a, "a/*" the children of a,
+// "a/..." a and all below it, "..." everything.
+type Layer struct {
+	Packages []string
+	// May lists what their code may import.
+	May []string
+	// Tests lists what their tests may import besides. Nil: everything.
+	Tests []string
+	// Why is shown when the rule is broken.
+	Why string
+}
+
+// Layers, from the seam upwards. The first row that matches a package counts; one that matches none is an error.
+// Packages under cmd are never imported from outside cmd, whatever a row says.
+var Layers = []Layer{
+	{
+		Packages: []string{"driver", "console/..."},
+		Why:      "the seam and the console stand alone: a driver author reads one package, the console knows only HTTP",
+	},
+	{
+		Packages: []string{"codec/..."},
+		May:      []string{"codec/..."},
+		Why:      "codecs turn values into bytes; they know nothing of messages",
+	},
+	{
+		Packages: []string{"."},
+		May:      []string{"driver", "codec", "internal/..."},
+		Why:      "the root is what every program links: no concrete driver, no runtime",
+	},
+	{
+		Packages: []string{"internal/..."},
+		May:      []string{"driver", "internal/..."},
+		Why:      "internal packages are leaves below the seam's users",
+	},
+	{
+		Packages: []string{"driver/drivertest"},
+		May:      []string{"driver", "internal/..."},
+		Tests:    []string{"driver/drivertest", "driver/memory"},
+		Why:      "the conformance suite knows the seam and no driver",
+	},
+	{
+		Packages: []string{"driver/*"},
+		May:      []string{".", "driver", "internal/..."},
+		Why:      "a driver never imports another driver nor anything above the seam",
+	},
+	{
+		Packages: []string{"worker"},
+		May:      []string{".", "driver", "codec", "internal/..."},
+		Why:      "the runtime works on every driver, so it knows none",
+	},
+	{
+		Packages: []string{"ferrytest"},
+		May:      []string{".", "driver", "driver/memory", "worker", "internal/..."},
+		Why:      "users' tests run on the memory driver",
+	},
+	{
+		Packages: []string{"guard/...", "deadletter/...", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
+		May: []string{".", "driver", "codec/...", "worker", "internal/...",
+			"guard/...", "deadletter/...", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
+		Why: "portable features are written once, above the seam, and know no driver",
+	},
+	{
+		Packages: []string{"open"},
+		May:      []string{".", "driver", "driver/*", "internal/..."},
+		Why:      "open chooses a driver by URL, and does nothing else",
+	},
+	{
+		Packages: []string{"cmd/...", "examples/...", "test/..."},
+		May:      []string{"..."},
+		Why:      "programs tie everything together",
+	},
+}
+
+// Light are the packages every program links, with the only third-party modules they may bring along.
+var Light = []struct {
+	Packages []string
+	Modules  []string
+}{
+	{
+		Packages: []string{".", "driver", "driver/memory", "worker"},
+		Modules:  []string{},
+	},
+}
+
+// badNames say nothing about what a package is for.
+var badNames = []string{"util", "utils", "common", "helper", "helpers", "manager", "misc", "shared"}
+
+// Exceptions to the habits, each with its reason. Files are named from the root of the repository.
+var (
+	// initAllowed are files that may have an init function.
+	initAllowed = map[string]string{}
+
+	// sleepAllowed are files outside tests that may call time.Sleep.
+	sleepAllowed = map[string]string{}
+
+	// leakAllowed are packages whose tests need no goleak: they start no goroutine.
+	leakAllowed = map[string]string{
+		"internal/archtest": "reads files, starts no goroutine",
+	}
+)

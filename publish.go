@@ -1,0 +1,194 @@
+package ferry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry/codec"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/uuid7"
+)
+
+// Publish encodes value and publishes it. Bytes are published as they are.
+func Publish[T any](ctx context.Context, b *Broker, topic string, value T, opts ...PublishOption) (Receipt, error) {
+	if b == nil {
+		return Receipt{}, errNilBroker
+	}
+	m, err := NewMessage(b, topic, value, opts...)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return b.Publish(ctx, m, opts...) // again, for those that say how it is sent
+}
+
+// NewMessage encodes value into a message, for PublishBatch and the asynchronous calls.
+func NewMessage[T any](b *Broker, topic string, value T, opts ...PublishOption) (*Message, error) {
+	if b == nil {
+		return nil, errNilBroker
+	}
+	p := publication{msg: Message{Topic: topic}}
+	if err := p.apply(opts); err != nil {
+		return nil, err
+	}
+	if p.codec == nil {
+		p.codec = b.codecs[0]
+		if _, raw := any(value).([]byte); raw {
+			p.codec = codec.Raw
+		}
+	}
+	body, err := p.codec.Marshal(value)
+	if err != nil {
+		return nil, driver.NewError(ErrInvalid, fmt.Sprintf("a %T cannot be encoded as %s", value, p.codec.ContentType()),
+			"publish a value this codec can encode, or bytes", err)
+	}
+	p.msg.Body, p.msg.ContentType = body, p.codec.ContentType()
+	return &p.msg, nil
+}
+
+// Publish stores one message and returns when the broker has acknowledged it. Concurrent calls travel together.
+// The message is not changed: the id it was stored under is in the receipt.
+func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption) (Receipt, error) {
+	p, err := b.prepare(ctx, m, opts)
+	if err != nil {
+		return Receipt{}, err
+	}
+	start := b.started()
+	var r Receipt
+	if b.caps.Local {
+		r = sendOne(ctx, b.driver, &p.msg, p.send)
+	} else {
+		r = b.gather.publish(ctx, &p.msg, p.send)
+	}
+	b.published(ctx, &p.msg, r, start)
+	return r, r.Err
+}
+
+// PublishBatch stores messages in slice order, with one receipt each. The error joins those of the receipts. Options
+// apply to every message. Nothing is sent if one of them is invalid.
+func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...PublishOption) ([]Receipt, error) {
+	if len(ms) == 0 {
+		return nil, nil
+	}
+	pubs := make([]publication, len(ms))
+	msgs := make([]*Message, len(ms))
+	for i, m := range ms {
+		if err := b.prepareInto(ctx, &pubs[i], m, opts); err != nil {
+			return nil, fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
+		}
+		msgs[i] = &pubs[i].msg
+	}
+	start := b.started()
+	receipts, err := b.driver.Publish(ctx, msgs, pubs[0].send)
+	for i := range receipts {
+		b.published(ctx, msgs[i], receipts[i], start)
+	}
+	return receipts, err
+}
+
+// PublishAsync queues a message and returns at once, or when there is room. Messages keep their order.
+func (b *Broker) PublishAsync(ctx context.Context, m *Message, opts ...PublishOption) (*Future, error) {
+	f := &Future{done: make(chan struct{})}
+	err := b.PublishFunc(ctx, m, func(r Receipt) {
+		f.receipt = r
+		close(f.done)
+	}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// PublishFunc queues a message as PublishAsync does, and calls done with its receipt. The callback runs in the sender:
+// while it runs nothing else is sent, and it must not wait for another asynchronous publish.
+func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt), opts ...PublishOption) error {
+	if done == nil {
+		return driver.NewError(ErrInvalid, "the callback is nil", "use PublishAsync if the receipt is not needed here", nil)
+	}
+	p, err := b.prepare(ctx, m, opts)
+	if err != nil {
+		return err
+	}
+	p.msg = *p.msg.Clone() // it outlives this call
+	start := b.started()
+	later := context.WithoutCancel(ctx)
+	return b.async.publish(ctx, &p.msg, p.send, func(r Receipt) {
+		defer logPanic(later, b.log, "PublishFunc callback")
+		b.published(later, &p.msg, r, start)
+		done(r)
+	})
+}
+
+var errNilBroker = driver.NewError(ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
+
+func (b *Broker) prepare(ctx context.Context, m *Message, opts []PublishOption) (*publication, error) {
+	p := new(publication)
+	return p, b.prepareInto(ctx, p, m, opts)
+}
+
+// prepareInto copies m, applies the options and checks everything, before anything is sent.
+func (b *Broker) prepareInto(ctx context.Context, p *publication, m *Message, opts []PublishOption) error {
+	switch {
+	case b == nil:
+		return errNilBroker
+	case m == nil:
+		return driver.NewError(ErrInvalid, "the message is nil", "publish a message", nil)
+	case b.closed.Load():
+		return driver.NewError(ErrClosed, "the broker is closed", "publish before Close", nil)
+	case ctx.Err() != nil:
+		return driver.NewError(ErrNotApplied, "the context had ended before the publish", "use a live context", context.Cause(ctx))
+	}
+	p.msg = *m
+	if err := p.apply(opts); err != nil {
+		return err
+	}
+	if err := p.check(b.caps); err != nil {
+		return err
+	}
+	if b.hooks.Authorize != nil {
+		if err := b.hooks.Authorize(ctx, Access{Topic: p.msg.Topic, Message: &p.msg}); err != nil {
+			return err
+		}
+	}
+	if p.msg.ID == "" {
+		p.msg.ID = uuid7.New()
+	} else {
+		p.msg.OwnID = true
+	}
+	return nil
+}
+
+func (p *publication) apply(opts []PublishOption) error {
+	for _, o := range opts {
+		if o != nil {
+			o(p)
+		}
+	}
+	return p.err
+}
+
+func (p *publication) check(caps driver.Capabilities) error {
+	if !caps.Gives(p.send.Level) {
+		return driver.NewError(ErrUnsupported, fmt.Sprintf("%s cannot give durability %v", caps.Driver, p.send.Level),
+			fmt.Sprintf("it gives %v; another broker or setting gives more", caps.Levels), nil)
+	}
+	if p.msg.TTL > 0 && !p.msg.At.IsZero() && time.Until(p.msg.At) >= p.msg.TTL {
+		return driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v ends before the scheduled time", p.msg.TTL),
+			"TTL counts from the publish: make it longer", nil)
+	}
+	return p.msg.Validate(caps.MaxBody)
+}
+
+func (b *Broker) started() time.Time {
+	if b.hooks.Published == nil {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+func (b *Broker) published(ctx context.Context, m *Message, r Receipt, start time.Time) {
+	if b.hooks.Published == nil {
+		return
+	}
+	b.hooks.Published(ctx, Event{Topic: m.Topic, Message: m, Receipt: r, Err: r.Err, Duration: time.Since(start)})
+}
