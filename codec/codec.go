@@ -3,6 +3,7 @@ package codec
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"strings"
@@ -10,68 +11,97 @@ import (
 
 // Codec encodes values of one content type. It is safe for concurrent use.
 type Codec interface {
+	// ContentType is the media type of what Marshal returns, for example "application/json".
 	ContentType() string
+	// Marshal encodes v. The bytes may be v itself: do not change one while the other is used.
 	Marshal(v any) ([]byte, error)
+	// Unmarshal decodes data into what v points to, which may be data itself afterwards.
 	Unmarshal(data []byte, v any) error
 }
 
 // JSON encodes any value with encoding/json.
 var JSON Codec = jsonCodec{}
 
-// Raw passes bytes and strings through.
+// Raw passes bytes and strings through unchanged.
 var Raw Codec = rawCodec{}
 
 type jsonCodec struct{}
 
-func (jsonCodec) ContentType() string                { return "application/json" }
-func (jsonCodec) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
+// ContentType returns "application/json".
+func (jsonCodec) ContentType() string { return "application/json" }
+
+// Marshal encodes v as json.Marshal does.
+func (jsonCodec) Marshal(v any) ([]byte, error) { return json.Marshal(v) }
+
+// Unmarshal decodes data as json.Unmarshal does.
 func (jsonCodec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 
 type rawCodec struct{}
 
+// ContentType returns "application/octet-stream".
 func (rawCodec) ContentType() string { return "application/octet-stream" }
 
+// Marshal returns the bytes of a []byte, json.RawMessage or string, and an error for any other type.
 func (rawCodec) Marshal(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
 		return v, nil
+	case json.RawMessage:
+		return v, nil
 	case string:
 		return []byte(v), nil
 	}
-	return nil, fmt.Errorf("raw codec cannot encode a %T: publish []byte or string, or use another codec", v)
+	return nil, fmt.Errorf("codec: raw cannot encode a %T: use []byte or string, or another codec such as codec.JSON", v)
 }
 
+// Unmarshal sets a *[]byte or *json.RawMessage to data itself, a *string to a copy of it.
 func (rawCodec) Unmarshal(data []byte, v any) error {
 	switch v := v.(type) {
 	case *[]byte:
+		*v = data
+		return nil
+	case *json.RawMessage:
 		*v = data
 		return nil
 	case *string:
 		*v = string(data)
 		return nil
 	}
-	return fmt.Errorf("raw codec cannot decode into a %T: use *[]byte or *string, or another codec", v)
+	return fmt.Errorf("codec: raw cannot decode into a %T: use *[]byte or *string, or another codec such as codec.JSON", v)
 }
 
-// ForContentType returns the first codec whose media type is that of ct. Parameters and case do not matter, and
-// anything that ends in "+json" is JSON.
+// ForContentType returns the first codec whose media type is that of ct. Parameters and case do not matter. A type
+// that ends in "+json" and has no codec of its own is read by the one for JSON.
 func ForContentType(ct string, codecs ...Codec) (Codec, bool) {
 	for _, c := range codecs { // the usual case, without parsing
 		if c.ContentType() == ct {
 			return c, true
 		}
 	}
-	media, _, err := mime.ParseMediaType(ct)
-	if err != nil {
+	want, ok := mediaType(ct)
+	if !ok {
 		return nil, false
 	}
-	if strings.HasSuffix(media, "+json") {
-		media = "application/json"
+	if c, ok := find(want, codecs); ok {
+		return c, true
 	}
+	if strings.HasSuffix(want, "+json") {
+		return find(JSON.ContentType(), codecs)
+	}
+	return nil, false
+}
+
+func find(want string, codecs []Codec) (Codec, bool) {
 	for _, c := range codecs {
-		if strings.EqualFold(c.ContentType(), media) {
+		if media, ok := mediaType(c.ContentType()); ok && media == want {
 			return c, true
 		}
 	}
 	return nil, false
+}
+
+// mediaType returns ct in lower case without its parameters, even if these are malformed.
+func mediaType(ct string) (string, bool) {
+	media, _, err := mime.ParseMediaType(ct)
+	return media, err == nil || errors.Is(err, mime.ErrInvalidMediaParameter)
 }

@@ -119,6 +119,7 @@ var variable = regexp.MustCompile(`0x[0-9a-fA-F]+` +
 	`|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b` +
 	`|\[[0-9a-fA-F:]*::?[0-9a-fA-F:]*\](?::\d+)?` +
 	`|\b[0-9a-fA-F]{16,}\b` +
+	`|\b[a-fA-F]{0,3}\d[0-9a-fA-F]{4,}\b` + // a short hex id has a digit early on; a word has none
 	`|\d+(?:\.\d+)?`)
 
 // Fingerprint returns text with hex numbers, UUIDs, addresses, long hex ids and numbers replaced by "#".

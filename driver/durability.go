@@ -14,11 +14,17 @@ const (
 	// Synced survives a power loss.
 	Synced Durability = 3
 
-	replicated Durability = 16
+	replicated  Durability = 16
+	maxReplicas            = 1000
 )
 
-// Replicated survives the loss of the primary: n more copies acknowledged the write.
-func Replicated(n int) Durability { return replicated + Durability(n) }
+// Replicated survives the loss of the primary: n more copies acknowledged the write. n is at least 1.
+func Replicated(n int) Durability {
+	if n < 1 || n > maxReplicas {
+		return replicated // no driver gives it
+	}
+	return replicated + Durability(n)
+}
 
 // Replicas returns n of Replicated(n), and 0 for other levels.
 func (d Durability) Replicas() int {

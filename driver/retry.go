@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
 	"time"
@@ -28,7 +29,7 @@ type RetryPolicy struct {
 // ago. It reports false when MaxElapsed forbids another try.
 func (p RetryPolicy) Next(attempt int, id string, elapsed time.Duration) (time.Duration, bool) {
 	wait := p.wait(attempt, id)
-	if p.MaxElapsed > 0 && elapsed+wait > p.MaxElapsed {
+	if p.MaxElapsed > 0 && wait > p.MaxElapsed-elapsed { // not elapsed+wait, which may overflow
 		return 0, false
 	}
 	return wait, true
@@ -46,6 +47,9 @@ func (p RetryPolicy) wait(attempt int, id string) time.Duration {
 	if limit <= 0 {
 		limit = 10 * time.Minute
 	}
+	if p.Base <= 0 {
+		return 0
+	}
 	wait := limit
 	if f := float64(p.Base) * math.Pow(factor, float64(attempt-1)); f < float64(limit) {
 		wait = time.Duration(f)
@@ -54,6 +58,28 @@ func (p RetryPolicy) wait(attempt int, id string) time.Duration {
 		return wait
 	}
 	return time.Duration(float64(wait) * spread(id, attempt))
+}
+
+// MaxRetryDelays is the most Delays a policy may list, so that one that travels with a message stays small.
+const MaxRetryDelays = 100
+
+// Validate says what is wrong with a policy, or nil.
+func (p RetryPolicy) Validate() error {
+	bad := func(text, hint string) error { return NewError(ErrInvalid, "retry policy: "+text, hint, nil) }
+	for _, d := range p.Delays {
+		if d < 0 {
+			return bad(fmt.Sprintf("delay %v is negative", d), "use zero to retry at once")
+		}
+	}
+	switch {
+	case len(p.Delays) > MaxRetryDelays:
+		return bad(fmt.Sprintf("%d delays are too many", len(p.Delays)), fmt.Sprintf("list at most %d; the last one repeats", MaxRetryDelays))
+	case p.Base < 0 || p.Cap < 0 || p.MaxElapsed < 0:
+		return bad("a time is negative", "use zero for the default")
+	case p.Factor != 0 && !(p.Factor >= 1 && p.Factor <= 1000): // written so that NaN is refused
+		return bad(fmt.Sprintf("factor %v is out of range", p.Factor), "use 1 to 1000, or zero for 2")
+	}
+	return nil
 }
 
 // spread maps a message and an attempt to [0, 1): random over messages, the same on every instance.

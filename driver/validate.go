@@ -75,6 +75,11 @@ func (m *Message) Validate(maxBody int) error {
 			return err
 		}
 	}
+	if m.Retry != nil {
+		if err := m.Retry.Validate(); err != nil {
+			return err
+		}
+	}
 	return m.checkNumbers()
 }
 

@@ -3,7 +3,6 @@ package drivertest
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 )
@@ -54,18 +53,21 @@ func (r *recorder) Failed() bool {
 func (r *recorder) Cleanup(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cleanups = append(slices.Clip(r.cleanups), f)
+	r.cleanups = append(r.cleanups, f)
 }
 
-func (r *recorder) Helper()                        {}
-func (r *recorder) Log(...any)                     {}
-func (r *recorder) Logf(string, ...any)            {}
-func (r *recorder) Fail()                          { r.complain("failed") }
-func (r *recorder) Error(args ...any)              { r.complain(fmt.Sprint(args...)) }
-func (r *recorder) Errorf(text string, a ...any)   { r.complain(fmt.Sprintf(text, a...)) }
-func (r *recorder) Fatal(args ...any)              { r.complain(fmt.Sprint(args...)); runtime.Goexit() }
-func (r *recorder) Fatalf(text string, a ...any)   { r.complain(fmt.Sprintf(text, a...)); runtime.Goexit() }
-func (r *recorder) FailNow()                       { r.complain("failed"); runtime.Goexit() }
-func (r *recorder) Skip(...any)                    { runtime.Goexit() }
-func (r *recorder) Skipf(string, ...any)           { runtime.Goexit() }
-func (r *recorder) SkipNow()                       { runtime.Goexit() }
+func (r *recorder) Helper()                      {}
+func (r *recorder) Log(...any)                   {}
+func (r *recorder) Logf(string, ...any)          {}
+func (r *recorder) Fail()                        { r.complain("failed") }
+func (r *recorder) Error(args ...any)            { r.complain(fmt.Sprint(args...)) }
+func (r *recorder) Errorf(text string, a ...any) { r.complain(fmt.Sprintf(text, a...)) }
+func (r *recorder) Fatal(args ...any)            { r.complain(fmt.Sprint(args...)); runtime.Goexit() }
+func (r *recorder) Fatalf(text string, a ...any) {
+	r.complain(fmt.Sprintf(text, a...))
+	runtime.Goexit()
+}
+func (r *recorder) FailNow()             { r.complain("failed"); runtime.Goexit() }
+func (r *recorder) Skip(...any)          { runtime.Goexit() }
+func (r *recorder) Skipf(string, ...any) { runtime.Goexit() }
+func (r *recorder) SkipNow()             { runtime.Goexit() }

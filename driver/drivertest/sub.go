@@ -33,17 +33,18 @@ func (t *T) subscribe(o driver.SubscribeOptions) *sub {
 }
 
 // consumer joins the default group, with the topic in one lane.
-func (t *T) consumer() *sub {
+func (t *T) consumer() *sub { t.Helper(); return t.consumerWith(driver.SubscribeOptions{}) }
+
+func (t *T) consumerWith(o driver.SubscribeOptions) *sub {
 	t.Helper()
 	t.oneLane(topic)
-	return t.subscribe(driver.SubscribeOptions{})
+	return t.subscribe(o)
 }
 
 // shortLease joins the default group with the shortest lease the driver gives.
 func (t *T) shortLease() *sub {
 	t.Helper()
-	t.oneLane(topic)
-	return t.subscribe(driver.SubscribeOptions{Lease: t.Caps.MinLease})
+	return t.consumerWith(driver.SubscribeOptions{Lease: t.Caps.MinLease})
 }
 
 // take receives exactly n deliveries, in as many calls as it needs.

@@ -141,10 +141,10 @@ func (t *T) msgs(bodies []string, change ...func(*driver.Message)) []*driver.Mes
 
 // What a message can be.
 
-func key(k string) func(*driver.Message) { return func(m *driver.Message) { m.Key = k } }
-func to(topic string) func(*driver.Message) { return func(m *driver.Message) { m.Topic = topic } }
-func delay(d time.Duration) func(*driver.Message) { return func(m *driver.Message) { m.Delay = d } }
-func ttl(d time.Duration) func(*driver.Message) { return func(m *driver.Message) { m.TTL = d } }
+func key(k string) func(*driver.Message)           { return func(m *driver.Message) { m.Key = k } }
+func to(topic string) func(*driver.Message)        { return func(m *driver.Message) { m.Topic = topic } }
+func delay(d time.Duration) func(*driver.Message)  { return func(m *driver.Message) { m.Delay = d } }
+func ttl(d time.Duration) func(*driver.Message)    { return func(m *driver.Message) { m.TTL = d } }
 func prio(p driver.Priority) func(*driver.Message) { return func(m *driver.Message) { m.Priority = p } }
 func ownID(id string) func(*driver.Message) {
 	return func(m *driver.Message) { m.ID, m.OwnID = id, true }

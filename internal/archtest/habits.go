@@ -10,7 +10,7 @@ import (
 
 // checkInit finds init functions: start-up that no reader of main can see.
 func checkInit(s Source) []string {
-	if s.Go == nil || s.Test() || initAllowed[s.Path] != "" {
+	if s.Go == nil || s.Test() || excepted(s.Package(), initAllowed) {
 		return nil
 	}
 	var broken []string
@@ -24,7 +24,7 @@ func checkInit(s Source) []string {
 
 // checkSleep finds time.Sleep outside tests: it cannot be cancelled, and nobody can wake it.
 func checkSleep(s Source) []string {
-	if s.Go == nil || s.Test() || sleepAllowed[s.Path] != "" {
+	if s.Go == nil || s.Test() || excepted(s.Package(), sleepAllowed) {
 		return nil
 	}
 	var broken []string
@@ -86,7 +86,7 @@ func checkPrivate(s Source) []string {
 	return broken
 }
 
-// checkLeaks finds packages with tests whose TestMain does not look for leaked goroutines.
+// checkLeaks finds packages with tests whose TestMain, or what stands in its file, does not look for leaked goroutines.
 func checkLeaks(sources []Source) []string {
 	tested, guarded := map[string]bool{}, map[string]bool{}
 	for _, s := range sources {
@@ -99,7 +99,7 @@ func checkLeaks(sources []Source) []string {
 			case !ok || f.Recv != nil:
 			case f.Name.Name == "TestMain":
 				leak := importName(s.Go, "go.uber.org/goleak")
-				guarded[s.Package()] = len(uses(f, leak, "VerifyTestMain"))+len(uses(f, leak, "Find")) > 0
+				guarded[s.Package()] = len(uses(s.Go, leak, "VerifyTestMain"))+len(uses(s.Go, leak, "Find")) > 0
 			case strings.HasPrefix(f.Name.Name, "Test"):
 				tested[s.Package()] = true
 			}
@@ -107,7 +107,7 @@ func checkLeaks(sources []Source) []string {
 	}
 	var broken []string
 	for name := range tested {
-		if !guarded[name] && leakAllowed[name] == "" {
+		if !guarded[name] && !excepted(name, leakAllowed) {
 			broken = append(broken, name+": its tests need a TestMain with goleak.VerifyTestMain")
 		}
 	}

@@ -115,9 +115,9 @@ func checkImport(name, path string, layer Layer, may []string, where string) []s
 	return []string{fmt.Sprintf("%s imports %s%s: %s", name, imported, where, layer.Why)}
 }
 
-// checkModules returns one sentence, with the chain of imports, for each third-party module outside allowed that the
-// package from links. The packages are those of `go list -deps`.
-func checkModules(from string, packages []Package, allowed []string) []string {
+// checkLinks returns one sentence, with the chain of imports, for each third-party module that the package from links
+// through something outside allowed. The packages are those of `go list -deps`.
+func checkLinks(from string, packages []Package, allowed []string) []string {
 	byPath := make(map[string]Package, len(packages))
 	for _, p := range packages {
 		byPath[p.ImportPath] = p
@@ -127,7 +127,10 @@ func checkModules(from string, packages []Package, allowed []string) []string {
 	before := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] { // breadth first: the shortest chain is shown
 		p := byPath[queue[0]]
-		if m := p.Module; m != nil && m.Path != Module && !slices.Contains(allowed, m.Path) {
+		if slices.Contains(allowed, p.ImportPath) {
+			continue
+		}
+		if m := p.Module; m != nil && m.Path != Module {
 			if !blamed[m.Path] {
 				blamed[m.Path] = true
 				broken = append(broken, fmt.Sprintf("%s links the module %s: %s", from, m.Path, chain(before, p.ImportPath)))

@@ -36,6 +36,9 @@ func (s Source) Package() string {
 	return dir
 }
 
+// excepted reports whether a package is in a table of exceptions.
+func excepted(name string, table map[string]string) bool { return matches(name, sortedKeys(table)) }
+
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)
 	if i < 0 {

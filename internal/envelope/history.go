@@ -26,7 +26,8 @@ func AppendHistory(dst []byte, failures ...driver.Failure) []byte {
 	return dst
 }
 
-// DecodeHistory reads what AppendHistory wrote, oldest first. It keeps nothing of data.
+// DecodeHistory reads what AppendHistory wrote, and returns the newest driver.HistoryLimit failures, oldest first. It
+// keeps nothing of data.
 func DecodeHistory(data []byte) ([]driver.Failure, error) {
 	var history []driver.Failure
 	err := historyFields.each(data, func(v value) (err error) {
@@ -49,6 +50,7 @@ func appendFailure(dst []byte, f *driver.Failure) []byte {
 	return appendText(dst, numFailureStack, f.Stack)
 }
 
+// addFailure appends the failure in data, in place of the oldest where history is full.
 func addFailure(history []driver.Failure, data []byte) ([]driver.Failure, error) {
 	var f driver.Failure
 	err := failureFields.each(data, func(v value) (err error) {
@@ -70,5 +72,8 @@ func addFailure(history []driver.Failure, data []byte) ([]driver.Failure, error)
 		}
 		return err
 	})
+	if len(history) >= driver.HistoryLimit {
+		history = append(history[:0], history[1:]...)
+	}
 	return append(history, f), err
 }

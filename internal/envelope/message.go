@@ -52,8 +52,9 @@ func appendHeaders(dst []byte, headers map[string]string) []byte {
 	var room [16]string
 	for _, name := range sortedNames(room[:0], headers) {
 		at := len(dst)
-		dst = appendText(dst, 1, name)
-		dst = appendText(dst, 2, headers[name])
+		// Both, even if empty: so do the protobuf libraries in an entry of a map.
+		dst = protowire.AppendString(protowire.AppendTag(dst, 1, protowire.BytesType), name)
+		dst = protowire.AppendString(protowire.AppendTag(dst, 2, protowire.BytesType), headers[name])
 		dst = nest(dst, at, numHeaders)
 	}
 	return dst
@@ -127,7 +128,7 @@ func setField(m *driver.Message, v value) (err error) {
 	case numHeaders:
 		return setHeader(m, v.data)
 	case numPriority:
-		m.Priority, err = priority(protowire.DecodeZigZag(v.num & 0xffffffff))
+		m.Priority, err = priority(protowire.DecodeZigZag(v.num))
 	case numPublishedAt:
 		m.PublishedAt = v.time()
 	case numBody:

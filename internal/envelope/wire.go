@@ -15,7 +15,9 @@ func appendUint(dst []byte, num protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(dst, num, protowire.VarintType), v)
 }
 
-func appendInt(dst []byte, num protowire.Number, v int64) []byte { return appendUint(dst, num, uint64(v)) }
+func appendInt(dst []byte, num protowire.Number, v int64) []byte {
+	return appendUint(dst, num, uint64(v))
+}
 
 func appendBool(dst []byte, num protowire.Number, v bool) []byte {
 	return appendUint(dst, num, protowire.EncodeBool(v))
@@ -56,15 +58,15 @@ func nest(dst []byte, start int, num protowire.Number) []byte {
 	return dst
 }
 
-// The last whole second that an int64 of Unix nanoseconds reaches, in 2262; the first is its negative, in 1677.
-const lastSecond = math.MaxInt64 / int64(time.Second)
+// The times that an int64 of Unix nanoseconds reaches, in 1677 and 2262.
+var firstTime, lastTime = timeOf(math.MinInt64), timeOf(math.MaxInt64)
 
-// unixNano is t.UnixNano, but the nearest that can be told for a time before 1678 or after 2261.
+// unixNano is t.UnixNano, but the nearest that can be told for a time beyond those.
 func unixNano(t time.Time) int64 {
-	switch s := t.Unix(); {
-	case s >= lastSecond:
+	switch {
+	case t.After(lastTime):
 		return math.MaxInt64
-	case s < -lastSecond:
+	case t.Before(firstTime):
 		return math.MinInt64
 	}
 	return t.UnixNano()

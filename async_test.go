@@ -1,0 +1,107 @@
+package ferry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ferrymq/ferry"
+)
+
+func TestAsyncKeepsOrderAndAnswersEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlowDriver(time.Millisecond)
+		b := newBroker(t, d, ferry.Options{})
+		var futures []*ferry.Future
+		for i := range 2000 {
+			f, err := b.PublishAsync(t.Context(), &ferry.Message{Topic: "t", Key: "k", ID: fmt.Sprint(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			futures = append(futures, f)
+		}
+		if err := b.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := 0
+		for _, batch := range d.batches {
+			for _, id := range batch {
+				if id != fmt.Sprint(next) {
+					t.Fatalf("message %s was sent in place of %d", id, next)
+				}
+				next++
+			}
+		}
+		for i, f := range futures {
+			select {
+			case <-f.Done():
+			default:
+				t.Fatalf("Flush returned before future %d was done", i)
+			}
+			if r, err := f.Wait(t.Context()); err != nil || r.ID != fmt.Sprint(i) {
+				t.Fatalf("future %d: %+v, %v", i, r, err)
+			}
+		}
+	})
+}
+
+func TestAsyncIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, fail := range []bool{true, false} {
+			b := newBroker(t, newSlowDriver(time.Second), ferry.Options{MaxAsync: 3, FailWhenFull: fail})
+			publish := func() error {
+				_, err := b.PublishAsync(t.Context(), &ferry.Message{Topic: "t"})
+				return err
+			}
+			for range 3 {
+				if err := publish(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			start := time.Now()
+			err := publish()
+			if fail && (!errors.Is(err, ferry.ErrFull) || time.Since(start) != 0) {
+				t.Errorf("full: error %v after %v, want ErrFull at once", err, time.Since(start))
+			}
+			if !fail && (err != nil || time.Since(start) != time.Second) {
+				t.Errorf("full: error %v after %v, want room after the first trip", err, time.Since(start))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if err := b.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Flush with a short deadline: %v", err)
+			}
+			cancel()
+		}
+	})
+}
+
+func TestCloseWaitsForAsync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, newSlowDriver(time.Second), ferry.Options{})
+		var receipts int
+		for range 100 {
+			if err := b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, func(r ferry.Receipt) {
+				if r.Err == nil {
+					receipts++
+				}
+				if receipts == 50 {
+					panic("a callback's own bug")
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if receipts != 100 {
+			t.Errorf("%d receipts before Close returned, want 100", receipts)
+		}
+		if _, err := b.PublishAsync(t.Context(), &ferry.Message{Topic: "t"}); !errors.Is(err, ferry.ErrClosed) {
+			t.Errorf("publish after Close: %v, want ErrClosed", err)
+		}
+	})
+}

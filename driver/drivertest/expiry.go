@@ -1,0 +1,135 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// expired waits until n messages of the default group have expired, and demands that nothing of them is left.
+func (t *T) expired(n uint64) {
+	t.Helper()
+	if t.Caps.Counts != driver.Exact {
+		t.pass(unit)
+		return
+	}
+	t.until("messages expire", func() bool { return t.groupStats(driver.DefaultGroup).Expired == n })
+}
+
+func expiredIsRemoved(t *T) {
+	s := t.consumer()
+	t.pause("", true)
+	ms := []*driver.Message{t.msg("a", ttl(unit)), t.msg("b"), t.msg("c", ttl(unit), key("k"))}
+	start := time.Now()
+	t.publish(ms...)
+	t.expired(2)
+	if early := unit - time.Since(start); early > t.clockSlack() {
+		t.Errorf("messages expired %v early", early)
+	}
+	t.counts(1, 0, 0, 0)
+	for _, m := range []*driver.Message{ms[0], ms[2]} {
+		_, err := t.Get(t.ctx(), driver.Target{Topic: topic, ID: m.ID})
+		t.wantErr(err, driver.ErrNotFound, "Get of an expired message")
+	}
+	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 1 {
+		t.Errorf("Messages is %d after two of three expired", st.Messages)
+	}
+	t.pause("", false)
+	s.expect("b")
+	s.idle()
+}
+
+func expiredNeverDelivered(t *T) {
+	t.oneLane(topic)
+	t.publish(t.msg("a", ttl(unit)), t.msg("b", ttl(unit), key("k")), t.msg("c"))
+	t.pass(unit + unit/2)
+	s := t.subscribe(driver.SubscribeOptions{})
+	s.expect("c")
+	s.idle()
+}
+
+func expiredToTheDeadLetters(t *T) {
+	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.pause("", true)
+	m := t.msg("a", ttl(unit))
+	t.publish(m)
+	t.until("the message dies", func() bool { return len(t.browse(driver.StateDead)) == 1 })
+	e := t.browse(driver.StateDead)[0]
+	t.whole(e.Dead.Message, m)
+	t.equal(e.Dead.Reason, driver.ReasonExpired, "reason")
+	t.equal(e.Dead.Action, driver.ActionDiscard, "advice")
+	t.counts(0, 0, 0, 1)
+	t.pause("", false)
+	s.idle()
+}
+
+func runningDeliveryMayFinish(t *T) {
+	s := t.consumer()
+	t.publish(t.msg("a", ttl(unit)))
+	d := s.one()
+	s.idleFor(2 * unit)
+	s.extend(d)
+	s.ack(d)
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Acked != 1 || g.Expired != 0) {
+		t.Errorf("Stats %+v, want one acked, none expired", g)
+	}
+}
+
+func expiresWhenReturned(t *T) {
+	s := t.consumer()
+	t.publish(t.msg("a", ttl(unit)), t.msg("b", ttl(unit)))
+	ds := s.take(2)
+	s.idleFor(2 * unit)
+	s.release(ds[0])
+	s.retry(ds[1], 0)
+	s.idle()
+	t.expired(2)
+	t.counts(0, 0, 0, 0)
+}
+
+func expiresWhileWaiting(t *T) {
+	s := t.consumer()
+	t.publish(t.msg("a", ttl(2*unit)), t.msg("b", ttl(2*unit)))
+	ds := s.take(2)
+	s.retry(ds[0], time.Hour)
+	s.park(ds[1], time.Hour)
+	t.counts(0, 0, 2, 0)
+	t.expired(2)
+	t.counts(0, 0, 0, 0)
+}
+
+func expiresBeforeDue(t *T) {
+	t.oneLane(topic)
+	at := time.Now().Add(time.Hour)
+	t.publish(t.msg("held", delay(driver.Hold), ttl(unit)), t.msg("scheduled", ttl(unit), func(m *driver.Message) { m.At = at }))
+	t.until("messages expire", func() bool { return t.stats(topic).Held+t.stats(topic).Delayed == 0 })
+	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Expired != 2 || st.Fanned != 0 || st.Messages != 0) {
+		t.Errorf("Stats %+v, want two expired before they were due", st)
+	}
+}
+
+func expiryUnblocksTheKey(t *T) {
+	s := t.consumer()
+	t.publish(t.msg("a1", key("k"), ttl(2*unit)), t.msg("a2", key("k")))
+	s.retry(s.expect("a1")[0], time.Hour)
+	s.idle()
+	s.expect("a2") // once a1 has expired
+	t.expired(1)
+}
+
+func expiryOfAReadyHead(t *T) {
+	t.oneLane(topic)
+	t.publish(t.msg("a1", key("k"), ttl(unit)), t.msg("a2", key("k")))
+	t.pass(2 * unit)
+	t.subscribe(driver.SubscribeOptions{}).expect("a2")
+}
+
+func noTTLNeverExpires(t *T) {
+	s := t.consumer()
+	t.put("a")
+	if t.Virtual {
+		t.pass(48 * time.Hour)
+	}
+	t.equal(t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: s.one().ID}).ExpiresAt.IsZero(), true, "no expiry")
+}

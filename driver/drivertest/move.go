@@ -1,0 +1,98 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// move demands that each message is moved.
+func (t *T) move(ms ...driver.Move) {
+	t.Helper()
+	for i, err := range t.Move(t.ctx(), ms) {
+		t.ok(err, "Move of "+ms[i].ID)
+	}
+}
+
+func moveRunsNow(t *T) {
+	s := t.consumer()
+	m := t.msg("delayed", delay(time.Hour))
+	t.publish(t.msg("waiting"), m)
+	d := s.expect("waiting")[0]
+	s.retry(d, time.Hour)
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}})
+	s.expect("delayed")
+	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}})
+	d = s.expect("waiting")[0]
+	t.equal(d.Attempt, 2, "attempt of a retry that was run now")
+	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Delayed != 0 || st.Fanned != 2) {
+		t.Errorf("Stats %+v, want both fanned out", st)
+	}
+}
+
+func moveReschedules(t *T) {
+	s := t.consumer()
+	m := t.msg("delayed", delay(time.Hour))
+	t.publish(m)
+	start := time.Now()
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}, After: unit})
+	s.idle()
+	s.expect("delayed")
+	t.onTime(start.Add(unit), "the rescheduled message")
+}
+
+func movePostpones(t *T) {
+	s := t.consumer()
+	m := t.msg("delayed", delay(unit))
+	t.publish(m)
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}, After: time.Hour})
+	s.idleFor(2 * unit)
+	t.equal(t.get(driver.Target{Topic: topic, ID: m.ID}).State, driver.StateDelayed, "state")
+}
+
+func moveEdits(t *T) {
+	s := t.consumer()
+	m := t.msg("old", delay(time.Hour))
+	t.publish(m)
+	edit := &driver.Message{ID: "ignored", Topic: topic, Body: []byte("new"), Headers: map[string]string{"by": "operator"}}
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}, Edit: edit})
+	edit.Body[0] = 'X' // nothing is retained
+	d := s.expect("new")[0]
+	t.equal(d.ID, m.ID, "id of the edited message")
+	t.equal(d.Headers, map[string]string{"by": "operator"}, "headers of the edited message")
+}
+
+func moveOfOthersIsAConflict(t *T) {
+	s := t.consumer()
+	t.put("inflight")
+	d := s.one()
+	ready := t.msg("ready")
+	t.publish(ready)
+	for _, id := range []string{d.ID, ready.ID} {
+		err := t.Move(t.ctx(), []driver.Move{{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: id}}})[0]
+		t.wantErr(err, driver.ErrConflict, "Move of a message that is in flight or ready")
+	}
+	t.counts(1, 1, 0, 0)
+	s.ack(d)
+	s.expect("ready")
+}
+
+// moveKeepsKeyOrder: the head of a key that is run now is still its head.
+func moveKeepsKeyOrder(t *T) {
+	s := t.consumer()
+	t.putKeyed("k", "a1", "a2")
+	d := s.expect("a1")[0]
+	s.retry(d, time.Hour)
+	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}})
+	t.equal(bodies(s.gather(2)), []string{"a1", "a2"}, "order of the key")
+}
+
+func moveWakesAReceive(t *T) {
+	s := t.consumer()
+	m := t.msg("a", delay(driver.Hold))
+	t.publish(m)
+	waiting := s.inBackground()
+	t.pass(quiet)
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}})
+	t.ok(<-waiting, "Receive that waited while the message was moved")
+}

@@ -1,0 +1,111 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// purgeTakesWhatIsQueued: ready, waiting and delayed; not what is in flight, dead, held, or comes later.
+func purgeTakesWhatIsQueued(t *T) {
+	s := t.consumer()
+	t.put("dead", "waiting", "inflight")
+	ds := s.expect("dead", "waiting", "inflight")
+	s.bury(ds[0])
+	s.retry(ds[1], time.Hour)
+	t.put("ready1", "ready2")
+	t.publish(t.msg("delayed", delay(time.Hour)), t.msg("held", delay(driver.Hold)))
+	n, err := t.Purge(t.ctx(), topic, "")
+	t.ok(err, "Purge")
+	t.equal(n, 4, "entries purged")
+	t.counts(0, 1, 0, 1)
+	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Delayed != 0 || st.Held != 1 || st.Cancelled != 1 || st.Groups[0].Cancelled != 3) {
+		t.Errorf("Stats %+v, want 1 cancelled before it was due and 3 in the group", st)
+	}
+	t.put("later")
+	s.ack(ds[2])
+	s.expect("later")
+	s.idle()
+}
+
+func purgeOfOneGroup(t *T) {
+	t.group("audit")
+	t.group("billing")
+	t.put("a", "b")
+	t.publish(t.msg("delayed", delay(unit)))
+	n, err := t.Purge(t.ctx(), topic, "audit")
+	t.ok(err, "Purge")
+	t.equal(n, 2, "entries purged")
+	t.countsOf("billing", 2, 0, 0, 0)
+	t.subscribe(driver.SubscribeOptions{Group: "audit"}).expect("delayed") // it belonged to the topic
+	t.subscribe(driver.SubscribeOptions{Group: "billing"}).expect("a", "b", "delayed")
+}
+
+func purgeUnblocksKeys(t *T) {
+	s := t.consumer()
+	t.putKeyed("k", "a1", "a2")
+	s.retry(s.expect("a1")[0], time.Hour)
+	_, err := t.Purge(t.ctx(), topic, "")
+	t.ok(err, "Purge")
+	t.putKeyed("k", "a3")
+	s.expect("a3")
+}
+
+// deleteInEachState removes one message from each place a message can be in.
+func deleteInEachState(t *T) {
+	s := t.consumer()
+	t.put("dead", "waiting", "inflight")
+	ds := s.expect("dead", "waiting", "inflight")
+	s.bury(ds[0])
+	s.retry(ds[1], time.Hour)
+	delayed, held, ready := t.msg("delayed", delay(time.Hour)), t.msg("held", delay(driver.Hold)), t.msg("ready")
+	t.publish(delayed, held, ready)
+	var ts []driver.Target
+	for _, id := range []string{ds[0].ID, ds[1].ID, ds[2].ID, delayed.ID, held.ID, ready.ID} {
+		ts = append(ts, driver.Target{Topic: topic, ID: id})
+	}
+	for i, err := range t.Delete(t.ctx(), ts) {
+		if i == 2 {
+			t.wantErr(err, driver.ErrConflict, "Delete of a message in flight")
+		} else {
+			t.ok(err, "Delete of "+ts[i].ID)
+		}
+	}
+	t.counts(0, 1, 0, 0)
+	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Delayed != 0 || st.Held != 0 || st.Cancelled != 2 || st.Groups[0].Cancelled != 3 || st.Messages != 1) {
+		t.Errorf("Stats %+v, want only the message in flight left", st)
+	}
+	s.ack(ds[2])
+	s.idle()
+}
+
+func deleteForOneGroup(t *T) {
+	t.group("audit")
+	t.group("billing")
+	m := t.msg("a")
+	t.publish(m)
+	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, Group: "audit", ID: m.ID}})[0], "Delete for one group")
+	t.countsOf("audit", 0, 0, 0, 0)
+	t.subscribe(driver.SubscribeOptions{Group: "audit"}).idle()
+	t.subscribe(driver.SubscribeOptions{Group: "billing"}).expect("a")
+}
+
+func deleteForAllGroups(t *T) {
+	t.group("audit")
+	t.group("billing")
+	m := t.msg("a")
+	t.publish(m)
+	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: m.ID}})[0], "Delete for all groups")
+	t.subscribe(driver.SubscribeOptions{Group: "audit"}).idle()
+	t.subscribe(driver.SubscribeOptions{Group: "billing"}).idle()
+}
+
+func deleteUnblocksTheKey(t *T) {
+	s := t.consumer()
+	t.putKeyed("k", "a1", "a2", "a3")
+	d := s.expect("a1")[0]
+	s.retry(d, time.Hour)
+	s.idle()
+	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: d.ID}})[0], "Delete of the head of a key")
+	t.equal(bodies(s.gather(2)), []string{"a2", "a3"}, "followers")
+}

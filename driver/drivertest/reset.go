@@ -1,0 +1,152 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// kept settles five messages in a topic that keeps them, one unit apart in the middle, and returns their receipts
+// and a time between the third and the fourth.
+func (t *T) kept() ([]driver.Receipt, time.Time) {
+	t.Helper()
+	if t.Caps.History == driver.None {
+		t.Skip("no history; refusal is a case of its own")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	rs := t.put("a1", "a2", "a3")
+	t.pass(quiet)
+	between := time.Now()
+	t.pass(quiet)
+	rs = append(rs, t.put("a4", "a5")...)
+	s.ack(s.take(5)...)
+	s.leave()
+	return rs, between
+}
+
+// reset resets the default group and compares the report.
+func (t *T) reset(o driver.ResetOptions, want driver.ResetReport) {
+	t.Helper()
+	got, err := t.Reset(t.ctx(), topic, driver.DefaultGroup, o)
+	t.ok(err, "Reset")
+	t.equal(got, want, "report of the reset")
+}
+
+func resetToBegin(t *T) {
+	t.kept()
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true}, driver.ResetReport{Replayed: 5})
+	t.counts(0, 0, 0, 0)
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 5})
+	t.counts(5, 0, 0, 0)
+	s := t.subscribe(driver.SubscribeOptions{})
+	for _, d := range s.expect(numbered("a", 5)...) {
+		if d.Attempt != 1 || d.Cause != driver.CauseReplay {
+			t.Errorf("reset as %s, want attempt 1, cause replay", describe([]*driver.Delivery{d}))
+		}
+	}
+}
+
+func resetToTime(t *T) {
+	_, between := t.kept()
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromTime, Time: between}}, driver.ResetReport{Replayed: 2})
+	s := t.subscribe(driver.SubscribeOptions{})
+	s.expect("a4", "a5")
+	s.idle()
+}
+
+func resetToRef(t *T) {
+	rs, _ := t.kept()
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromRef, Ref: rs[1].Ref}}, driver.ResetReport{Replayed: 4})
+	s := t.subscribe(driver.SubscribeOptions{})
+	s.expect("a2", "a3", "a4", "a5")
+	s.idle()
+}
+
+func resetToEnd(t *T) {
+	t.kept()
+	t.put("b1", "b2")
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromEnd}, DryRun: true}, driver.ResetReport{Skipped: 2})
+	t.counts(2, 0, 0, 0)
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromEnd}}, driver.ResetReport{Skipped: 2})
+	t.counts(0, 0, 0, 0)
+	t.put("c")
+	t.subscribe(driver.SubscribeOptions{}).expect("c")
+}
+
+func resetWithConsumers(t *T) {
+	t.kept()
+	s := t.subscribe(driver.SubscribeOptions{})
+	to := driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}
+	_, err := t.Reset(t.ctx(), topic, driver.DefaultGroup, to)
+	t.wantErr(err, driver.ErrConflict, "Reset of a group with a consumer")
+	s.idle()
+	to.Force = true
+	t.reset(to, driver.ResetReport{Replayed: 5})
+	s.expect(numbered("a", 5)...)
+}
+
+func resetIsOneGroups(t *T) {
+	t.kept()
+	b := t.subscribe(driver.SubscribeOptions{Group: "audit"})
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 5})
+	b.idle()
+}
+
+func resetUnsupported(t *T) {
+	if t.Caps.History != driver.None {
+		t.Skip("the driver has a history")
+	}
+	t.put("a")
+	begin := driver.Position{From: driver.FromBegin}
+	_, err := t.Reset(t.ctx(), topic, driver.DefaultGroup, driver.ResetOptions{To: begin})
+	t.wantErr(err, driver.ErrUnsupported, "Reset without history")
+	t.hinted(err)
+	_, err = t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "x", Lease: longLease, Group: "new", Start: begin})
+	t.wantErr(err, driver.ErrUnsupported, "Subscribe from the begin without history")
+	t.hinted(err)
+	t.wantErr(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Start: begin}), driver.ErrUnsupported, "EnsureGroup from the begin without history")
+}
+
+func groupFromTheBegin(t *T) {
+	rs, between := t.kept()
+	for name, start := range map[string]driver.Position{
+		"begin": {From: driver.FromBegin}, "ref": {From: driver.FromRef, Ref: rs[3].Ref}, "time": {From: driver.FromTime, Time: between},
+	} {
+		s := t.subscribe(driver.SubscribeOptions{Group: name, Start: start})
+		want := []string{"a4", "a5"}
+		if name == "begin" {
+			want = numbered("a", 5)
+		}
+		s.ack(s.expect(want...)...)
+		s.idle()
+	}
+	t.ok(t.EnsureGroup(t.ctx(), topic, "ensured", driver.GroupOptions{Start: driver.Position{From: driver.FromBegin}}), "EnsureGroup")
+	t.subscribe(driver.SubscribeOptions{Group: "ensured"}).expect(numbered("a", 5)...)
+}
+
+// keptIsBounded: what is kept is done for everybody, and gone after Keep.
+func keptIsShownAndEnds(t *T) {
+	if t.Caps.History == driver.None {
+		t.Skip("no history")
+	}
+	keep := 2 * unit
+	t.configure(topic, driver.TopicConfig{Keep: keep})
+	s := t.subscribe(driver.SubscribeOptions{})
+	rs := t.put("a")
+	s.ack(s.one())
+	e := t.get(driver.Target{Topic: topic, ID: rs[0].ID})
+	t.equal(e.State, driver.StateDone, "state of a kept message")
+	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 0 {
+		t.Errorf("Messages is %d: what is kept must not count", st.Messages)
+	}
+	if t.Caps.History != driver.RetainedOnly {
+		return
+	}
+	s.leave()
+	t.until("the kept message is gone", func() bool {
+		r, err := t.Reset(t.ctx(), topic, driver.DefaultGroup, driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true})
+		t.ok(err, "Reset")
+		return r.Replayed == 0
+	})
+}

@@ -1,0 +1,99 @@
+package drivertest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+func retryNow(t *T) {
+	s := t.consumer()
+	t.put("a")
+	start := time.Now()
+	s.retry(s.one(), 0)
+	t.counted(s.one(), 2, 1, driver.CauseRetry)
+	t.onTime(start, "a retry without a wait")
+}
+
+func retryNeverEarly(t *T) {
+	s := t.consumer()
+	t.put("a")
+	d := s.one()
+	for attempt := 2; attempt <= 4; attempt++ {
+		wait := unit / time.Duration(attempt)
+		start := time.Now()
+		s.retry(d, wait)
+		d = s.one()
+		t.onTime(start.Add(wait), "a retry")
+		t.counted(d, attempt, 1, driver.CauseRetry)
+	}
+}
+
+func retryWaits(t *T) {
+	s := t.consumer()
+	t.put("a", "b")
+	before := time.Now()
+	ds := s.take(2)
+	s.retry(ds[0], time.Hour)
+	t.counts(0, 1, 1, 0)
+	e := t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: ds[0].ID})
+	t.equal(e.State, driver.StateWaiting, "state")
+	if off := e.DueAt.Sub(before.Add(time.Hour)).Abs(); off > time.Minute {
+		t.Errorf("DueAt is %v, %v off", e.DueAt, off)
+	}
+	s.ack(ds[1])
+	s.idle()
+}
+
+func historyGrows(t *T) {
+	s := t.subscribe(driver.SubscribeOptions{Instance: "host-7"})
+	t.put("a")
+	for i := 1; i <= 3; i++ {
+		f := &driver.Failure{Duration: time.Duration(i) * time.Millisecond, Reason: driver.ReasonPanic,
+			Error: fmt.Sprintf("error %d", i), Stack: fmt.Sprintf("stack %d", i)}
+		s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Retry, Failure: f})
+	}
+	d := s.one()
+	e := t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID})
+	t.equal(e.Attempt, 4, "attempt")
+	t.equal(len(e.History), 3, "length of the history")
+	for i, f := range e.History {
+		if f.At.IsZero() || time.Since(f.At).Abs() > time.Minute {
+			t.Errorf("failure %d says it was at %v", i+1, f.At)
+		}
+		f.At = time.Time{}
+		t.equal(f, driver.Failure{Instance: "host-7", Attempt: i + 1, Duration: time.Duration(i+1) * time.Millisecond,
+			Reason: driver.ReasonPanic, Error: fmt.Sprintf("error %d", i+1), Stack: fmt.Sprintf("stack %d", i+1)}, "failure")
+	}
+}
+
+func historyIsBounded(t *T) {
+	s := t.consumer()
+	t.put("a")
+	const fails = driver.HistoryLimit + 3
+	for i := 1; i <= fails; i++ {
+		long := fmt.Sprint(i, " ") + string(make([]byte, 2*driver.ErrorLimit))
+		s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Retry, Failure: failure(long)})
+	}
+	d := s.one()
+	t.equal(d.Attempt, fails+1, "attempt")
+	h := t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}).History
+	t.equal(len(h), driver.HistoryLimit, "length of the history")
+	t.equal(h[0].Attempt, fails-driver.HistoryLimit+1, "oldest attempt in the history")
+	t.equal(h[len(h)-1].Attempt, fails, "newest attempt in the history")
+	if len(h[0].Error) > driver.ErrorLimit {
+		t.Errorf("an error of %d bytes was kept, more than %d", len(h[0].Error), driver.ErrorLimit)
+	}
+}
+
+func dropIsCounted(t *T) {
+	s := t.consumer()
+	t.put("a")
+	s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Drop})
+	s.idle()
+	t.counts(0, 0, 0, 0)
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Dropped != 1 || g.Acked != 0) {
+		t.Errorf("Stats %+v, want one dropped", g)
+	}
+}

@@ -1,0 +1,162 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+func closeReturnsWhatIsHeld(t *T) {
+	a := t.consumer()
+	t.put(numbered("a", 5)...)
+	a.expect("a1", "a2", "a3")
+	start := time.Now()
+	a.leave()
+	b := t.subscribe(driver.SubscribeOptions{Instance: "2"})
+	ds := b.expect("a1", "a2", "a3", "a4", "a5")
+	for _, d := range ds[:3] {
+		t.uncounted(d)
+	}
+	if waited := time.Since(start); waited > longLease/2 {
+		t.Errorf("what was held came back after %v: something waited for a lease", waited)
+	}
+}
+
+func closeReturnsARun(t *T) {
+	a := t.consumerWith(driver.SubscribeOptions{MaxRun: 3})
+	t.putKeyed("k", numbered("a", 4)...)
+	a.expect("a1", "a2", "a3")
+	a.leave()
+	t.equal(bodies(t.subscribe(driver.SubscribeOptions{Instance: "2"}).gather(4)), numbered("a", 4), "order after the hand-over")
+}
+
+func closeLeavesTheGroup(t *T) {
+	a, b := t.subscribe(driver.SubscribeOptions{Instance: "1"}), t.subscribe(driver.SubscribeOptions{Instance: "2"})
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 2, "consumers")
+	a.leave()
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 1, "consumers after one left")
+	b.leave()
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 0, "consumers after both left")
+}
+
+func closedSubscription(t *T) {
+	s := t.consumer()
+	t.put("a")
+	d := s.one()
+	s.leave()
+	_, err := s.Receive(t.ctx(), 1)
+	t.wantErr(err, driver.ErrClosed, "Receive after Close")
+	err = s.errs(driver.Settlement{Delivery: d, Outcome: driver.Ack})[0]
+	if !errors.Is(err, driver.ErrClosed) && !errors.Is(err, driver.ErrLeaseLost) {
+		t.Fatalf("Settle after Close: got error %v, want ErrClosed or ErrLeaseLost", err)
+	}
+	t.counts(1, 0, 0, 0)
+}
+
+// inBackground receives in a goroutine that ends with the case.
+func (s *sub) inBackground() <-chan error {
+	result := make(chan error, 1)
+	ctx := s.t.ctx()
+	go func() {
+		_, err := s.Receive(ctx, 1)
+		result <- err
+	}()
+	return result
+}
+
+func closeEndsAWaitingReceive(t *T) {
+	s := t.consumer()
+	waiting := s.inBackground()
+	t.pass(quiet)
+	s.leave()
+	t.wantErr(<-waiting, driver.ErrClosed, "Receive that waited while its subscription was closed")
+}
+
+func driverCloseEndsAWaitingReceive(t *T) {
+	s := t.consumer()
+	waiting := s.inBackground()
+	t.pass(quiet)
+	t.ok(t.Close(t.ctx()), "Close")
+	t.wantErr(<-waiting, driver.ErrClosed, "Receive that waited while the driver was closed")
+}
+
+func closedDriver(t *T) {
+	s := t.consumer()
+	t.put("a")
+	t.ok(t.Close(t.ctx()), "Close")
+	t.ok(t.Close(t.ctx()), "second Close")
+	rs, err := t.Publish(t.ctx(), t.msgs([]string{"b"}), driver.PublishOptions{})
+	t.wantErr(err, driver.ErrClosed, "Publish after Close")
+	if len(rs) == 1 {
+		t.wantErr(rs[0].Err, driver.ErrClosed, "receipt after Close")
+	}
+	_, err = s.Receive(t.ctx(), 1)
+	t.wantErr(err, driver.ErrClosed, "Receive after Close of the driver")
+	_, err = t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "2", Lease: longLease})
+	t.wantErr(err, driver.ErrClosed, "Subscribe after Close")
+	_, err = t.Stats(t.ctx(), topic)
+	t.wantErr(err, driver.ErrClosed, "Stats after Close")
+	_, err = t.Topics(t.ctx())
+	t.wantErr(err, driver.ErrClosed, "Topics after Close")
+	_, err = t.Purge(t.ctx(), topic, "")
+	t.wantErr(err, driver.ErrClosed, "Purge after Close")
+	t.wantErr(t.EnsureTopic(t.ctx(), other, driver.TopicConfig{}), driver.ErrClosed, "EnsureTopic after Close")
+}
+
+func receiveCancelled(t *T) {
+	s := t.consumer()
+	t.put("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ds, err := s.Receive(ctx, 1)
+	if err == nil {
+		s.release(ds...) // it was quicker than the cancellation
+	} else if err != context.Canceled { //nolint:errorlint // the contract: context errors come bare
+		t.Fatalf("Receive with a cancelled context: got error %v, want context.Canceled bare", err)
+	}
+	t.equal(bodies(s.take(1)), []string{"a"}, "delivery after the cancelled Receive")
+}
+
+// cancelLosesNoClaim: Receives that end while messages arrive must neither lose nor count a claim.
+func cancelLosesNoClaim(t *T) {
+	const n = 100
+	s := t.consumer()
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		for _, b := range numbered("a", n) {
+			if _, err := t.Publish(t.Context(), t.msgs([]string{b}), driver.PublishOptions{}); err != nil {
+				t.Errorf("Publish: %v", err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	var got []string
+	deadline := time.Now().Add(t.Patience)
+	for i := 0; len(got) < n && time.Now().Before(deadline); i++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7)*300*time.Microsecond)
+		ds, _ := s.Receive(ctx, 3)
+		cancel()
+		for _, d := range ds {
+			t.counted(d, 1, 1, driver.CauseFirst)
+		}
+		s.ack(ds...)
+		got = append(got, bodies(ds)...)
+	}
+	<-published
+	t.equal(got, numbered("a", n), "deliveries")
+	t.counts(0, 0, 0, 0)
+}
+
+func closeReturnsACancelledClaim(t *T) {
+	s := t.consumer()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.put("a")
+	cancel()
+	ds, _ := s.Receive(ctx, 1)
+	s.leave() // whether delivered, claimed meanwhile, or never claimed: it is free again
+	_ = ds
+	t.subscribe(driver.SubscribeOptions{Instance: "2"}).expect("a")
+}

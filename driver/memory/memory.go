@@ -1,0 +1,80 @@
+// Package memory is the broker inside the process, without storage: the reference of all drivers.
+//
+// It has every feature with exact semantics, runs in virtual time under testing/synctest, and has no goroutine while
+// it is idle. What it holds is lost with the process.
+package memory
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/engine"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// Options of a Driver. The zero value is ready to use.
+type Options struct {
+	// MaxBody is the largest body in bytes. Defaults to 4 MiB.
+	MaxBody int
+	// MaxMessages bounds what is held in all topics together, dead letters and kept messages included; beyond it
+	// publishing answers ErrFull. Defaults to 10 million.
+	MaxMessages int64
+	// Broker are the options of the Broker that Open returns.
+	Broker ferry.Options
+}
+
+// Defaults of Options, and what a topic remembers at most.
+const (
+	DefaultMaxBody     = 4 << 20
+	DefaultMaxMessages = 10_000_000
+
+	idWindow = 60 * time.Second
+	maxIDs   = 1_000_000
+	maxDedup = 10_000_000
+)
+
+// Driver is a broker in memory. All its methods come from the engine.
+type Driver struct{ *broker }
+
+// broker keeps the embedded engine out of the documentation and out of reach.
+type broker = engine.Engine
+
+var _ driver.Driver = (*Driver)(nil)
+
+// New returns an empty broker. Close it when it is no longer used.
+func New(o Options) *Driver {
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.MaxMessages <= 0 {
+		o.MaxMessages = DefaultMaxMessages
+	}
+	return &Driver{engine.New(engine.Options{
+		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
+	})}
+}
+
+func capabilities(o Options) driver.Capabilities {
+	return driver.Capabilities{
+		Driver:         "memory",
+		LeaseScope:     driver.PerMessage,
+		MinLease:       time.Second,
+		DefaultLease:   10 * time.Second,
+		KeyedPriority:  driver.Everything,
+		Parallel:       driver.Everything,
+		Dedup:          driver.Exact,
+		IDWindow:       idWindow,
+		Bound:          driver.PerTopic,
+		AtomicPublish:  driver.Everything,
+		AtomicEmit:     driver.Everything,
+		Counts:         driver.Exact,
+		GetByID:        driver.Index,
+		PhysicalDelete: true,
+		History:        driver.RetainedOnly,
+		Durability:     driver.InMemory,
+		Levels:         []driver.Durability{driver.InMemory},
+		MaxBody:        o.MaxBody,
+		Local:          true,
+	}
+}

@@ -1,0 +1,102 @@
+package ferrytest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/ferrytest"
+	"github.com/ferrymq/ferry/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type Order struct {
+	ID int `json:"id"`
+}
+
+// newBilling is a worker as a user might write it: it bills orders, and sends a mail for each.
+func newBilling(b *ferry.Broker) *worker.Worker {
+	w := worker.New(b, worker.Options{Concurrency: 4})
+	worker.Handle(w, "orders", func(ctx context.Context, m *ferry.Msg[Order]) error {
+		if m.Value.ID%10 == 0 {
+			return errors.New("timeout to billing")
+		}
+		return worker.Emit(ctx, "mails", fmt.Sprintf("order %d is billed", m.Value.ID))
+	}, worker.MaxAttempts(3), worker.Retry(ferry.Delays(time.Minute)))
+	return w
+}
+
+func TestDelayedWorkTakesNoTime(t *testing.T) {
+	real := time.Now()
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		k.Start(newBilling(k.Broker))
+		publish(t, k, Order{ID: 1}, ferry.Delay(24*time.Hour))
+		k.Advance(24*time.Hour - time.Millisecond)
+		k.ExpectAcked("orders", 0)
+		k.Advance(time.Millisecond)
+		k.ExpectAcked("orders", 1)
+	})
+	if time.Since(real) > time.Minute {
+		t.Error("a virtual day took more than a real minute")
+	}
+}
+
+func TestFailuresRetriesAndFollowUps(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		k.Start(newBilling(k.Broker))
+		for id := 1; id <= 10; id++ {
+			publish(t, k, Order{ID: id})
+		}
+		start := time.Now()
+		k.Advance(2 * time.Minute)
+		k.ExpectAcked("orders", 9)
+		k.ExpectRetried("orders", 2)
+		dead := k.ExpectDead("orders", "max_attempts", 1)
+		if len(dead) == 1 && (dead[0].Error != "timeout to billing" || dead[0].Attempts != 3) {
+			t.Errorf("dead letter %+v", dead[0])
+		}
+		if got := time.Since(start); got != 2*time.Minute {
+			t.Errorf("two retries a minute apart took %v", got)
+		}
+		if mails := k.ExpectPublished("mails", 9); len(mails) == 9 && string(mails[0].Body) == "" {
+			t.Errorf("mail %+v has no body", mails[0])
+		}
+	})
+}
+
+func TestFailPublish(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		down := fmt.Errorf("the broker is away: %w", ferry.ErrNotApplied)
+		k.FailPublish(2, down)
+		for i, want := range []error{nil, down, nil} {
+			if _, err := ferry.Publish(t.Context(), k.Broker, "orders", Order{ID: i}); !errors.Is(err, want) {
+				t.Errorf("publish %d: error %v, want %v", i+1, err, want)
+			}
+		}
+		k.ExpectPublished("orders", 2)
+	})
+}
+
+func TestFailSettleIsRetriedOrRedelivered(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		k.Start(newBilling(k.Broker))
+		k.FailSettle(1, fmt.Errorf("cut off: %w", ferry.ErrNotApplied))
+		publish(t, k, Order{ID: 1})
+		k.Drain()
+		k.ExpectAcked("orders", 1)
+		k.ExpectPublished("mails", 1)
+	})
+}
+
+func publish(t *testing.T, k *ferrytest.Kit, o Order, opts ...ferry.PublishOption) {
+	t.Helper()
+	if _, err := ferry.Publish(t.Context(), k.Broker, "orders", o, opts...); err != nil {
+		t.Fatal(err)
+	}
+}

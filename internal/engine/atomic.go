@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// publishAtomic stores all messages in one step over all their topics, or none.
+func (e *Engine) publishAtomic(msgs []*driver.Message, rs []driver.Receipt) error {
+	now := e.now()
+	entries, names, err := e.prepare(msgs, now)
+	if err != nil {
+		return failAll(rs, err)
+	}
+	ts, err := e.lockAll(names, now)
+	if err != nil {
+		return failAll(rs, err)
+	}
+	defer unlockAll(ts, now)
+	if err := e.roomForAll(ts, msgs, entries); err != nil {
+		return failAll(rs, err)
+	}
+	for i, m := range msgs {
+		rs[i] = ts[m.Topic].mustAccept(entries[i], now)
+	}
+	return nil
+}
+
+// prepare copies messages and collects their topics, before any lock is taken.
+func (e *Engine) prepare(msgs []*driver.Message, now moment) ([]*entry, []string, error) {
+	entries, names := make([]*entry, len(msgs)), make([]string, len(msgs))
+	for i, m := range msgs {
+		if err := e.tooLarge(m); err != nil {
+			return nil, nil, err
+		}
+		entries[i], names[i] = newEntry(m, now), m.Topic
+	}
+	return entries, names, nil
+}
+
+// mustAccept stores a message whatever the bounds say, unless it is a duplicate.
+func (t *topic) mustAccept(e *entry, now moment) driver.Receipt {
+	if r, ok := t.duplicate(e); ok {
+		return r
+	}
+	t.e.stored.Add(1)
+	t.store(e, now)
+	return driver.Receipt{ID: e.id, Ref: e.ref()}
+}
+
+// roomForAll says why the messages that are new exceed a bound.
+func (e *Engine) roomForAll(ts map[string]*topic, msgs []*driver.Message, entries []*entry) error {
+	type key struct{ topic, kind, id string }
+	seen := make(map[key]bool) // duplicates within the batch
+	count, bytes := make(map[*topic]int64), make(map[*topic]int64)
+	var errs []error
+	total := int64(0)
+	for i, m := range msgs {
+		t, en := ts[m.Topic], entries[i]
+		if _, dup := t.duplicate(en); dup || seen[key{m.Topic, "id", m.ID}] || m.DedupID != "" && seen[key{m.Topic, "dedup", m.DedupID}] {
+			continue
+		}
+		seen[key{m.Topic, "id", m.ID}], seen[key{m.Topic, "dedup", m.DedupID}] = true, true
+		count[t]++
+		bytes[t] += en.size()
+		total++
+		if err := t.room(en, count[t], bytes[t]); err != nil {
+			errs = append(errs, err)
+			break
+		}
+	}
+	if most := e.o.MaxMessages; e.stored.Load()+total > most {
+		errs = append(errs, errAllFull(most))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+const (
+	browseLimit   = 100
+	browseMost    = 1000
+	browseScan    = 10_000
+	browseAtATime = 1024 // looked at in one critical section
+)
+
+// Browse returns a page of entries in one state, in the order of publishing; dead letters in the order of dying.
+func (e *Engine) Browse(_ context.Context, q driver.Query) (driver.Page, error) {
+	at, err := resolveQuery(&q)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	b := &browser{q: q, at: at}
+	for !b.full() {
+		now := e.now()
+		t, err := e.lockExisting(q.Topic, now)
+		if err != nil {
+			return driver.Page{}, err
+		}
+		more, err := b.look(t, now)
+		t.unlock(now)
+		if err != nil {
+			return driver.Page{}, err
+		}
+		if !more {
+			return b.page, nil
+		}
+	}
+	b.page.Next = strconv.FormatUint(b.at, 10)
+	return b.page, nil
+}
+
+func resolveQuery(q *driver.Query) (at uint64, err error) {
+	if q.Limit <= 0 {
+		q.Limit = browseLimit
+	}
+	q.Limit = min(q.Limit, browseMost)
+	if q.MaxScan <= 0 {
+		q.MaxScan = browseScan
+	}
+	switch q.State {
+	case driver.StateDelayed, driver.StateHeld, driver.StateInvalid:
+	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDone:
+		if q.Group == "" {
+			return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q belongs to groups, and none is named", q.State), "set Query.Group", nil)
+		}
+	default:
+		return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", q.State), "use one of the states of package driver", nil)
+	}
+	if q.Cursor == "" {
+		return 0, nil
+	}
+	if at, err = strconv.ParseUint(q.Cursor, 10, 64); err != nil {
+		return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", q.Cursor), "use Page.Next of an earlier page, or none", err)
+	}
+	return at, nil
+}
+
+// browser collects a page in several short looks.
+type browser struct {
+	q    driver.Query
+	at   uint64 // the place that was looked at last
+	page driver.Page
+}
+
+func (b *browser) full() bool {
+	return len(b.page.Entries) >= b.q.Limit || b.page.Scanned >= b.q.MaxScan
+}
+
+// look continues for a while, and reports whether there is more.
+func (b *browser) look(t *topic, now moment) (more bool, err error) {
+	var g *group
+	if b.q.Group != "" {
+		var ok bool
+		if g, ok = t.group(b.q.Group); !ok {
+			return false, t.noGroup(b.q.Group)
+		}
+	}
+	budget := browseAtATime
+	step := func(at uint64, view func() (driver.Entry, bool)) bool {
+		if b.full() || budget == 0 {
+			more = true
+			return false
+		}
+		budget--
+		b.at = at
+		b.page.Scanned++
+		if v, ok := view(); ok {
+			b.page.Entries = append(b.page.Entries, v)
+		}
+		return true
+	}
+	if b.q.State == driver.StateDead {
+		g.graves.after(b.at, func(at uint64, it *item) bool {
+			return step(at, func() (driver.Entry, bool) { return it.view(now), true })
+		})
+		return more, nil
+	}
+	log := &t.log
+	if b.q.State == driver.StateInvalid {
+		log = &t.invalid
+	}
+	log.after(b.at, func(at uint64, e *entry) bool {
+		return step(at, func() (driver.Entry, bool) { return t.matching(e, g, b.q.State, now) })
+	})
+	return more, nil
+}
+
+// matching returns the view of a message if it is in this state.
+func (t *topic) matching(e *entry, g *group, state driver.State, now moment) (driver.Entry, bool) {
+	if e.state != fanned {
+		if entryStates[e.state] != state {
+			return driver.Entry{}, false
+		}
+		return t.view(e, now), true
+	}
+	if g == nil {
+		return driver.Entry{}, false
+	}
+	it := e.item(g)
+	if it == nil || itemStates[it.state] != state {
+		return driver.Entry{}, false
+	}
+	return it.view(now), true
+}

@@ -1,0 +1,134 @@
+package engine
+
+import "github.com/ferrymq/ferry/driver"
+
+// claim leases up to most items to s.
+func (s *subscription) claim(most int, now moment) []claim {
+	g := s.g
+	if g.paused || s.t.paused {
+		return nil
+	}
+	most = min(most, s.o.MaxInflight-s.inflight)
+	picked := s.picked[:0]
+	for len(picked) < most {
+		lane := g.pick(s)
+		if lane < 0 {
+			break
+		}
+		it := g.front(s, lane)
+		if it.e.expires <= now.tick {
+			g.expire(it, now)
+			continue
+		}
+		if moved := s.t.load(it.e, now); moved {
+			continue
+		}
+		before := len(picked)
+		picked = g.take(s, it, picked, most, now)
+		g.stride.charge(lane, len(picked)-before, &s.steps)
+	}
+	claims := s.lease(picked, now)
+	clear(picked)
+	s.picked = picked[:0]
+	if cap(picked) > 4096 {
+		s.picked = nil
+	}
+	return claims
+}
+
+// take picks it and, of its key, as many followers as the run of s allows.
+func (g *group) take(s *subscription, it *item, picked []*item, most int, now moment) []*item {
+	c := it.chain
+	if c == nil {
+		g.withdraw(it)
+		g.move(it, inflight, now)
+		s.inflight++
+		return append(picked, it)
+	}
+	for it != nil && len(picked) < most {
+		if it == c.offered {
+			g.withdraw(it)
+			c.offered, c.offeredTo = nil, nil
+		}
+		g.move(it, inflight, now)
+		s.inflight++
+		c.held++
+		c.holder = s
+		picked = append(picked, it)
+		it, _ = c.candidate()
+		if it != nil && it.e.expires <= now.tick {
+			break
+		}
+	}
+	g.arrange(c)
+	return picked
+}
+
+// lease makes a claim for each picked item, in one allocation.
+func (s *subscription) lease(picked []*item, now moment) []claim {
+	if len(picked) == 0 {
+		return nil
+	}
+	claims := make([]claim, len(picked))
+	expires := now.after(s.o.Lease)
+	s.t.leaseNext = min(s.t.leaseNext, expires)
+	last := s.e.claims.Add(uint64(len(picked)))
+	for i, it := range picked {
+		c := &claims[i]
+		s.start(c, it, last-uint64(i), expires)
+		c.entry, c.content = it.e, it.content()
+		c.attempt, c.deliveries, c.cause = it.failures+1, it.lost+1, it.cause
+	}
+	return claims
+}
+
+// parcel is a delivery and its message, side by side.
+type parcel struct {
+	d driver.Delivery
+	m driver.Message
+}
+
+// deliver builds the deliveries of claims, without the lock: entries do not change once fanned.
+func (s *subscription) deliver(claims []claim, now moment) []*driver.Delivery {
+	parcels, ds := make([]parcel, len(claims)), make([]*driver.Delivery, len(claims))
+	bodies := make([]byte, 0, sharedSize(claims))
+	until := now.at.Add(s.o.Lease)
+	for i := range claims {
+		c, p := &claims[i], &parcels[i]
+		c.entry.fill(&p.m, s.t.name, c.content)
+		p.m.Body, bodies = copyBody(c.content.body, bodies)
+		p.d = driver.Delivery{
+			Message: &p.m, Group: s.g.name, Ref: c.entry.ref(), Attempt: int(c.attempt), Deliveries: int(c.deliveries),
+			Cause: c.cause, ClaimedAt: now.at, LeaseUntil: until, Token: c,
+		}
+		c.entry, c.content = nil, nil // a token that is kept must not keep the message
+		ds[i] = &p.d
+	}
+	return ds
+}
+
+// shareBelow is the size up to which bodies of one Receive share an allocation.
+const shareBelow = 4 << 10
+
+func sharedSize(claims []claim) int {
+	n := 0
+	for i := range claims {
+		if l := len(claims[i].content.body); l < shareBelow {
+			n += l
+		}
+	}
+	return n
+}
+
+// copyBody copies a body, into shared if it is small. Appending to one body never reaches the next.
+func copyBody(body string, shared []byte) (own, rest []byte) {
+	if len(body) == 0 {
+		return nil, shared
+	}
+	if len(body) >= shareBelow {
+		return []byte(body), shared
+	}
+	n := len(shared)
+	shared = append(shared, body...)
+	return shared[n:len(shared):len(shared)], shared
+}

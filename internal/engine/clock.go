@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"math"
+	"time"
+)
+
+// tick is the engine's own time: nanoseconds of the monotonic clock since the engine was made.
+type tick int64
+
+const never tick = math.MaxInt64
+
+// moment is one reading of the clock, as a wall time and as a tick.
+type moment struct {
+	at   time.Time
+	tick tick
+}
+
+func (e *Engine) now() moment {
+	at := time.Now()
+	return moment{at: at, tick: tick(at.Sub(e.base))}
+}
+
+// after returns the tick d later; a time too far away is as far as can be said, but not never.
+func (m moment) after(d time.Duration) tick {
+	if d <= 0 {
+		return m.tick
+	}
+	if tick(d) > never-1-m.tick {
+		return never - 1
+	}
+	return m.tick + tick(d)
+}
+
+// wall returns the wall time of t, as seen now.
+func (m moment) wall(t tick) time.Time {
+	if t == never {
+		return time.Time{}
+	}
+	return m.at.Add(time.Duration(t - m.tick)).Round(0)
+}

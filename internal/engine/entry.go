@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"maps"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+type entryState uint8
+
+const (
+	atRest  entryState = iota // not stored yet, or removed
+	delayed                   // belongs to the topic until due
+	held                      // belongs to the topic until moved or deleted
+	fanned                    // belongs to the groups
+	invalid                   // could not be decoded; belongs to the topic
+)
+
+// entry is one stored message. It is compact, because there may be millions: what few messages have is in extra.
+// Once fanned its content never changes, so it can be read without the lock of the topic.
+type entry struct {
+	seq         uint64 // its place in the log
+	fan         uint64 // its place among what became ready; zero before that
+	id          string
+	key         string
+	body        string
+	contentType string
+	published   int64 // wall time, nanoseconds
+	delay       int64 // the delay, or the schedule (wall time, nanoseconds) if scheduled
+	ttl         time.Duration
+	due         tick // when it is due; once fanned, when it became ready
+	expires     tick // never without a TTL
+	extra       *extra
+	items       *item // as the groups see it, linked by sibling
+	dueAt       int32 // its place in the heap of delayed messages
+	expiresAt   int32 // its place in the heap of expiries
+	live        int32 // how many groups have not settled it; 1 while it belongs to the topic
+	dead        int32 // how many groups have it as a dead letter
+	kept        int32 // how often every group had settled it, where settled messages are kept
+	priority    driver.Priority
+	state       entryState
+	ownID       bool
+	indexed     bool // by its id
+	scheduled   bool
+}
+
+// extra is what few messages have.
+type extra struct {
+	headers     map[string]string
+	at          time.Time // a schedule that nanoseconds cannot express
+	dedupID     string
+	dedupWindow time.Duration
+	maxAttempts int
+	retry       *driver.RetryPolicy
+	raw         []byte // not decoded yet, or not decodable
+	problem     string
+}
+
+// prompt is an entry that is due at once, and room for it in the first group: one allocation.
+type prompt struct {
+	entry
+	first item
+}
+
+// newEntry copies a message. Nothing of the caller's but immutable strings is kept.
+func newEntry(m *driver.Message, now moment) *entry {
+	var e *entry
+	due := dueOf(m, now)
+	if due <= now.tick {
+		p := &prompt{}
+		e = &p.entry
+		e.items = &p.first
+	} else {
+		e = &entry{}
+	}
+	e.id, e.ownID = m.ID, m.OwnID
+	e.published, e.due = now.at.UnixNano(), due
+	e.ttl, e.expires = m.TTL, never
+	if m.TTL > 0 {
+		e.expires = now.after(m.TTL)
+	}
+	e.delay = int64(m.Delay)
+	e.dueAt, e.expiresAt = nowhere, nowhere
+	e.setContent(m)
+	if m.DedupID != "" {
+		x := e.more()
+		x.dedupID, x.dedupWindow = m.DedupID, m.DedupWindow
+	}
+	if !m.At.IsZero() {
+		e.setSchedule(m.At)
+	}
+	return e
+}
+
+func dueOf(m *driver.Message, now moment) tick {
+	switch {
+	case m.Delay == driver.Hold:
+		return never
+	case !m.At.IsZero():
+		return now.after(m.At.Sub(now.at))
+	}
+	return now.after(m.Delay)
+}
+
+// setContent copies what an edit may change.
+func (e *entry) setContent(m *driver.Message) {
+	e.key, e.body, e.contentType, e.priority = m.Key, string(m.Body), m.ContentType, m.Priority
+	if e.extra == nil && len(m.Headers) == 0 && m.MaxAttempts == 0 && m.Retry == nil {
+		return
+	}
+	x := e.more()
+	x.headers, x.maxAttempts, x.retry = maps.Clone(m.Headers), m.MaxAttempts, cloneRetry(m.Retry)
+}
+
+func (e *entry) setSchedule(at time.Time) {
+	e.scheduled = true
+	if y := at.Year(); y > 1700 && y < 2200 {
+		e.delay = at.UnixNano()
+		return
+	}
+	e.more().at = at
+}
+
+func (e *entry) more() *extra {
+	if e.extra == nil {
+		e.extra = &extra{}
+	}
+	return e.extra
+}
+
+func cloneRetry(p *driver.RetryPolicy) *driver.RetryPolicy {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Delays = append([]time.Duration(nil), p.Delays...)
+	return &c
+}
+
+// fill writes the message into m, all but its body. Content and extra come from c, which differs from e after an edit.
+func (e *entry) fill(m *driver.Message, topic string, c *entry) {
+	m.ID, m.OwnID, m.Topic = e.id, e.ownID, topic
+	m.Key, m.ContentType, m.Priority = c.key, c.contentType, c.priority
+	m.TTL = e.ttl
+	m.PublishedAt = time.Unix(0, e.published)
+	if !e.scheduled {
+		m.Delay = time.Duration(e.delay)
+	} else if m.At = time.Unix(0, e.delay).UTC(); e.extra != nil && !e.extra.at.IsZero() {
+		m.At = e.extra.at
+	}
+	if x := c.extra; x != nil {
+		m.Headers, m.MaxAttempts, m.Retry = maps.Clone(x.headers), x.maxAttempts, cloneRetry(x.retry)
+	}
+	if x := e.extra; x != nil {
+		m.DedupID, m.DedupWindow = x.dedupID, x.dedupWindow
+	}
+}
+
+// message returns a copy of the message with the content of c.
+func (e *entry) message(topic string, c *entry) *driver.Message {
+	m := &driver.Message{}
+	e.fill(m, topic, c)
+	if len(c.body) > 0 {
+		m.Body = []byte(c.body)
+	}
+	return m
+}
+
+func (e *entry) ref() driver.Ref { return driver.Ref{Pos: e.seq} }
+
+// size is what counts against the bound in bytes: the body and the headers.
+func (e *entry) size() int64 {
+	n := len(e.body)
+	if x := e.extra; x != nil {
+		n += len(x.raw)
+		for k, v := range x.headers {
+			n += len(k) + len(v)
+		}
+	}
+	return int64(n)
+}
+
+// item returns the message as g sees it, or nil.
+func (e *entry) item(g *group) *item {
+	for it := e.items; it != nil; it = it.sibling {
+		if it.g == g {
+			return it
+		}
+	}
+	return nil
+}
+
+// inflight reports whether some group has it in flight.
+func (e *entry) inflight() bool {
+	for it := e.items; it != nil; it = it.sibling {
+		if it.state == inflight {
+			return true
+		}
+	}
+	return false
+}

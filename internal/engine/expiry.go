@@ -1,0 +1,50 @@
+package engine
+
+import "github.com/ferrymq/ferry/driver"
+
+// expire removes a message past its TTL from every group that does not run it. One that runs may finish; if it comes
+// back it expires then.
+func (t *topic) expire(e *entry, now moment) {
+	t.expires.removeAt(e.expiresAt)
+	if e.state != fanned {
+		t.expireEarly(e, now)
+		return
+	}
+	for it := e.items; it != nil; {
+		next := it.sibling
+		if it.state == ready || it.state == waiting {
+			it.g.expire(it, now)
+		}
+		it = next
+	}
+}
+
+// expireEarly ends a message that expired before it was due. A dead letter of it goes to every group.
+func (t *topic) expireEarly(e *entry, now moment) {
+	t.takeOut(e)
+	t.stats.Expired++
+	e.state, e.fan, e.due = fanned, t.nextPlace(), now.tick
+	if t.config.ExpiredDead {
+		for _, g := range t.groups {
+			it := e.newItem(g)
+			g.stats.Received++
+			g.bury(it, expired(), "", now)
+		}
+	}
+	t.lose(e)
+	t.conclude(e, now)
+}
+
+// expire ends an item past its TTL: discarded, or a dead letter.
+func (g *group) expire(it *item, now moment) {
+	if g.t.config.ExpiredDead {
+		g.bury(it, expired(), "", now)
+		return
+	}
+	g.stats.Expired++
+	g.finish(it, gone, now)
+}
+
+func expired() *driver.Failure {
+	return &driver.Failure{Reason: driver.ReasonExpired, Error: "expired before it was handled"}
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// group gets every message that became ready after it was created. It is guarded by the lock of its topic.
+type group struct {
+	t          *topic
+	name       string
+	order      driver.Order
+	orderFixed bool // by its first member, or when it was created by hand
+	paused     bool
+
+	lanes   [4]lane
+	stride  stride
+	chains  index[*chain]
+	ready   readyList
+	graves  sequence[item] // dead letters, in the order in which they died
+	buried  uint64         // the place of the newest dead letter
+	members []*subscription
+
+	waiters waiterList
+	offers  int // made since the last wake-up
+
+	count [done + 1]int64 // items by state; gone and done are not kept exact
+	stats driver.GroupStats
+}
+
+func newGroup(t *topic, name string, o driver.Order, fixed bool) *group {
+	g := &group{t: t, name: name, order: o, orderFixed: fixed}
+	for i := range g.lanes {
+		g.lanes[i].back = newItemHeap()
+	}
+	return g
+}
+
+// wakeLater notes that one more item can be claimed; unlocking the topic wakes somebody for it.
+func (g *group) wakeLater() {
+	if g.offers == 0 {
+		g.t.dirty = append(g.t.dirty, g)
+	}
+	g.offers++
+}
+
+// strict reports whether a waiting item keeps its place and blocks its key.
+func (g *group) strict(it *item) bool { return g.order == driver.Strict && it.content().key != "" }
+
+func (g *group) statistics(now moment) driver.GroupStats {
+	s := g.stats
+	s.Group, s.Order, s.Paused, s.Consumers = g.name, g.order, g.paused, len(g.members)
+	s.Ready, s.Inflight, s.Waiting, s.Dead = g.count[ready], g.count[inflight], g.count[waiting], g.count[dead]
+	if it := g.ready.head; it != nil {
+		s.Oldest = time.Duration(max(0, now.tick-it.since))
+	}
+	return s
+}

@@ -1,0 +1,50 @@
+package engine
+
+import "maps"
+
+// index is a map by text that gives its memory back after a peak, which a Go map does not.
+type index[V any] struct {
+	m    map[string]V
+	peak int
+}
+
+func (x *index[V]) get(k string) (V, bool) {
+	v, ok := x.m[k]
+	return v, ok
+}
+
+func (x *index[V]) put(k string, v V) {
+	if x.m == nil {
+		x.m = make(map[string]V)
+	}
+	x.m[k] = v
+	x.peak = max(x.peak, len(x.m))
+}
+
+func (x *index[V]) remove(k string) {
+	delete(x.m, k)
+	if x.peak > 4096 && len(x.m) < x.peak/8 {
+		m := make(map[string]V, len(x.m))
+		maps.Copy(m, x.m)
+		x.m, x.peak = m, len(m)
+	}
+}
+
+func (x *index[V]) len() int { return len(x.m) }
+
+// queue is a FIFO that gives its memory back.
+type queue[T any] struct{ vs []T }
+
+func (q *queue[T]) push(v T) { q.vs = append(q.vs, v) }
+
+func (q *queue[T]) empty() bool { return len(q.vs) == 0 }
+
+func (q *queue[T]) head() *T { return &q.vs[0] }
+
+func (q *queue[T]) pop() {
+	var zero T
+	q.vs[0] = zero
+	if q.vs = q.vs[1:]; len(q.vs) == 0 {
+		q.vs = nil
+	}
+}

@@ -1,0 +1,137 @@
+package engine
+
+import "github.com/ferrymq/ferry/driver"
+
+type itemState uint8
+
+const (
+	gone     itemState = iota // not seen by the group, or settled and not kept
+	ready                     // due; may wait for its key
+	inflight                  // leased
+	waiting                   // for a retry, or parked
+	dead                      // a dead letter
+	done                      // settled and kept
+)
+
+// item is one message as one group sees it. It is linked into what its state needs, so that nothing is searched.
+type item struct {
+	e       *entry
+	g       *group
+	sibling *item // the same message in another group
+
+	lanePrev, laneNext   *item // in the list of a lane
+	keyPrev, keyNext     *item // in its chain
+	readyPrev, readyNext *item // in the list of all that is ready
+
+	chain *chain    // nil without a key, and while others of the key may pass
+	claim *claim    // in flight
+	heap  *itemHeap // which heap it is in, if any
+	more  *record
+
+	place    uint64 // its place in the order of the group
+	since    tick   // ready: since when; waiting: until when
+	failures int32
+	lost     int32 // leases
+	heapAt   int32
+	rounds   int16
+	lane     int8
+	state    itemState
+	cause    driver.Cause
+	listed   bool // in the list of a lane
+	toTail   bool // waiting, and joins the tail when due
+}
+
+// record is what few items have.
+type record struct {
+	history []driver.Failure
+	edited  *entry // content that an operator replaced for this group
+	dead    *driver.DeadLetter
+	buried  uint64 // its place among the dead letters
+}
+
+type itemHeap = heap[*item]
+
+func newItemHeap() itemHeap {
+	return itemHeap{moved: func(it *item, at int32) { it.heapAt = at }}
+}
+
+// pushItem and dropItem keep the item informed about its heap.
+func pushItem(h *itemHeap, key tick, it *item) {
+	it.heap = h
+	h.push(key, it.place, it)
+}
+
+func dropItem(it *item) {
+	it.heap.removeAt(it.heapAt)
+	it.heap = nil
+}
+
+func (it *item) record() *record {
+	if it.more == nil {
+		it.more = &record{}
+	}
+	return it.more
+}
+
+// content is the entry that holds key, body, headers and priority as this group sees them.
+func (it *item) content() *entry {
+	if it.more != nil && it.more.edited != nil {
+		return it.more.edited
+	}
+	return it.e
+}
+
+// laneList is a list of items in the order of their places.
+type laneList struct{ head, tail *item }
+
+func (l *laneList) push(it *item) {
+	it.listed = true
+	it.lanePrev = l.tail
+	if l.tail != nil {
+		l.tail.laneNext = it
+	} else {
+		l.head = it
+	}
+	l.tail = it
+}
+
+func (l *laneList) remove(it *item) {
+	if it.lanePrev != nil {
+		it.lanePrev.laneNext = it.laneNext
+	} else {
+		l.head = it.laneNext
+	}
+	if it.laneNext != nil {
+		it.laneNext.lanePrev = it.lanePrev
+	} else {
+		l.tail = it.lanePrev
+	}
+	it.lanePrev, it.laneNext, it.listed = nil, nil, false
+}
+
+// readyList holds all ready items of a group in the order in which they became ready.
+type readyList struct{ head, tail *item }
+
+func (l *readyList) push(it *item) {
+	it.readyPrev = l.tail
+	if l.tail != nil {
+		l.tail.readyNext = it
+	} else {
+		l.head = it
+	}
+	l.tail = it
+}
+
+func (l *readyList) remove(it *item) {
+	if it.readyPrev != nil {
+		it.readyPrev.readyNext = it.readyNext
+	} else {
+		l.head = it.readyNext
+	}
+	if it.readyNext != nil {
+		it.readyNext.readyPrev = it.readyPrev
+	} else {
+		l.tail = it.readyPrev
+	}
+	it.readyPrev, it.readyNext = nil, nil
+}

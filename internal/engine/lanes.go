@@ -1,0 +1,116 @@
+package engine
+
+// lane holds what any subscription of a group may claim at one priority. Of a key only one item is ever in a lane.
+//
+// New items arrive in order, so a list is enough for them. Those that return to their old place, and the followers of
+// a key, arrive out of order; they are few, and in a heap.
+type lane struct {
+	fresh laneList
+	back  itemHeap
+}
+
+func (l *lane) empty() bool { return l.fresh.head == nil && l.back.empty() }
+
+// front returns the item with the lowest place, or nil.
+func (l *lane) front() *item {
+	it := l.fresh.head
+	if !l.back.empty() {
+		if b := l.back.top(); it == nil || b.place < it.place {
+			return b
+		}
+	}
+	return it
+}
+
+// offer puts it where every subscription can claim it.
+func (g *group) offer(it *item) {
+	it.lane = int8(it.content().priority.Lane())
+	l := &g.lanes[it.lane]
+	g.stride.enter(int(it.lane))
+	if l.fresh.tail == nil || l.fresh.tail.place < it.place {
+		l.fresh.push(it)
+	} else {
+		pushItem(&l.back, tick(it.place), it)
+	}
+	g.wakeLater()
+}
+
+// offerTo puts it where only s can claim it: s holds its key.
+func (g *group) offerTo(s *subscription, it *item) {
+	it.lane = int8(it.content().priority.Lane())
+	g.stride.enter(int(it.lane))
+	pushItem(&s.own[it.lane], tick(it.place), it)
+	s.wake()
+}
+
+// withdraw takes it back, so that nobody can claim it.
+func (g *group) withdraw(it *item) {
+	if it.heap != nil {
+		dropItem(it)
+	} else if it.listed {
+		g.lanes[it.lane].fresh.remove(it)
+	}
+}
+
+// pick chooses the lane that s claims from next, or -1 when nothing can be claimed.
+func (g *group) pick(s *subscription) int {
+	best := -1
+	for l := len(g.lanes) - 1; l >= 0; l-- {
+		if g.lanes[l].empty() && s.own[l].empty() {
+			continue
+		}
+		if s.o.StrictPriority {
+			return l
+		}
+		if best < 0 || g.stride.pass[l] < g.stride.pass[best] {
+			best = l
+		}
+	}
+	return best
+}
+
+// front returns the next item of a lane for s.
+func (g *group) front(s *subscription, lane int) *item {
+	it := g.lanes[lane].front()
+	if own := &s.own[lane]; !own.empty() {
+		if o := own.top(); it == nil || o.place < it.place {
+			return o
+		}
+	}
+	return it
+}
+
+func (g *group) claimable() bool {
+	for l := range g.lanes {
+		if !g.lanes[l].empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// stride shares claims between lanes by weight: each claim moves its lane forward by the inverse of the weight, and
+// the lane that is furthest behind is next.
+type stride struct {
+	pass [4]uint64
+	now  uint64
+}
+
+const strideScale = 1 << 32
+
+// enter gives a lane that was empty no credit for that time.
+func (s *stride) enter(lane int) { s.pass[lane] = max(s.pass[lane], s.now) }
+
+// charge moves a lane forward by steps for each claim.
+func (s *stride) charge(lane, claims int, steps *[4]uint64) {
+	s.now = s.pass[lane]
+	s.pass[lane] += uint64(claims) * steps[lane]
+}
+
+// stepsOf returns how far one claim moves each lane.
+func stepsOf(weights [4]int) (steps [4]uint64) {
+	for lane, w := range weights {
+		steps[lane] = strideScale / uint64(w)
+	}
+	return steps
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// claim is one lease of one item. Its address fences the delivery: an item knows its only living claim.
+type claim struct {
+	s          *subscription
+	item       *item // nil once the lease is over
+	prev, next *claim
+	number     uint64
+	expires    tick
+
+	// What the delivery says, noted at the time of the claim.
+	entry, content *entry
+	attempt        int32
+	deliveries     int32
+	cause          driver.Cause
+}
+
+// String names the claim by the nonce of the engine and a counter.
+func (c *claim) String() string { return fmt.Sprintf("%016x-%d", c.s.e.nonce, c.number) }
+
+// leaseList holds the claims of a subscription, the one that ends first at its head.
+type leaseList struct{ head, tail *claim }
+
+func (l *leaseList) push(c *claim) {
+	c.prev = l.tail
+	if l.tail != nil {
+		l.tail.next = c
+	} else {
+		l.head = c
+	}
+	l.tail = c
+}
+
+func (l *leaseList) remove(c *claim) {
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		l.head = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		l.tail = c.prev
+	}
+	c.prev, c.next = nil, nil
+}
+
+// start leases it to s.
+func (s *subscription) start(c *claim, it *item, number uint64, expires tick) {
+	c.s, c.item, c.number, c.expires = s, it, number, expires
+	s.leases.push(c)
+	it.claim = c
+}
+
+// end ends the lease, whatever the reason. What becomes of the item is up to the caller.
+func (c *claim) end() {
+	s, it := c.s, c.item
+	s.leases.remove(c)
+	if s.full() {
+		s.wake()
+	}
+	s.inflight--
+	it.claim, c.item = nil, nil
+	if ch := it.chain; ch != nil {
+		if ch.held--; ch.held == 0 {
+			ch.holder = nil
+		}
+	}
+}
+
+// living returns the claim of a delivery that s still holds.
+func (s *subscription) living(d *driver.Delivery, now moment) (*claim, error) {
+	if d == nil {
+		return nil, driver.NewError(driver.ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
+	}
+	c, ok := d.Token.(*claim)
+	if !ok || c.s != s || c.item == nil || c.expires <= now.tick {
+		return nil, driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", d.Token),
+			"extend leases in time; the message is delivered again", s.whyLost())
+	}
+	return c, nil
+}
+
+func (s *subscription) whyLost() error {
+	if s.closed {
+		return driver.ErrClosed
+	}
+	return nil
+}
+
+// Extend makes leases end one full lease from now.
+func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error {
+	errs := make([]error, len(ds))
+	now := s.e.now()
+	s.t.mu.Lock()
+	if s.t.ended {
+		s.t.mu.Unlock()
+		return repeat(errs, errClosed())
+	}
+	s.t.advance(now)
+	for i, d := range ds {
+		c, err := s.living(d, now)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		c.expires = now.after(s.o.Lease)
+		s.leases.remove(c)
+		s.leases.push(c)
+	}
+	s.t.unlock(now)
+	return errs
+}
+
+func repeat(errs []error, err error) []error {
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// loseLeases returns what is held by leases that ended: counted, at its old place. What the holder has behind it of
+// the same key returns too, uncounted, so that order and one-at-a-time hold.
+func (t *topic) loseLeases(now moment) {
+	t.leaseNext = never
+	for _, g := range t.groups {
+		for _, s := range g.members {
+			s.loseLeases(now)
+			if c := s.leases.head; c != nil {
+				t.leaseNext = min(t.leaseNext, c.expires)
+			}
+		}
+	}
+}
+
+func (s *subscription) loseLeases(now moment) {
+	var lost []*item
+	for c := s.leases.head; c != nil && c.expires <= now.tick; c = s.leases.head {
+		it := c.item
+		c.end()
+		it.lost++
+		it.cause = driver.CauseLeaseExpired
+		s.g.stats.Redelivered++
+		lost = append(lost, it)
+	}
+	for _, it := range lost { // all are counted before the first one takes others with it
+		s.g.returnBehind(it, now)
+		s.g.comeBack(it, now)
+	}
+}
+
+// returnBehind returns what is in flight behind it in its chain, uncounted.
+func (g *group) returnBehind(it *item, now moment) {
+	if it.chain == nil {
+		return
+	}
+	for x := it.keyNext; x != nil; {
+		next := x.keyNext
+		if x.state == inflight && x.claim != nil {
+			x.claim.end()
+			x.cause = driver.CauseReleased
+			g.comeBack(x, now)
+		}
+		x = next
+	}
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Move makes messages due, each in one step.
+func (e *Engine) Move(_ context.Context, ms []driver.Move) []error {
+	errs := make([]error, len(ms))
+	for i := range ms {
+		errs[i] = e.moveOne(&ms[i])
+	}
+	return errs
+}
+
+func (e *Engine) moveOne(m *driver.Move) error {
+	if err := e.checkEdit(m); err != nil {
+		return err
+	}
+	now := e.now()
+	t, err := e.lockExisting(m.Topic, now)
+	if err != nil {
+		return err
+	}
+	defer t.unlock(now)
+	en, err := t.find(m.Target)
+	if err != nil {
+		return err
+	}
+	switch {
+	case en.state == invalid:
+		return t.republish(en, m, now)
+	case en.state == delayed || en.state == held:
+		return t.reschedule(en, m, now)
+	case m.Group == "":
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named", describe(m.Target)), "name the group", nil)
+	}
+	it, err := t.findItem(en, m.Target)
+	if err != nil {
+		return err
+	}
+	return it.g.reviveOne(it, m, now)
+}
+
+// checkEdit says what is wrong with the content that an operator wrote.
+func (e *Engine) checkEdit(m *driver.Move) error {
+	if m.Edit == nil {
+		return nil
+	}
+	c := driver.Message{
+		ID: m.Edit.ID, Topic: m.Topic, Key: m.Edit.Key, Body: m.Edit.Body, ContentType: m.Edit.ContentType,
+		Headers: m.Edit.Headers, Priority: m.Edit.Priority, MaxAttempts: m.Edit.MaxAttempts,
+	}
+	return c.Validate(e.o.Capabilities.MaxBody)
+}
+
+// republish replaces an entry that could not be decoded by what the operator wrote.
+func (t *topic) republish(e *entry, m *driver.Move, now moment) error {
+	if m.Edit == nil {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)), "give its content in Edit, or delete it", nil)
+	}
+	msg := *m.Edit
+	msg.Topic, msg.Delay = t.name, m.After
+	if msg.ID == "" {
+		msg.ID = driver.EmitID(t.name+"/invalid", int(e.seq))
+	}
+	fresh := newEntry(&msg, now)
+	if _, ok := t.duplicate(fresh); ok {
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID), "give another ID in Edit", nil)
+	}
+	t.erase(e, now)
+	t.e.stored.Add(1)
+	t.store(fresh, now)
+	return nil
+}
+
+// reschedule makes a delayed or held message due after m.After.
+func (t *topic) reschedule(e *entry, m *driver.Move, now moment) error {
+	if m.Group != "" {
+		_, err := t.findItem(e, m.Target)
+		return err
+	}
+	if m.Edit != nil {
+		t.stats.Bytes -= e.size()
+		e.setContent(m.Edit)
+		t.stats.Bytes += e.size()
+	}
+	if m.After <= 0 {
+		t.fanOut(e, now)
+		return nil
+	}
+	t.takeOut(e)
+	e.due = now.after(m.After)
+	t.delay(e)
+	return nil
+}
+
+// reviveOne makes a dead letter or a waiting message due after m.After.
+func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
+	if it.state != dead && it.state != waiting {
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is %s", describe(m.Target), it.state),
+			"only dead letters, waiting, delayed, held and invalid messages can be moved", nil)
+	}
+	replayed, moved := it.state == dead, m.Edit != nil && m.Edit.Key != it.content().key
+	toTail := replayed || moved || it.toTail
+	if it.e.expires <= now.tick {
+		g.t.spare(it.e)
+	}
+	if replayed {
+		it.failures, it.lost = 0, 0
+		it.rounds++
+	}
+	it.cause = driver.CauseReplay
+	c := it.chain
+	if toTail || m.Edit != nil {
+		g.detach(it)
+	} else {
+		g.withdraw(it) // from the heap of those that wait; it keeps its place in its key
+	}
+	if m.Edit != nil {
+		it.edit(m.Edit)
+	}
+	g.dueAfter(it, m, toTail, now)
+	if c != nil {
+		g.arrange(c)
+	}
+	return nil
+}
+
+// spare lets a message live that is past its TTL, because an operator wants it delivered.
+func (t *topic) spare(e *entry) {
+	if e.expiresAt != nowhere {
+		t.expires.removeAt(e.expiresAt)
+	}
+	e.expires = never
+}
+
+func (g *group) dueAfter(it *item, m *driver.Move, toTail bool, now moment) {
+	if m.After > 0 {
+		if it.chain == nil && !toTail && g.strict(it) {
+			g.join(it)
+		}
+		g.wait(it, now.after(m.After), toTail, now)
+		return
+	}
+	if it.toTail = false; toTail {
+		it.place = g.t.nextPlace()
+	}
+	g.move(it, ready, now)
+	g.place(it)
+}
+
+// edit replaces the content for this group. The entry stays as it is: other groups, and calls of Receive that read it
+// without the lock, still see it.
+func (it *item) edit(m *driver.Message) {
+	c := &entry{}
+	c.setContent(m)
+	it.record().edited = c
+}

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// publishChunk bounds how many messages one critical section stores.
+const publishChunk = 64
+
+// Publish stores messages. The outcome is always known: nothing here can be half done.
+func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	rs := make([]driver.Receipt, len(msgs))
+	if err := e.refuse(ctx, o); err != nil {
+		return rs, failAll(rs, err)
+	}
+	if o.Atomic && len(msgs) > 1 {
+		return rs, e.publishAtomic(msgs, rs)
+	}
+	failed := false
+	for i := 0; i < len(msgs); {
+		n := sameTopic(msgs[i:])
+		failed = e.publishEach(msgs[i:i+n], rs[i:i+n]) || failed
+		i += n
+	}
+	if !failed {
+		return rs, nil
+	}
+	return rs, joined(rs)
+}
+
+// refuse says why nothing can be published with these options.
+func (e *Engine) refuse(ctx context.Context, o driver.PublishOptions) error {
+	if err := ctx.Err(); err != nil {
+		return driver.NewError(driver.ErrNotApplied, "the context ended before the publish began", "publish again", err)
+	}
+	if c := &e.o.Capabilities; !c.Gives(o.Level) {
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("%s cannot give durability %q", c.Driver, o.Level),
+			fmt.Sprintf("it gives %v; use another driver for more", c.Levels), nil)
+	}
+	return nil
+}
+
+// sameTopic returns how many of the first messages have one topic, up to a chunk.
+func sameTopic(msgs []*driver.Message) int {
+	n := 1
+	for n < len(msgs) && n < publishChunk && msgs[n].Topic == msgs[0].Topic {
+		n++
+	}
+	return n
+}
+
+// publishEach stores messages of one topic, each on its own, and reports whether one failed.
+func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt) (failed bool) {
+	var entries [publishChunk]*entry
+	now := e.now()
+	for i, m := range msgs {
+		if rs[i].Err = e.tooLarge(m); rs[i].Err != nil {
+			failed = true
+			continue
+		}
+		entries[i] = newEntry(m, now) // copied before the lock is taken
+	}
+	t, err := e.lock(msgs[0].Topic, now)
+	if err != nil {
+		_ = failAll(rs, err)
+		return true
+	}
+	for i := range msgs {
+		if entries[i] == nil {
+			continue
+		}
+		rs[i] = t.accept(entries[i], now)
+		failed = failed || rs[i].Err != nil
+	}
+	t.unlock(now)
+	return failed
+}
+
+func (e *Engine) tooLarge(m *driver.Message) error {
+	if most := e.o.Capabilities.MaxBody; len(m.Body) > most {
+		return driver.NewError(driver.ErrTooLarge, fmt.Sprintf("body of %d bytes exceeds the limit of %d", len(m.Body), most),
+			"store large data elsewhere and publish a reference to it", nil)
+	}
+	return nil
+}
+
+// accept stores one message unless it is a duplicate or there is no room.
+func (t *topic) accept(e *entry, now moment) driver.Receipt {
+	if r, ok := t.duplicate(e); ok {
+		return r
+	}
+	if err := t.room(e, 1, e.size()); err != nil {
+		return driver.Receipt{ID: e.id, Err: err}
+	}
+	if most := t.e.o.MaxMessages; t.e.stored.Add(1) > most {
+		t.e.stored.Add(-1)
+		return driver.Receipt{ID: e.id, Err: errAllFull(most)}
+	}
+	t.store(e, now)
+	return driver.Receipt{ID: e.id, Ref: e.ref()}
+}
+
+// room says why n more messages with so many bytes exceed the bounds of the topic.
+func (t *topic) room(e *entry, n, bytes int64) error {
+	c := &t.config
+	switch {
+	case c.MaxMessages > 0 && t.stats.Messages+n > c.MaxMessages:
+		return t.errFull(fmt.Sprintf("%d messages", c.MaxMessages))
+	case c.MaxBytes > 0 && t.stats.Bytes+bytes > c.MaxBytes:
+		return t.errFull(fmt.Sprintf("%d bytes", c.MaxBytes))
+	case e.extra != nil && e.extra.dedupID != "" && t.known.dedup.len() >= t.e.o.MaxDedup:
+		return t.errFull(fmt.Sprintf("%d remembered dedup ids", t.e.o.MaxDedup))
+	}
+	return nil
+}
+
+func (t *topic) errFull(bound string) error {
+	return driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound of %s", t.name, bound),
+		"publish again when consumers have caught up, or raise the bound", nil)
+}
+
+func errAllFull(most int64) error {
+	return driver.NewError(driver.ErrFull, fmt.Sprintf("the broker holds its most, %d messages", most),
+		"publish again when consumers have caught up, delete dead letters, or raise MaxMessages", nil)
+}
+
+// store puts a new message into the topic: to the groups if it is due, else aside. The engine has counted it already.
+func (t *topic) store(e *entry, now moment) {
+	if len(t.groups) == 0 {
+		t.addGroup(driver.DefaultGroup, driver.Strict, false) // so that nothing is lost before the first consumer
+	}
+	t.seq++
+	e.seq = t.seq
+	t.log.put(e.seq, e)
+	if e.id != "" {
+		t.ids.put(e.id, e)
+		e.indexed = true
+	}
+	t.known.note(e, now)
+	t.stats.Published++
+	t.gain(e)
+	switch {
+	case e.due == never:
+		e.state = held
+		t.stats.Held++
+	case e.due > now.tick:
+		t.delay(e)
+	default:
+		t.fan(e, now)
+	}
+}
+
+func failAll(rs []driver.Receipt, err error) error {
+	for i := range rs {
+		rs[i].Err = err
+	}
+	return err
+}
+
+// joined returns the distinct errors of the receipts.
+func joined(rs []driver.Receipt) error {
+	var errs []error
+	seen := make(map[string]bool)
+	for _, r := range rs {
+		if r.Err != nil && !seen[r.Err.Error()] {
+			seen[r.Err.Error()] = true
+			errs = append(errs, r.Err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// TestRandomSteps runs random calls of everything, and audits all indexes after each.
+func TestRandomSteps(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { randomSteps(t, seed, 400) })
+		})
+	}
+}
+
+// walker makes random calls.
+type walker struct {
+	*testing.T
+	*rand.Rand
+	e     *Engine
+	order driver.Order
+	subs  []*subscription
+	held  map[*subscription][]*driver.Delivery
+	ids   []string
+}
+
+func randomSteps(t *testing.T, seed uint64, steps int) {
+	w := &walker{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), e: open(t), held: map[*subscription][]*driver.Delivery{}}
+	w.order = driver.Order(seed % 2)
+	calls := []func(){
+		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend,
+		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage,
+	}
+	w.subscribe()
+	for i := range steps {
+		n := w.IntN(len(calls))
+		calls[n]()
+		synctest.Wait()
+		if audit(t, w.e); t.Failed() {
+			t.Fatalf("after step %d of seed %d, call %d", i, seed, n)
+		}
+	}
+}
+
+func (w *walker) publish() {
+	var msgs []*driver.Message
+	for range 1 + w.IntN(5) {
+		m := &driver.Message{Topic: "t", ID: fmt.Sprint(len(w.ids)), Body: make([]byte, w.IntN(9)), Priority: driver.Priority(w.IntN(4) - 1)}
+		w.ids = append(w.ids, m.ID)
+		if w.IntN(3) > 0 {
+			m.Key = fmt.Sprint("k", w.IntN(3))
+		}
+		switch w.IntN(8) {
+		case 0:
+			m.Delay = time.Duration(w.IntN(5000)) * time.Millisecond
+		case 1:
+			m.Delay = driver.Hold
+		}
+		if w.IntN(5) == 0 {
+			m.TTL = time.Duration(5000+w.IntN(9000)) * time.Millisecond
+		}
+		if w.IntN(6) == 0 {
+			m.DedupID, m.DedupWindow = fmt.Sprint("d", w.IntN(9)), 3*time.Second
+		}
+		m.OwnID = w.IntN(2) == 0
+		msgs = append(msgs, m)
+	}
+	_, _ = w.e.Publish(context.Background(), msgs, driver.PublishOptions{Atomic: w.IntN(3) == 0})
+	if w.IntN(10) == 0 {
+		_ = w.e.StoreRaw(context.Background(), "t", []byte("garbage"))
+	}
+}
+
+func (w *walker) subscribe() {
+	if len(w.subs) == 4 {
+		return
+	}
+	s := subscribe(w, w.e, driver.SubscribeOptions{
+		Group: []string{"default", "audit"}[w.IntN(2)], Order: w.order, MaxRun: 1 + w.IntN(4), MaxInflight: 1 + w.IntN(8),
+		Lease: time.Duration(1+w.IntN(4)) * time.Second, StrictPriority: w.IntN(4) == 0,
+	})
+	w.subs = append(w.subs, s)
+}
+
+func (w *walker) pick() *subscription {
+	if len(w.subs) == 0 {
+		w.subscribe()
+	}
+	return w.subs[w.IntN(len(w.subs))]
+}
+
+func (w *walker) receive() {
+	s := w.pick()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(w.IntN(2))*time.Millisecond)
+	defer cancel()
+	ds, _ := s.Receive(ctx, 1+w.IntN(6))
+	w.held[s] = append(w.held[s], ds...)
+}
+
+func (w *walker) settle() {
+	s := w.pick()
+	ds := w.held[s]
+	w.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
+	n := min(len(ds), 1+w.IntN(3))
+	w.held[s] = ds[n:]
+	var ss []driver.Settlement
+	for _, d := range ds[:n] {
+		o := driver.Settlement{Delivery: d, Outcome: driver.Outcome(w.IntN(5)), Failure: &driver.Failure{Error: "e"}}
+		if w.IntN(2) == 0 {
+			o.After = time.Duration(w.IntN(3000)) * time.Millisecond
+		}
+		if w.IntN(6) == 0 {
+			id := fmt.Sprint(len(w.ids))
+			w.ids = append(w.ids, id)
+			o.Emit = []*driver.Message{{Topic: []string{"t", "other"}[w.IntN(2)], ID: id, Key: d.Key}}
+		}
+		ss = append(ss, o)
+	}
+	s.Settle(context.Background(), ss)
+}
+
+func (w *walker) extend() {
+	s := w.pick()
+	s.Extend(context.Background(), w.held[s])
+}
+
+func (w *walker) closeOne() {
+	if w.IntN(3) > 0 || len(w.subs) == 0 {
+		return
+	}
+	i := w.IntN(len(w.subs))
+	_ = w.subs[i].Close(context.Background())
+	w.subs = append(w.subs[:i:i], w.subs[i+1:]...)
+}
+
+func (w *walker) pass() { time.Sleep(time.Duration(w.IntN(3000)) * time.Millisecond) }
+
+func (w *walker) target() driver.Target {
+	t := driver.Target{Topic: "t", Group: []string{"", "default", "audit"}[w.IntN(3)]}
+	if w.IntN(2) == 0 && len(w.ids) > 0 {
+		t.ID = w.ids[w.IntN(len(w.ids))]
+	} else {
+		t.Ref = driver.Ref{Pos: 1 + w.Uint64N(uint64(len(w.ids)+9))}
+	}
+	return t
+}
+
+func (w *walker) move() {
+	var ms []driver.Move
+	for range 8 {
+		m := driver.Move{Target: w.target(), After: time.Duration(w.IntN(2)*w.IntN(3000)) * time.Millisecond}
+		if w.IntN(3) == 0 {
+			m.Edit = &driver.Message{Key: fmt.Sprint("k", w.IntN(3)), Body: []byte("edited"), Priority: driver.High}
+		}
+		ms = append(ms, m)
+	}
+	w.e.Move(context.Background(), ms)
+}
+
+func (w *walker) delete() { w.e.Delete(context.Background(), []driver.Target{w.target()}) }
+
+func (w *walker) manage() {
+	ctx := context.Background()
+	group := []string{"default", "audit", "third"}[w.IntN(3)]
+	switch w.IntN(9) {
+	case 0:
+		_, _ = w.e.Purge(ctx, "t", []string{"", group}[w.IntN(2)])
+	case 1, 2:
+		_ = w.e.Pause(ctx, "t", []string{"", group}[w.IntN(2)], w.IntN(3) == 0)
+	case 3:
+		_ = w.e.AlterTopic(ctx, "t", driver.TopicConfig{Keep: time.Duration(w.IntN(2)*w.IntN(9)) * time.Second, ExpiredDead: w.IntN(2) == 0, MaxMessages: int64(w.IntN(40))})
+	case 4:
+		_ = w.e.EnsureGroup(ctx, "t", "third", driver.GroupOptions{Order: w.order, Start: driver.Position{From: driver.PositionKind(w.IntN(2))}})
+	case 5:
+		_ = w.e.DeleteGroup(ctx, "t", group)
+	default:
+		to := driver.Position{From: driver.PositionKind(w.IntN(4)), Time: time.Now().Add(-time.Duration(w.IntN(9)) * time.Second)}
+		to.Ref = driver.Ref{Pos: 1 + w.Uint64N(uint64(len(w.ids)+1))}
+		_, _ = w.e.Reset(ctx, "t", group, driver.ResetOptions{To: to, Force: w.IntN(2) == 0, DryRun: w.IntN(5) == 0})
+	}
+}

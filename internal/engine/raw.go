@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// StoreRaw puts undecoded bytes into a topic, as a storage would find them. They are decoded when they are claimed.
+func (e *Engine) StoreRaw(ctx context.Context, topic string, raw []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	now := e.now()
+	en := newEntry(&driver.Message{}, now)
+	en.more().raw = append([]byte{}, raw...)
+	t, err := e.lock(topic, now)
+	if err != nil {
+		return err
+	}
+	defer t.unlock(now)
+	e.stored.Add(1)
+	t.store(en, now)
+	return nil
+}
+
+// load makes sure that a message is decoded before it is claimed, and reports whether it moved instead: to its real
+// place, which only its decoded form tells, or to the parse errors.
+func (t *topic) load(e *entry, now moment) (moved bool) {
+	if e.extra == nil || e.extra.raw == nil {
+		return false
+	}
+	m, err := t.decode(e.extra.raw)
+	if err != nil {
+		t.invalidate(e, err)
+		return true
+	}
+	for it := e.items; it != nil; it = it.sibling {
+		it.g.withdraw(it)
+	}
+	t.stats.Bytes -= e.size()
+	e.extra = nil
+	e.id, e.ownID, e.ttl = m.ID, m.OwnID, m.TTL
+	e.setContent(m)
+	t.stats.Bytes += e.size()
+	if _, taken := t.ids.get(e.id); !taken && e.id != "" {
+		t.ids.put(e.id, e)
+		e.indexed = true
+	}
+	if m.TTL > 0 {
+		e.expires = now.after(m.TTL)
+		t.expires.push(e.expires, e.seq, e)
+	}
+	for it := e.items; it != nil; it = it.sibling {
+		if it.state == ready {
+			it.g.place(it)
+		}
+	}
+	return true
+}
+
+func (t *topic) decode(raw []byte) (*driver.Message, error) {
+	if t.e.o.Decode == nil {
+		return nil, errors.New("no decoder for stored bytes")
+	}
+	m, err := t.e.o.Decode(raw)
+	if err == nil {
+		err = m.Validate(t.e.o.Capabilities.MaxBody)
+	}
+	return m, err
+}
+
+// invalidate moves an entry that cannot be decoded to the parse errors of the topic, whole.
+func (t *topic) invalidate(e *entry, problem error) {
+	for it := e.items; it != nil; it = it.sibling {
+		if it.state == ready { // it was never claimed: what is not ready was skipped by a reset
+			it.g.withdraw(it)
+			it.g.stats.Cancelled++
+			it.g.move(it, gone, moment{})
+		}
+	}
+	e.items, e.state = nil, invalid
+	e.extra.problem = problem.Error()
+	t.invalid.put(e.seq, e)
+	t.stats.Invalid++
+}

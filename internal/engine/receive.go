@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Receive waits until it can return at least one delivery, and returns at most max.
+func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery, error) {
+	if max < 1 {
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cannot receive %d deliveries", max), "ask for at least one", nil)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		now := s.e.now()
+		s.t.mu.Lock()
+		if s.closed || s.t.ended {
+			s.t.mu.Unlock()
+			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+		}
+		s.t.advance(now)
+		if claims := s.claim(max, now); len(claims) > 0 {
+			s.handOn()
+			s.t.unlock(now)
+			return s.deliver(claims, now), nil
+		}
+		s.handOn()
+		w := s.queueUp()
+		s.t.unlock(now)
+		select {
+		case <-w.woken:
+			s.recycle(w)
+		case <-ctx.Done():
+			s.giveUp(w)
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// handOn wakes another consumer when there is more than this one took: a wake-up is never lost with its receiver.
+func (s *subscription) handOn() {
+	if s.g.waiters.head != nil && s.g.claimable() {
+		s.g.wakeNow(1)
+	}
+}
+
+// recycle keeps a waiter for the next wait.
+func (s *subscription) recycle(w *waiter) {
+	s.t.mu.Lock()
+	s.spare = w
+	s.t.mu.Unlock()
+}
+
+// giveUp ends a wait that was cancelled. If it was woken meanwhile, somebody else gets the wake-up.
+func (s *subscription) giveUp(w *waiter) {
+	now := s.e.now()
+	s.t.mu.Lock()
+	if w.queued {
+		w.dequeue()
+	} else if !s.t.ended {
+		s.handOn()
+	}
+	s.t.unlock(now)
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// createGroup makes a group that begins at a position.
+func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*group, error) {
+	behind, err := t.position(o.Start, now, t.stats.Published == 0)
+	if err != nil {
+		return nil, err
+	}
+	g := t.addGroup(name, o.Order, true)
+	for _, e := range t.history() {
+		if behind(e) && e.expires > now.tick {
+			g.receive(e, now)
+		}
+	}
+	return g, nil
+}
+
+// history returns what became ready and is still there, the newest first: so each is placed before the others at once.
+func (t *topic) history() []*entry {
+	es := slices.DeleteFunc(t.log.all(), func(e *entry) bool { return e.state != fanned })
+	slices.SortFunc(es, func(a, b *entry) int { return cmp.Compare(b.fan, a.fan) })
+	return es
+}
+
+// position returns a function that tells what lies behind p, or why that position does not exist.
+func (t *topic) position(p driver.Position, now moment, complete bool) (behind func(*entry) bool, err error) {
+	if p.From == driver.FromEnd {
+		return func(*entry) bool { return false }, nil
+	}
+	if t.config.Keep <= 0 && !complete {
+		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q keeps no history", t.name),
+			"start at the end, or set TopicConfig.Keep for the future", nil)
+	}
+	switch p.From {
+	case driver.FromBegin:
+		return func(*entry) bool { return true }, nil
+	case driver.FromTime:
+		since := now.tick + tick(p.Time.Sub(now.at))
+		if t.trimmed > 0 && t.trimmedDue >= since {
+			return nil, t.errTrimmed(p.Time.String())
+		}
+		return func(e *entry) bool { return e.due >= since }, nil
+	case driver.FromRef:
+		return t.fromRef(p.Ref)
+	}
+	return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("position kind %d does not exist", p.From), "use FromEnd, FromBegin, FromTime or FromRef", nil)
+}
+
+func (t *topic) fromRef(ref driver.Ref) (func(*entry) bool, error) {
+	first := t.log.get(ref.Pos)
+	switch {
+	case first != nil && first.state == fanned:
+		return func(e *entry) bool { return e.fan >= first.fan }, nil
+	case first != nil:
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %v of topic %q has not become ready", ref, t.name), "choose an older one", nil)
+	case ref.Pos == 0 || ref.Pos > t.seq:
+		return nil, t.errNoMessage(driver.Target{Ref: ref})
+	case t.trimmed >= ref.Pos:
+		return nil, t.errTrimmed(ref.String())
+	}
+	return func(e *entry) bool { return e.seq > ref.Pos }, nil
+}
+
+func (t *topic) errTrimmed(position string) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("history of topic %q is no longer complete since %s", t.name, position),
+		"use FromBegin for all that is kept, or a later position", nil)
+}
+
+// Reset makes a group start again from a position.
+func (e *Engine) Reset(_ context.Context, topic, group string, o driver.ResetOptions) (driver.ResetReport, error) {
+	var report driver.ResetReport
+	now := e.now()
+	t, err := e.lockExisting(topic, now)
+	if err != nil {
+		return report, err
+	}
+	defer t.unlock(now)
+	g, ok := t.group(group)
+	if !ok {
+		return report, t.noGroup(group)
+	}
+	if err := g.errConsumers("reset"); err != nil && !o.Force {
+		return report, err
+	}
+	behind, err := t.position(o.To, now, false)
+	if err != nil {
+		return report, err
+	}
+	for _, en := range t.history() {
+		g.resetOne(en, behind(en), o.DryRun, &report, now)
+	}
+	return report, nil
+}
+
+// resetOne delivers a message again that lies behind the position, or skips one before it.
+func (g *group) resetOne(e *entry, behind, dryRun bool, report *driver.ResetReport, now moment) {
+	it := e.item(g)
+	switch {
+	case behind && e.expires > now.tick && (it == nil || it.state == done):
+		report.Replayed++
+		if !dryRun {
+			g.replay(e, it, now)
+		}
+	case !behind && it != nil && (it.state == ready || it.state == waiting):
+		report.Skipped++
+		if !dryRun {
+			g.stats.Cancelled++
+			g.finish(it, g.t.final(), now)
+		}
+	}
+}
+
+func (g *group) replay(e *entry, it *item, now moment) {
+	if it == nil {
+		it = e.newItem(g)
+	}
+	it.failures, it.lost, it.place, it.cause = 0, 0, e.fan, driver.CauseReplay
+	g.stats.Received++
+	g.move(it, ready, now)
+	g.place(it)
+}

@@ -1,0 +1,110 @@
+package engine
+
+import "slices"
+
+const segmentSize = 512
+
+// sequence maps ever growing numbers to values, in segments that are freed when they are empty.
+type sequence[T any] struct {
+	segments []*segment[T] // in order of their numbers
+	count    int
+}
+
+type segment[T any] struct {
+	number uint64 // of its first member, divided by segmentSize
+	live   int
+	slots  [segmentSize]*T
+}
+
+// find returns the index of the first segment that has this number or a higher one.
+func (q *sequence[T]) find(number uint64) int {
+	if len(q.segments) == 0 || number <= q.segments[0].number {
+		return 0
+	}
+	// Segments rarely have gaps between them, so the index is nearly always the distance from the first.
+	if d := number - q.segments[0].number; d < uint64(len(q.segments)) && q.segments[d].number == number {
+		return int(d)
+	}
+	i, _ := slices.BinarySearchFunc(q.segments, number, func(s *segment[T], n uint64) int {
+		switch {
+		case s.number < n:
+			return -1
+		case s.number > n:
+			return 1
+		}
+		return 0
+	})
+	return i
+}
+
+func (q *sequence[T]) get(at uint64) *T {
+	i := q.find(at / segmentSize)
+	if i == len(q.segments) || q.segments[i].number != at/segmentSize {
+		return nil
+	}
+	return q.segments[i].slots[at%segmentSize]
+}
+
+// put stores v at a number that is not used yet, usually the highest so far.
+func (q *sequence[T]) put(at uint64, v *T) {
+	i := q.find(at / segmentSize)
+	if i == len(q.segments) || q.segments[i].number != at/segmentSize {
+		i = q.addSegment(i, at/segmentSize)
+	}
+	q.segments[i].slots[at%segmentSize] = v
+	q.segments[i].live++
+	q.count++
+}
+
+// addSegment inserts a segment at index i, and returns its index. The last one may be empty; then it is used again.
+func (q *sequence[T]) addSegment(i int, number uint64) int {
+	if i > 0 && i == len(q.segments) && q.segments[i-1].live == 0 {
+		q.segments[i-1].number = number
+		return i - 1
+	}
+	q.segments = slices.Insert(q.segments, i, &segment[T]{number: number})
+	return i
+}
+
+func (q *sequence[T]) remove(at uint64) {
+	i := q.find(at / segmentSize)
+	if i == len(q.segments) || q.segments[i].number != at/segmentSize || q.segments[i].slots[at%segmentSize] == nil {
+		return
+	}
+	s := q.segments[i]
+	s.slots[at%segmentSize] = nil
+	s.live--
+	q.count--
+	switch {
+	case s.live > 0 || i == len(q.segments)-1: // the last one is kept: a topic that is often empty fills it again
+	case i == 0:
+		q.segments[0] = nil
+		q.segments = q.segments[1:]
+	default:
+		q.segments = slices.Delete(q.segments, i, i+1)
+	}
+}
+
+// after calls visit for each value whose number is higher than at, in order, until it returns false.
+func (q *sequence[T]) after(at uint64, visit func(at uint64, v *T) bool) {
+	at++
+	for i := q.find(at / segmentSize); i < len(q.segments); i++ {
+		s := q.segments[i]
+		from := uint64(0)
+		if s.number == at/segmentSize {
+			from = at % segmentSize
+		}
+		for j := from; j < segmentSize; j++ {
+			if v := s.slots[j]; v != nil && !visit(s.number*segmentSize+j, v) {
+				return
+			}
+		}
+	}
+}
+
+// all returns every value in order. It is for changes that concern a whole topic.
+func (q *sequence[T]) all() []*T {
+	vs := make([]*T, 0, q.count)
+	q.after(0, func(_ uint64, v *T) bool { vs = append(vs, v); return true })
+	return vs
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Settle applies each settlement as one step, in order. A cancelled context changes nothing: there is no wait.
+func (s *subscription) Settle(_ context.Context, ss []driver.Settlement) []error {
+	errs := make([]error, len(ss))
+	for i := 0; i < len(ss); {
+		if len(ss[i].Emit) > 0 {
+			errs[i] = s.settleAndEmit(&ss[i])
+			i++
+			continue
+		}
+		n := 1
+		for i+n < len(ss) && len(ss[i+n].Emit) == 0 {
+			n++
+		}
+		s.settlePlain(ss[i:i+n], errs[i:i+n])
+		i += n
+	}
+	return errs
+}
+
+// settlePlain applies settlements without follow-ups under one lock.
+func (s *subscription) settlePlain(ss []driver.Settlement, errs []error) {
+	now := s.e.now()
+	s.t.mu.Lock()
+	if s.t.ended {
+		s.t.mu.Unlock()
+		repeat(errs, errClosedAndLost())
+		return
+	}
+	s.t.advance(now)
+	for i := range ss {
+		errs[i] = s.settle(&ss[i], now)
+	}
+	s.t.unlock(now)
+}
+
+func errClosedAndLost() error {
+	return driver.NewError(driver.ErrClosed, "the driver is closed", "what was held is delivered again", driver.ErrLeaseLost)
+}
+
+func (s *subscription) settle(o *driver.Settlement, now moment) error {
+	c, err := s.living(o.Delivery, now)
+	if err != nil {
+		return err
+	}
+	if o.Outcome > driver.Drop {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", o.Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
+	}
+	s.apply(c, o, now)
+	return nil
+}
+
+// settleAndEmit publishes follow-ups and applies the outcome in one step over all topics.
+func (s *subscription) settleAndEmit(o *driver.Settlement) error {
+	now := s.e.now()
+	if err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
+		return err
+	}
+	entries, names, err := s.e.prepare(o.Emit, now)
+	if err != nil {
+		return err
+	}
+	ts, err := s.e.lockAll(append(names, s.t.name), now)
+	if err != nil {
+		return err
+	}
+	defer unlockAll(ts, now)
+	if ts[s.t.name] != s.t { // deleted and made again
+		return errClosedAndLost()
+	}
+	if _, err := s.living(o.Delivery, now); err != nil {
+		return err
+	}
+	for i, m := range o.Emit {
+		ts[m.Topic].mustAccept(entries[i], now)
+	}
+	return s.settle(o, now)
+}
+
+func (s *subscription) check(d *driver.Delivery, now moment) error {
+	s.t.mu.Lock()
+	defer s.t.mu.Unlock()
+	if s.t.ended {
+		return errClosedAndLost()
+	}
+	_, err := s.living(d, now)
+	return err
+}
+
+// apply ends a claim with an outcome.
+func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
+	g, it := s.g, c.item
+	c.end()
+	if (o.Outcome == driver.Retry || o.Outcome == driver.Release) && g.strict(it) {
+		g.returnBehind(it, now)
+	}
+	switch o.Outcome {
+	case driver.Ack:
+		g.stats.Acked++
+		g.finish(it, s.t.final(), now)
+	case driver.Drop:
+		g.stats.Dropped++
+		g.finish(it, s.t.final(), now)
+	case driver.Dead:
+		s.fail(it, o.Failure, now)
+		g.bury(it, o.Failure, s.o.Instance, now)
+	case driver.Retry:
+		s.fail(it, o.Failure, now)
+		it.cause = driver.CauseRetry
+		g.retry(it, o, now)
+	case driver.Release:
+		it.cause = driver.CauseReleased
+		if o.After > 0 {
+			g.wait(it, now.after(o.After), false, now)
+		} else {
+			g.comeBack(it, now)
+		}
+	}
+}
+
+// final is the state of what is settled: kept or gone.
+func (t *topic) final() itemState {
+	if t.config.Keep > 0 {
+		return done
+	}
+	return gone
+}
+
+// retry makes it due again. In strict order it stays the head of its key; otherwise it joins the tail, so that
+// messages that fail cannot starve others.
+func (g *group) retry(it *item, o *driver.Settlement, now moment) {
+	toTail := !g.strict(it)
+	if o.After > 0 {
+		g.wait(it, now.after(o.After), toTail, now)
+		return
+	}
+	if toTail {
+		if c := it.chain; c != nil {
+			g.leave(it)
+			defer g.arrange(c)
+		}
+		it.place = g.t.nextPlace()
+	}
+	g.comeBack(it, now)
+}
+
+// fail counts a failed attempt.
+func (s *subscription) fail(it *item, f *driver.Failure, now moment) {
+	it.failures++
+	if f == nil {
+		return
+	}
+	r := it.record()
+	r.history = driver.AppendFailure(r.history, s.stamped(*f, it, now))
+}
+
+// stamped fills in what the backend knows.
+func (s *subscription) stamped(f driver.Failure, it *item, now moment) driver.Failure {
+	f.At, f.Instance, f.Attempt = now.at.Round(0), s.o.Instance, int(it.failures)
+	return f
+}

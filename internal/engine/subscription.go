@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// subscription is one member of a group. It is guarded by the lock of its topic.
+type subscription struct {
+	e *Engine
+	t *topic
+	g *group
+	o driver.SubscribeOptions
+
+	steps    [4]uint64 // of the lanes, by weight
+	closed   bool
+	inflight int
+	leases   leaseList
+	own      [4]itemHeap // followers of keys that it holds
+	waiters  []*waiter
+	spare    *waiter
+	picked   []*item // scratch of Receive
+}
+
+// Subscribe joins a group, and creates topic and group if they do not exist.
+func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	o, err := o.Resolve(e.o.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	now := e.now()
+	t, err := e.lock(o.Topic, now)
+	if err != nil {
+		return nil, err
+	}
+	defer t.unlock(now)
+	g, err := t.joined(o.Group, o.Order, o.Start, now)
+	if err != nil {
+		return nil, err
+	}
+	s := &subscription{e: e, t: t, g: g, o: o, steps: stepsOf(o.Weights)}
+	for i := range s.own {
+		s.own[i] = newItemHeap()
+	}
+	g.members = append(g.members, s)
+	return s, nil
+}
+
+// joined returns the group for one more member with this order, and makes it if needed.
+func (t *topic) joined(name string, o driver.Order, start driver.Position, now moment) (*group, error) {
+	g, ok := t.group(name)
+	if !ok {
+		return t.createGroup(name, driver.GroupOptions{Order: o, Start: start}, now)
+	}
+	if g.orderFixed && g.order != o {
+		return nil, t.errOrder(g, o)
+	}
+	g.order, g.orderFixed = o, true
+	return g, nil
+}
+
+func (t *topic) errOrder(g *group, o driver.Order) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", g.name, t.name, g.order, o),
+		"use the same order for all members, or delete the group first", nil)
+}
+
+// Close releases what is held to its old place, uncounted, and leaves the group.
+func (s *subscription) Close(context.Context) error {
+	now := s.e.now()
+	s.t.mu.Lock()
+	if s.t.ended {
+		s.t.mu.Unlock()
+		return nil
+	}
+	s.t.advance(now)
+	s.leave(now)
+	s.t.unlock(now)
+	return nil
+}
+
+func (s *subscription) leave(now moment) {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	for s.leases.head != nil {
+		c := s.leases.head
+		it := c.item
+		c.end()
+		it.cause = driver.CauseReleased
+		s.g.comeBack(it, now)
+	}
+	s.g.members = slices.DeleteFunc(s.g.members, func(m *subscription) bool { return m == s })
+	for len(s.waiters) > 0 {
+		s.wake()
+	}
+}
+
+func (s *subscription) full() bool { return s.inflight >= s.o.MaxInflight }

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// topic is one shard: everything in it is guarded by mu.
+type topic struct {
+	e    *Engine
+	name string
+
+	mu     sync.Mutex
+	ended  bool // closed or deleted
+	config driver.TopicConfig
+	fixed  bool // the configuration was given, not only defaulted
+	paused bool
+
+	seq     uint64 // of the newest message
+	places  uint64 // given to items, in the order in which they became ready
+	log     sequence[entry]
+	ids     index[*entry]
+	known   memory
+	delayed heap[*entry]
+	expires heap[*entry]
+	waiting itemHeap
+	settled queue[settlement] // kept until
+	invalid sequence[entry]
+
+	trimmed    uint64 // the newest message that was removed after being settled
+	trimmedDue tick   // and when the newest of them became ready
+
+	groups []*group // in order of their names
+	dirty  []*group // have something new to claim
+	freed  int64    // messages removed, not yet told to the engine
+
+	leaseNext tick // no lease ends before
+	timer     *time.Timer
+	armed     tick
+
+	stats driver.TopicStats
+}
+
+// settlement says since when a message is kept.
+type settlement struct {
+	seq  uint64
+	at   tick
+	kept int32 // entry.kept at that time
+}
+
+func newTopic(e *Engine, name string) *topic {
+	return &topic{
+		e: e, name: name, armed: never, leaseNext: never,
+		delayed: heap[*entry]{moved: func(e *entry, at int32) { e.dueAt = at }},
+		expires: heap[*entry]{moved: func(e *entry, at int32) { e.expiresAt = at }},
+		waiting: newItemHeap(),
+		known:   newMemory(e.o),
+	}
+}
+
+// unlock wakes those who have something to claim, arms the timer, and unlocks.
+func (t *topic) unlock(now moment) {
+	for i, g := range t.dirty {
+		g.wakeNow(g.offers)
+		g.offers = 0
+		t.dirty[i] = nil
+	}
+	t.dirty = t.dirty[:0]
+	if t.freed > 0 {
+		t.e.stored.Add(-t.freed)
+		t.freed = 0
+	}
+	t.arm(now)
+	t.mu.Unlock()
+}
+
+// end makes the topic refuse everything from now on. No timer of it fires later.
+func (t *topic) end() {
+	t.ended = true
+	if t.armed != never && t.timer.Stop() {
+		t.e.timers.Done()
+	}
+	t.armed = never
+	t.e.stored.Add(-t.freed)
+	t.freed = 0
+}
+
+func (t *topic) nextPlace() uint64 {
+	t.places++
+	return t.places
+}
+
+func (t *topic) group(name string) (*group, bool) {
+	i, ok := slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
+	if !ok {
+		return nil, false
+	}
+	return t.groups[i], true
+}
+
+func (t *topic) noGroup(name string) error {
+	names := make([]string, 0, len(t.groups))
+	for _, g := range t.groups {
+		names = append(names, g.name)
+	}
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+listed(names), nil)
+}
+
+func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
+	g := newGroup(t, name, o, fixed)
+	i, _ := slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
+	t.groups = slices.Insert(t.groups, i, g)
+	return g
+}

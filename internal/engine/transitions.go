@@ -1,0 +1,193 @@
+package engine
+
+// move changes the state of an item, and all counts with it. Every change of state goes through it.
+func (g *group) move(it *item, to itemState, now moment) {
+	from := it.state
+	if from == ready {
+		g.ready.remove(it)
+	}
+	g.count[from]--
+	g.count[to]++
+	it.state = to
+	switch {
+	case to.live() && !from.live():
+		g.t.gain(it.e)
+	case from.live() && !to.live():
+		g.t.lose(it.e)
+	}
+	switch {
+	case to == dead:
+		it.e.dead++
+	case from == dead:
+		it.e.dead--
+	}
+	if to == ready {
+		it.since = now.tick
+		g.ready.push(it)
+	}
+}
+
+func (s itemState) live() bool { return s == ready || s == inflight || s == waiting }
+
+// gain counts one more that has not settled the message.
+func (t *topic) gain(e *entry) {
+	if e.live++; e.live > 1 {
+		return
+	}
+	t.stats.Messages++
+	t.stats.Bytes += e.size()
+	if e.expires != never && e.expiresAt == nowhere {
+		t.expires.push(e.expires, e.seq, e)
+	}
+}
+
+// lose is the opposite of gain.
+func (t *topic) lose(e *entry) {
+	if e.live--; e.live > 0 {
+		return
+	}
+	t.stats.Messages--
+	t.stats.Bytes -= e.size()
+	if e.expiresAt != nowhere {
+		t.expires.removeAt(e.expiresAt)
+	}
+}
+
+// place puts a ready item where it can be claimed, or behind others of its key.
+func (g *group) place(it *item) {
+	if it.content().key == "" {
+		g.offer(it)
+		return
+	}
+	if it.chain == nil {
+		g.join(it)
+	}
+	g.arrange(it.chain)
+}
+
+// comeBack makes an item ready again at its old place, unless it expired meanwhile.
+func (g *group) comeBack(it *item, now moment) {
+	if it.e.expires <= now.tick {
+		g.expire(it, now)
+		return
+	}
+	g.move(it, ready, now)
+	g.place(it)
+}
+
+// wait makes an item wait. One that joins the tail when due, and any in relaxed order, lets its followers pass.
+func (g *group) wait(it *item, due tick, toTail bool, now moment) {
+	if it.e.expires <= now.tick {
+		g.expire(it, now)
+		return
+	}
+	c := it.chain
+	if c != nil && (toTail || !g.strict(it)) {
+		g.leave(it)
+	}
+	g.move(it, waiting, now)
+	it.since, it.toTail = due, toTail
+	pushItem(&g.t.waiting, due, it)
+	if c != nil {
+		g.arrange(c)
+	}
+}
+
+// becomeDue ends a wait.
+func (g *group) becomeDue(it *item, now moment) {
+	dropItem(it)
+	if it.toTail {
+		it.toTail, it.place = false, g.t.nextPlace()
+	}
+	g.move(it, ready, now)
+	g.place(it)
+}
+
+// finish ends an item for its group: it is done and kept, or gone.
+func (g *group) finish(it *item, to itemState, now moment) {
+	c := g.detach(it)
+	g.move(it, to, now)
+	if c != nil {
+		g.arrange(c)
+	}
+	if to == gone {
+		it.e.forget(it)
+	}
+	g.t.conclude(it.e, now)
+}
+
+// detach takes an item out of everything but the list of its state, and returns the chain it was in.
+func (g *group) detach(it *item) *chain {
+	c := it.chain
+	if c != nil {
+		g.leave(it)
+	}
+	g.withdraw(it)
+	if it.state == dead {
+		g.graves.remove(it.more.buried)
+		it.more.dead = nil
+	}
+	return c
+}
+
+// forget unlinks an item from its entry.
+func (e *entry) forget(it *item) {
+	for p := &e.items; *p != nil; p = &(*p).sibling {
+		if *p == it {
+			*p = it.sibling
+			return
+		}
+	}
+}
+
+// conclude removes or keeps a message that every group has settled.
+func (t *topic) conclude(e *entry, now moment) {
+	if e.live > 0 || e.dead > 0 || e.state != fanned {
+		return
+	}
+	if t.config.Keep <= 0 {
+		t.noteTrimmed(e)
+	}
+	if t.config.Keep <= 0 || e.items == nil {
+		t.remove(e, now)
+		return
+	}
+	e.kept++
+	t.settled.push(settlement{seq: e.seq, at: now.tick, kept: e.kept})
+}
+
+// keptUntil returns when trim has something to do.
+func (t *topic) keptUntil() tick {
+	if t.settled.empty() {
+		return never
+	}
+	return moment{tick: t.settled.head().at}.after(t.config.Keep)
+}
+
+// trim removes the message that was settled first, unless a reset brought it back meanwhile.
+func (t *topic) trim(now moment) {
+	s := *t.settled.head()
+	t.settled.pop()
+	if e := t.log.get(s.seq); e != nil && e.state == fanned && e.kept == s.kept && e.live == 0 && e.dead == 0 {
+		t.noteTrimmed(e)
+		t.remove(e, now)
+	}
+}
+
+// noteTrimmed notes how far history is no longer complete.
+func (t *topic) noteTrimmed(e *entry) {
+	t.trimmed, t.trimmedDue = max(t.trimmed, e.seq), max(t.trimmedDue, e.due)
+}
+
+// remove takes a message out of the topic.
+func (t *topic) remove(e *entry, now moment) {
+	t.log.remove(e.seq)
+	if e.indexed {
+		t.ids.remove(e.id)
+		if e.ownID {
+			t.known.remember(e, now)
+		}
+	}
+	e.state = atRest
+	t.freed++
+}

@@ -1,0 +1,124 @@
+package envelope
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strings"
+)
+
+// Form is one way to spread a message over named values instead of one envelope, readable by other tools.
+type Form uint8
+
+const (
+	// Stream is an entry of a Redis stream: every field has a name, user headers begin with "h:".
+	Stream Form = iota
+	// Kafka is the headers of a record, whose key and value are Key and Body. Ferry's begin with "ferry-".
+	Kafka
+)
+
+// Pair is one stream field or Kafka header.
+type Pair struct {
+	Name  string
+	Value []byte
+}
+
+const (
+	streamHeader = "h:"
+	kafkaPrefix  = "ferry-"
+	kafkaEscape  = "ferry-header-" // before a user header that begins with kafkaPrefix itself
+)
+
+// formNumbers finds the field of a name, per form.
+var formNumbers = [...]map[string]int{Stream: numbers(Stream), Kafka: numbers(Kafka)}
+
+func numbers(f Form) map[string]int {
+	m := make(map[string]int)
+	for num := len(messageFields); num > 0; num-- {
+		if name := f.name(num); name != "" && num != numIDUUID && num != numContentTypeCode {
+			m[name] = num
+		}
+	}
+	return m
+}
+
+// name returns what a field is called in this form, or "".
+func (f Form) name(num int) string {
+	if f == Kafka {
+		return messageFields[num-1].kafka
+	}
+	return messageFields[num-1].stream
+}
+
+// headerName returns what a header of a message is called in this form.
+func (f Form) headerName(name string) string {
+	switch {
+	case f == Stream:
+		return streamHeader + name
+	case strings.HasPrefix(name, kafkaPrefix):
+		return kafkaEscape + name
+	}
+	return name
+}
+
+// userName undoes headerName. It reports false for a name that is Ferry's own, of a later version for example.
+func (f Form) userName(name string) (string, bool) {
+	if f == Stream {
+		return strings.CutPrefix(name, streamHeader)
+	}
+	if user, ok := strings.CutPrefix(name, kafkaEscape); ok {
+		return user, true
+	}
+	return name, !strings.HasPrefix(name, kafkaPrefix)
+}
+
+// formSum is the checksum of a form: of each pair of the block the lengths and bytes of name and value, then the
+// length of the key, the key, and the body. Lengths are 32 bits, little endian.
+func formSum(block []Pair, skip func(string) bool, key string, body []byte) uint32 {
+	size := 4 + len(key)
+	for _, p := range block {
+		size += 8 + len(p.Name) + len(p.Value)
+	}
+	text := make([]byte, 0, size)
+	for _, p := range block {
+		if !skip(p.Name) {
+			text = appendSized(appendSized(text, p.Name), p.Value)
+		}
+	}
+	return crc32.Update(crc32.Checksum(appendSized(text, key), castagnoli), castagnoli, body)
+}
+
+func appendSized[T string | []byte](dst []byte, v T) []byte {
+	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
+}
+
+// native reports whether a name is that of the key or the body, which are summed apart from the pairs.
+func (f Form) native(name string) bool {
+	return f == Stream && (name == messageFields[numKey-1].stream || name == messageFields[numBody-1].stream)
+}
+
+// block returns the pairs from the version up to the checksum, and the checksum. What stands before or after was
+// added on the way, by a tracing agent for example, and is not part of the message.
+func (f Form) block(pairs []Pair) (block []Pair, sum []byte, err error) {
+	first, last := -1, -1
+	for i := range pairs {
+		switch pairs[i].Name {
+		case f.name(numVersion):
+			if first < 0 {
+				first = i
+			}
+		case f.name(numCRC):
+			last = i
+		}
+	}
+	if first < 0 {
+		return nil, nil, damaged(fmt.Sprintf("there is no field %q", f.name(numVersion)), nil)
+	}
+	if v := string(pairs[first].Value); v != versionText {
+		return nil, nil, unknownVersion(fmt.Sprintf("%.20q", v))
+	}
+	if last < first {
+		return nil, nil, damaged(fmt.Sprintf("there is no field %q after the version", f.name(numCRC)), nil)
+	}
+	return pairs[first:last], pairs[last].Value, nil
+}

@@ -1,0 +1,233 @@
+package ferry_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/codec"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/memory"
+)
+
+type order struct {
+	ID   int    `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+func TestPublishCarriesEveryOption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, nil, ferry.Options{})
+		ctx := t.Context()
+		start := time.Now()
+		policy := ferry.Delays(time.Second, time.Minute)
+		r, err := ferry.Publish(ctx, b, "orders", order{1, "世界"},
+			ferry.Key("user-1"), ferry.Delay(time.Minute), ferry.WithPriority(ferry.High), ferry.TTL(time.Hour),
+			ferry.Dedup("d1", time.Minute), ferry.Header("a", "1"), ferry.Header("b", "2"), ferry.ID("order-1"),
+			ferry.MaxAttempts(7), ferry.Retry(policy), ferry.Level(ferry.InMemory))
+		if err != nil || r.ID != "order-1" || r.Duplicate {
+			t.Fatalf("receipt %+v, error %v", r, err)
+		}
+		d := receive(t, b, "orders", 1)[0]
+		if got := time.Since(start); got != time.Minute {
+			t.Errorf("delivered after %v, want exactly the delay", got)
+		}
+		want := &ferry.Message{ID: "order-1", OwnID: true, Topic: "orders", Key: "user-1", Body: []byte(`{"id":1,"name":"世界"}`),
+			ContentType: "application/json", Headers: map[string]string{"a": "1", "b": "2"}, Priority: ferry.High, Delay: time.Minute,
+			TTL: time.Hour, DedupID: "d1", DedupWindow: time.Minute, MaxAttempts: 7, Retry: &policy, PublishedAt: start}
+		if diff := cmp.Diff(want, d.Message); diff != "" {
+			t.Errorf("the delivered message differs (-want +got):\n%s", diff)
+		}
+		m, err := ferry.Decode[order](b, d)
+		if err != nil || m.Value != (order{1, "世界"}) {
+			t.Errorf("decoded %+v, error %v", m, err)
+		}
+	})
+}
+
+func TestScheduleIsKeptByTheBrokersClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, nil, ferry.Options{})
+		start := time.Now()
+		for name, o := range map[string]ferry.PublishOption{"future": ferry.At(start.Add(3 * time.Hour)), "past": ferry.At(start.Add(-time.Hour)), "negative": ferry.Delay(-time.Second)} {
+			if _, err := ferry.Publish(t.Context(), b, name, 1, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		receive(t, b, "past", 1)
+		receive(t, b, "negative", 1)
+		if got := time.Since(start); got != 0 {
+			t.Errorf("a schedule in the past and a negative delay took %v, want none", got)
+		}
+		receive(t, b, "future", 1)
+		if got := time.Since(start); got != 3*time.Hour {
+			t.Errorf("delivered after %v, want 3h", got)
+		}
+	})
+}
+
+func TestPublishChangesNothingOfTheCallers(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	headers := map[string]string{"a": "1"}
+	m := &ferry.Message{Topic: "orders", Body: []byte("x"), Headers: headers}
+	if _, err := b.Publish(t.Context(), m, ferry.Header("b", "2"), ferry.Key("k")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&ferry.Message{Topic: "orders", Body: []byte("x"), Headers: map[string]string{"a": "1"}}, m); diff != "" {
+		t.Errorf("the caller's message was changed:\n%s", diff)
+	}
+}
+
+func TestBytesAreNotEncoded(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	body := []byte{0, 255, '"'}
+	if _, err := ferry.Publish(t.Context(), b, "raw", body); err != nil {
+		t.Fatal(err)
+	}
+	d := receive(t, b, "raw", 1)[0]
+	if string(d.Body) != string(body) || d.ContentType != codec.Raw.ContentType() {
+		t.Errorf("got %q as %s", d.Body, d.ContentType)
+	}
+	if m, err := ferry.Decode[[]byte](b, d); err != nil || string(m.Value) != string(body) {
+		t.Errorf("decoded %v, error %v", m, err)
+	}
+}
+
+func TestBadInputIsRefusedWithAHint(t *testing.T) {
+	b := newBroker(t, memory.New(memory.Options{MaxBody: 1000}), ferry.Options{})
+	closed, err := ferry.New(memory.New(memory.Options{}), ferry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	publish := func(topic string, opts ...ferry.PublishOption) func() error {
+		return func() error { _, err := ferry.Publish(t.Context(), b, topic, order{ID: 1}, opts...); return err }
+	}
+	for name, c := range map[string]struct {
+		call func() error
+		kind error
+	}{
+		"empty topic":             {publish(""), ferry.ErrInvalid},
+		"topic with a space":      {publish("my orders"), ferry.ErrInvalid},
+		"topic with braces":       {publish("a{b}"), ferry.ErrInvalid},
+		"topic too long":          {publish(strings.Repeat("x", 129)), ferry.ErrInvalid},
+		"topic from a dot":        {publish(".hidden"), ferry.ErrInvalid},
+		"key with a newline":      {publish("t", ferry.Key("a\nb")), ferry.ErrInvalid},
+		"key not UTF-8":           {publish("t", ferry.Key("\xff")), ferry.ErrInvalid},
+		"key too long":            {publish("t", ferry.Key(strings.Repeat("k", 257))), ferry.ErrInvalid},
+		"priority out of range":   {publish("t", ferry.WithPriority(9)), ferry.ErrInvalid},
+		"TTL zero":                {publish("t", ferry.TTL(0)), ferry.ErrInvalid},
+		"TTL negative":            {publish("t", ferry.TTL(-1)), ferry.ErrInvalid},
+		"TTL shorter than delay":  {publish("t", ferry.TTL(time.Second), ferry.Delay(time.Minute)), ferry.ErrInvalid},
+		"TTL before the schedule": {publish("t", ferry.TTL(time.Second), ferry.At(time.Now().Add(time.Hour))), ferry.ErrInvalid},
+		"delay and schedule":      {publish("t", ferry.Delay(1), ferry.At(time.Now())), ferry.ErrInvalid},
+		"dedup without window":    {publish("t", ferry.Dedup("x", 0)), ferry.ErrInvalid},
+		"dedup window too long":   {publish("t", ferry.Dedup("x", 365*24*time.Hour)), ferry.ErrInvalid},
+		"empty id":                {publish("t", ferry.ID("")), ferry.ErrInvalid},
+		"no attempts":             {publish("t", ferry.MaxAttempts(0)), ferry.ErrInvalid},
+		"header without a name":   {publish("t", ferry.Header("", "x")), ferry.ErrInvalid},
+		"header too large":        {publish("t", ferry.Header("h", strings.Repeat("x", 65<<10))), ferry.ErrTooLarge},
+		"level not available":     {publish("t", ferry.Level(ferry.Synced)), ferry.ErrUnsupported},
+		"replicas not available":  {publish("t", ferry.Level(ferry.Replicated(2))), ferry.ErrUnsupported},
+		"value not encodable":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", math.Inf(1)); return err }, ferry.ErrInvalid},
+		"body over the limit":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", make([]byte, 1001)); return err }, ferry.ErrTooLarge},
+		"nil message":             {func() error { _, err := b.Publish(t.Context(), nil); return err }, ferry.ErrInvalid},
+		"nil in a batch":          {func() error { _, err := b.PublishBatch(t.Context(), []*ferry.Message{nil}); return err }, ferry.ErrInvalid},
+		"nil broker":              {func() error { _, err := ferry.Publish(t.Context(), nil, "t", 1); return err }, ferry.ErrInvalid},
+		"nil callback":            {func() error { return b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, nil) }, ferry.ErrInvalid},
+		"closed broker":           {func() error { _, err := ferry.Publish(t.Context(), closed, "t", 1); return err }, ferry.ErrClosed},
+		"cancelled context":       {func() error { _, err := ferry.Publish(cancelled, b, "t", 1); return err }, ferry.ErrNotApplied},
+		"nil driver":              {func() error { _, err := ferry.New(nil, ferry.Options{}); return err }, ferry.ErrInvalid},
+		"negative MaxAsync": {func() error {
+			_, err := ferry.New(memory.New(memory.Options{}), ferry.Options{MaxAsync: -1})
+			return err
+		}, ferry.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.call()
+			if !errors.Is(err, c.kind) {
+				t.Fatalf("error %v, want %v", err, c.kind)
+			}
+			if e := new(ferry.Error); !errors.As(err, &e) || e.Hint == "" {
+				t.Errorf("%v has no hint", err)
+			}
+		})
+	}
+	if topics, err := b.Driver().Topics(t.Context()); err != nil || len(topics) != 0 {
+		t.Errorf("bad input left topics %v behind (error %v)", topics, err)
+	}
+}
+
+func TestNothingOfABatchIsSentWhenOneIsInvalid(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	_, err := b.PublishBatch(t.Context(), []*ferry.Message{{Topic: "t"}, {Topic: "not ok"}})
+	if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "message 2 of 2") {
+		t.Errorf("error %v should name the second message", err)
+	}
+	if topics, _ := b.Driver().Topics(t.Context()); len(topics) != 0 {
+		t.Errorf("topics %v exist", topics)
+	}
+}
+
+func TestBatchReceiptsFollowTheMessages(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	if err := b.Driver().EnsureTopic(t.Context(), "small", driver.TopicConfig{MaxMessages: 2}); err != nil {
+		t.Fatal(err)
+	}
+	var ms []*ferry.Message
+	for _, id := range []string{"a", "b", "c", "a"} {
+		ms = append(ms, &ferry.Message{ID: id, Topic: "small"})
+	}
+	rs, err := b.PublishBatch(t.Context(), ms)
+	if !errors.Is(err, ferry.ErrFull) || len(rs) != 4 {
+		t.Fatalf("receipts %v, error %v", rs, err)
+	}
+	for i, want := range []struct {
+		dup bool
+		err error
+	}{{}, {}, {err: ferry.ErrFull}, {dup: true}} {
+		if rs[i].ID != ms[i].ID || rs[i].Duplicate != want.dup || !errors.Is(rs[i].Err, want.err) {
+			t.Errorf("receipt %d is %+v, want %+v", i, rs[i], want)
+		}
+	}
+}
+
+func TestPublishingAnIDAgainIsADuplicate(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	for i, dup := range []bool{false, true, true} {
+		r, err := ferry.Publish(t.Context(), b, "orders", i, ferry.ID("x"))
+		if err != nil || r.Duplicate != dup || r.ID != "x" {
+			t.Errorf("publish %d: %+v, error %v", i, r, err)
+		}
+		if i == 1 {
+			receive(t, b, "orders", 1) // also after it was handled and is gone
+		}
+	}
+}
+
+func TestDecodeSaysWhatIsWrong(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	for name, d := range map[string]*ferry.Delivery{
+		"broken body":          {Message: &ferry.Message{Body: []byte("{"), ContentType: "application/json"}},
+		"unknown content type": {Message: &ferry.Message{Body: []byte("{}"), ContentType: "application/x-strange"}},
+		"wrong shape":          {Message: &ferry.Message{Body: []byte(`"text"`), ContentType: "application/json"}},
+	} {
+		if _, err := ferry.Decode[order](b, d); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("%s: error %v, want ErrInvalid", name, err)
+		}
+	}
+	if m, err := ferry.Decode[order](b, &ferry.Delivery{Message: &ferry.Message{Body: []byte(`{"id":3}`)}}); err != nil || m.Value.ID != 3 {
+		t.Errorf("a body without a content type: %+v, error %v", m, err)
+	}
+}
