@@ -50,16 +50,16 @@ type batch struct {
 func newBatcher(d driver.Driver, senders int) *batcher { return &batcher{driver: d, senders: senders} }
 
 // publish sends one message, alone or with others, and returns its receipt.
-func (b *batcher) publish(ctx context.Context, msg *Message, o driver.PublishOptions) Receipt {
+func (b *batcher) publish(ctx context.Context, p *publication) Receipt {
 	b.mu.Lock()
 	if b.active < b.senders && len(b.queue) == 0 {
 		b.active++
 		b.mu.Unlock()
 		defer b.handOver()
-		return sendOne(ctx, b.driver, msg, o)
+		return sendAlone(ctx, b.driver, p)
 	}
 	// The message is cloned: its publisher may give up and reuse it while a sender still reads it.
-	r := &request{msg: msg.Clone(), options: o, done: make(chan struct{})}
+	r := &request{msg: p.msg.Clone(), options: p.send, done: make(chan struct{})}
 	b.queue = append(b.queue, r)
 	b.mu.Unlock()
 
@@ -71,11 +71,12 @@ func (b *batcher) publish(ctx context.Context, msg *Message, o driver.PublishOpt
 	}
 }
 
-// sendOne publishes one message in the caller's goroutine, with the caller's context.
-func sendOne(ctx context.Context, d driver.Driver, msg *Message, o driver.PublishOptions) Receipt {
-	receipts, err := d.Publish(ctx, []*Message{msg}, o)
+// sendAlone publishes one message in the caller's goroutine, with the caller's context.
+func sendAlone(ctx context.Context, d driver.Driver, p *publication) Receipt {
+	p.alone[0] = &p.msg
+	receipts, err := d.Publish(ctx, p.alone[:], p.send)
 	if len(receipts) != 1 {
-		return Receipt{ID: msg.ID, Err: err}
+		return Receipt{ID: p.msg.ID, Err: errors.Join(ErrUnknown, err)}
 	}
 	return receipts[0]
 }

@@ -16,7 +16,8 @@ type publication struct {
 	msg   Message
 	send  driver.PublishOptions
 	codec codec.Codec
-	err   error // of an option itself
+	err   error       // of an option itself
+	alone [1]*Message // msg as a batch of one
 }
 
 // Key orders messages: those of one key are handled one at a time, in publish order.

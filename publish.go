@@ -3,6 +3,7 @@ package ferry
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/codec"
@@ -49,20 +50,28 @@ func NewMessage[T any](b *Broker, topic string, value T, opts ...PublishOption) 
 // Publish stores one message and returns when the broker has acknowledged it. Concurrent calls travel together.
 // The message is not changed: the id it was stored under is in the receipt.
 func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption) (Receipt, error) {
-	p, err := b.prepare(ctx, m, opts)
-	if err != nil {
+	p := publications.Get().(*publication)
+	if err := b.prepare(ctx, p, m, opts); err != nil {
 		return Receipt{}, err
 	}
 	start := b.started()
 	var r Receipt
 	if b.caps.Local {
-		r = sendOne(ctx, b.driver, &p.msg, p.send)
+		r = sendAlone(ctx, b.driver, p)
 	} else {
-		r = b.gather.publish(ctx, &p.msg, p.send)
+		r = b.gather.publish(ctx, p)
 	}
-	b.published(ctx, &p.msg, r, start)
+	if b.hooks.Published == nil { // a hook may keep the message
+		*p = publication{}
+		publications.Put(p)
+	} else {
+		b.published(ctx, &p.msg, r, start)
+	}
 	return r, r.Err
 }
+
+// publications are reused: neither drivers nor the batcher keep one, and there is one for every single publish.
+var publications = sync.Pool{New: func() any { return new(publication) }}
 
 // PublishBatch stores messages in slice order, with one receipt each. The error joins those of the receipts. Options
 // apply to every message. Nothing is sent if one of them is invalid.
@@ -73,7 +82,7 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	pubs := make([]publication, len(ms))
 	msgs := make([]*Message, len(ms))
 	for i, m := range ms {
-		if err := b.prepareInto(ctx, &pubs[i], m, opts); err != nil {
+		if err := b.prepare(ctx, &pubs[i], m, opts); err != nil {
 			return nil, fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
 		}
 		msgs[i] = &pubs[i].msg
@@ -105,8 +114,8 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 	if done == nil {
 		return driver.NewError(ErrInvalid, "the callback is nil", "use PublishAsync if the receipt is not needed here", nil)
 	}
-	p, err := b.prepare(ctx, m, opts)
-	if err != nil {
+	p := new(publication)
+	if err := b.prepare(ctx, p, m, opts); err != nil {
 		return err
 	}
 	p.msg = *p.msg.Clone() // it outlives this call
@@ -121,13 +130,8 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 
 var errNilBroker = driver.NewError(ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
 
-func (b *Broker) prepare(ctx context.Context, m *Message, opts []PublishOption) (*publication, error) {
-	p := new(publication)
-	return p, b.prepareInto(ctx, p, m, opts)
-}
-
-// prepareInto copies m, applies the options and checks everything, before anything is sent.
-func (b *Broker) prepareInto(ctx context.Context, p *publication, m *Message, opts []PublishOption) error {
+// prepare copies m into p, applies the options and checks everything, before anything is sent.
+func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts []PublishOption) error {
 	switch {
 	case b == nil:
 		return errNilBroker
