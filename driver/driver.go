@@ -93,7 +93,9 @@ type SubscribeOptions struct {
 	Lease time.Duration
 	// Order is fixed by the first member of a group; a later member that differs is refused with ErrConflict.
 	Order Order
-	// MaxRun is the most messages of one key that this subscription holds at once. Defaults to 1.
+	// MaxRun is the most messages of one key that one Receive claims, as a run. While any of a run is held no further
+	// message of its key is delivered to anybody, so that no claim can cross a settlement that returns the rest of
+	// the run. Defaults to 1.
 	MaxRun int
 	// MaxInflight is the most deliveries this subscription holds at once. Defaults to 1000.
 	MaxInflight int
