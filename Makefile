@@ -17,6 +17,7 @@ FUZZTIME   ?= 10s
 
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
+.NOTPARALLEL:
 .PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate
 
 help: ## Show what can be made

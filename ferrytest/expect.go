@@ -65,8 +65,8 @@ func (k *Kit) happened(topic string) string {
 			break
 		}
 		fmt.Fprintf(&b, "\n\t%s attempt %d: %s", s.Delivery.ID, s.Delivery.Attempt, s.Outcome)
-		if s.Failure != nil {
-			fmt.Fprintf(&b, " (%s: %s)", s.Failure.Reason, s.Failure.Error)
+		if f := s.Failure; f != nil {
+			fmt.Fprintf(&b, " %s (%s)", f.Reason, f.Error)
 		}
 	}
 	if b.Len() == 0 {

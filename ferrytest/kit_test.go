@@ -88,7 +88,7 @@ func TestFailSettleIsRetriedOrRedelivered(t *testing.T) {
 		k.Start(newBilling(k.Broker))
 		k.FailSettle(1, fmt.Errorf("cut off: %w", ferry.ErrNotApplied))
 		publish(t, k, Order{ID: 1})
-		k.Drain()
+		k.Advance(time.Minute)
 		k.ExpectAcked("orders", 1)
 		k.ExpectPublished("mails", 1)
 	})

@@ -3,11 +3,9 @@
 # Usage: scripts/fuzz.sh 30s
 set -eu
 time=${1:-10s}
-go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{$.ImportPath}}
-{{end}}{{range .XTestGoFiles}}{{$.Dir}}/{{.}} {{$.ImportPath}}
-{{end}}' ./... | while read -r file package; do
-	[ -n "$file" ] || continue
-	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
+for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); do
+	grep -qs '^func Fuzz' "$package"/*_test.go || continue # the next line compiles the package
+	for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
 		echo "fuzz $package $target for $time"
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
 	done

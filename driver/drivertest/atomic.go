@@ -60,10 +60,12 @@ func atomicPublishOverTopics(t *T) {
 
 func levelsAreRefusedNotLowered(t *T) {
 	t.oneLane(topic)
+	accepted := uint64(0)
 	for _, level := range []driver.Durability{driver.InMemory, driver.Written, driver.Synced, driver.Replicated(1), driver.Replicated(9)} {
 		rs, err := t.Publish(t.ctx(), t.msgs([]string{level.String()}), driver.PublishOptions{Level: level})
 		if t.Caps.Gives(level) {
 			t.ok(err, "Publish at level "+level.String())
+			accepted++
 			continue
 		}
 		t.wantErr(err, driver.ErrUnsupported, "Publish at level "+level.String())
@@ -72,7 +74,7 @@ func levelsAreRefusedNotLowered(t *T) {
 			t.Errorf("receipts %+v, want one that says ErrUnsupported", rs)
 		}
 	}
-	if n := t.stats(topic).Published; t.Caps.Counts == driver.Exact && n != uint64(len(t.Caps.Levels)) && len(t.Caps.Levels) <= 3 {
-		t.Errorf("%d messages stored, but only %d levels are given", n, len(t.Caps.Levels))
+	if n := t.stats(topic).Published; t.Caps.Counts == driver.Exact && n != accepted {
+		t.Errorf("%d messages stored, but only %d levels were given", n, accepted)
 	}
 }

@@ -8,6 +8,17 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// deadLetter returns the record of the only dead letter of the default group.
+func (t *T) deadLetter() *driver.DeadLetter {
+	t.Helper()
+	es := t.browse(driver.StateDead)
+	if len(es) != 1 || es[0].Dead == nil || es[0].Dead.Message == nil || es[0].Message == nil {
+		t.Fatalf("Browse shows %d dead letters %+v, want one with its record", len(es), es)
+	}
+	t.whole(es[0].Message, es[0].Dead.Message)
+	return es[0].Dead
+}
+
 // deadLetterIsComplete compares every field of the record.
 func deadLetterIsComplete(t *T) {
 	t.oneLane(topic)
@@ -20,20 +31,16 @@ func deadLetterIsComplete(t *T) {
 	before := time.Now()
 	s.settle(driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: &driver.Failure{Duration: time.Second,
 		Reason: driver.ReasonPanic, Error: "dial 10.0.0.1:80 failed after 3 tries", Stack: "goroutine 7"}})
-	es := t.browse(driver.StateDead)
-	if len(es) != 1 || es[0].Dead == nil {
-		t.Fatalf("Browse shows %d dead letters %+v, want one with its record", len(es), es)
-	}
-	dl := *es[0].Dead
+	dl := t.deadLetter()
 	t.whole(dl.Message, m)
-	t.whole(es[0].Message, m)
+	t.equal(len(dl.History), 2, "length of the history")
 	for _, at := range []time.Time{dl.DiedAt, dl.History[0].At, dl.History[1].At} {
 		if off := at.Sub(before).Abs(); off > time.Minute {
 			t.Errorf("a time in the record is %v, %v off", at, off)
 		}
 	}
 	dl.DiedAt, dl.History[0].At, dl.History[1].At = time.Time{}, time.Time{}, time.Time{}
-	t.equal(dl, driver.DeadLetter{
+	t.equal(*dl, driver.DeadLetter{
 		Message: dl.Message, Reason: driver.ReasonPanic, Error: "dial 10.0.0.1:80 failed after 3 tries",
 		Fingerprint: "dial # failed after # tries", Stack: "goroutine 7",
 		History: []driver.Failure{
@@ -49,7 +56,7 @@ func deadLetterCountsLostLeases(t *T) {
 	t.put("a")
 	d := s.lose(s.one())[0]
 	s.settle(driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonMaxDeliveries, Error: "killer"}})
-	dl := t.browse(driver.StateDead)[0].Dead
+	dl := t.deadLetter()
 	t.equal(dl.Deliveries, 2, "deliveries")
 	t.equal(dl.Attempts, 1, "attempts")
 	t.equal(dl.Action, driver.ActionEscalate, "advice")
@@ -62,7 +69,7 @@ func deadLetterHistoryIsBounded(t *T) {
 		s.retry(s.one(), 0)
 	}
 	s.bury(s.one())
-	dl := t.browse(driver.StateDead)[0].Dead
+	dl := t.deadLetter()
 	t.equal(len(dl.History), driver.HistoryLimit, "length of the history")
 	t.equal(dl.Attempts, driver.HistoryLimit+3, "attempts")
 	t.equal(dl.History[len(dl.History)-1].Error, "hopeless", "last error")
@@ -115,9 +122,7 @@ func replayStartsOver(t *T) {
 	}
 	t.equal(len(t.browse(driver.StateDead)), 0, "dead letters after the replay")
 	s.bury(again)
-	dls := t.browse(driver.StateDead)
-	t.equal(len(dls), 1, "dead letters after the second death")
-	t.equal(dls[0].Dead.Rounds, 1, "rounds")
+	t.equal(t.deadLetter().Rounds, 1, "rounds after the second death")
 }
 
 func replayLater(t *T) {

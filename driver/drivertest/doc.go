@@ -6,7 +6,7 @@
 //		drivertest.Run(t, drivertest.Harness{
 //			Open:     func(t testing.TB) driver.Driver { return memory.New(memory.Options{}) },
 //			Want:     driver.Capabilities{Driver: "memory", ...},
-//			PlantRaw: plant,
+//			PlantRaw: plant, // rubbish into a topic, behind the driver's back
 //			Virtual:  true,
 //		})
 //	}

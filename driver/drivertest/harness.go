@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -19,6 +20,8 @@ type Harness struct {
 	Want driver.Capabilities
 	// PlantRaw puts bytes that cannot be decoded into a topic, behind the driver's back. Required.
 	PlantRaw func(ctx context.Context, d driver.Driver, topic string, raw []byte) error
+	// Reopen closes d and opens the same backend again, as a restart does. Required where anything survives one.
+	Reopen func(t testing.TB, d driver.Driver) driver.Driver
 	// Virtual says that the driver keeps time with package time alone, so that each case runs in a synctest bubble.
 	Virtual bool
 	// Steps is the length of the random histories in all. Defaults to 100,000, in virtual time, and 1,000 otherwise.
@@ -28,6 +31,8 @@ type Harness struct {
 	Late time.Duration
 	// Patience is how long the suite waits for what must happen. Defaults to 30 s.
 	Patience time.Duration
+
+	seed uint64 // of everything random but the histories, whose seed rapid prints
 }
 
 // resolved fills in the defaults, and refuses a harness that cannot judge.
@@ -35,6 +40,17 @@ func (h Harness) resolved(t testing.TB) Harness {
 	t.Helper()
 	if h.Open == nil || h.PlantRaw == nil || h.Want.Driver == "" {
 		t.Fatal("drivertest: Harness.Open, Harness.Want and Harness.PlantRaw are required")
+	}
+	if h.Reopen == nil && h.Want.Durability > driver.InMemory {
+		t.Fatalf("drivertest: Harness.Reopen is required, since %s says that a publish is %s", h.Want.Driver, h.Want.Durability)
+	}
+	h.seed = rand.Uint64() // not from the time, which begins the same in every bubble
+	if s := os.Getenv("FERRY_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("drivertest: FERRY_SEED=%q is not a seed", s)
+		}
+		h.seed = n
 	}
 	if h.Steps == 0 {
 		h.Steps = 1_000

@@ -30,7 +30,7 @@ func leaseExpiryRedelivers(t *T) {
 	s.ack(again)
 }
 
-// clockSlack is the precision of the backend's clock against ours.
+// clockSlack is how much sooner a lease or a window may seem to end, because it began before the call returned to us.
 func (t *T) clockSlack() time.Duration {
 	if t.Virtual {
 		return 0
@@ -162,10 +162,12 @@ func extendKeepsTheLease(t *T) {
 	s := t.shortLease()
 	t.put("a")
 	d := s.one()
+	until := d.LeaseUntil
 	for range 5 {
 		s.idleFor(t.Caps.MinLease / 2)
 		s.extend(d)
 	}
+	t.equal(d.LeaseUntil, until, "LeaseUntil of a delivery after Extend, which must not change it")
 	s.ack(d)
 	s.idle()
 	t.counts(0, 0, 0, 0)
@@ -196,6 +198,23 @@ func extendKeepsOnlyItsOwn(t *T) {
 	s.extend(ds[0])
 	t.counted(s.expect("lost")[0], 1, 2, driver.CauseLeaseExpired)
 	s.ack(ds[0])
+}
+
+// headsLossReturnsTheRun: a follower that is still leased must not be settled before a head that was lost.
+func headsLossReturnsTheRun(t *T) {
+	if t.Caps.LeaseScope != driver.PerMessage {
+		t.Skip("one lease covers the partition")
+	}
+	s := t.consumerWith(driver.SubscribeOptions{Lease: t.Caps.MinLease, MaxRun: 2})
+	t.putKeyed("k", "a1", "a2")
+	ds := s.expect("a1", "a2")
+	s.idleFor(t.Caps.MinLease / 2)
+	s.extend(ds[1])
+	again := s.expect("a1")[0]
+	t.counted(again, 1, 2, driver.CauseLeaseExpired)
+	s.refused(driver.Settlement{Delivery: ds[1], Outcome: driver.Ack})
+	s.ack(again)
+	t.uncounted(s.expect("a2")[0])
 }
 
 func tokensDiffer(t *T) {

@@ -55,6 +55,28 @@ func keyOrderAcrossConsumers(t *T) {
 	})
 }
 
+// manyReceiversOfOneSubscription: all methods may be called concurrently.
+func manyReceiversOfOneSubscription(t *T) {
+	s := t.subscribe(driver.SubscribeOptions{})
+	for i := range 20 {
+		for k := range 5 {
+			t.putKeyed(fmt.Sprint(k), fmt.Sprint(i))
+		}
+	}
+	var mu sync.Mutex
+	next := map[string]int{}
+	t.workers([]*sub{s, s, s, s}, 100, func(_ *sub, d *driver.Delivery) driver.Outcome {
+		mu.Lock()
+		defer mu.Unlock()
+		if want := fmt.Sprint(next[d.Key]); string(d.Body) != want {
+			t.Errorf("key %s: message %s ran while message %s was next", d.Key, d.Body, want)
+		}
+		next[d.Key]++
+		return driver.Ack
+	})
+	t.counts(0, 0, 0, 0)
+}
+
 func oneInFlightPerKey(t *T) {
 	t.oneLane(topic)
 	a, b := t.subscribe(driver.SubscribeOptions{Instance: "1"}), t.subscribe(driver.SubscribeOptions{Instance: "2"})

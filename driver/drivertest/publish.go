@@ -24,9 +24,7 @@ func publishReceipts(t *T) {
 			t.Errorf("receipt %d repeats the ref %s", i, r.Ref)
 		}
 		seen[r.Ref] = true
-		es, err := t.Get(t.ctx(), driver.Target{Topic: topic, Ref: r.Ref})
-		t.ok(err, "Get by the ref of a receipt")
-		t.equal(es[0].ID, ms[i].ID, "id of the message at the ref of its receipt")
+		t.equal(t.get(driver.Target{Topic: topic, Ref: r.Ref}).ID, ms[i].ID, "id of the message at the ref of its receipt")
 	}
 }
 

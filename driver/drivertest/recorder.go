@@ -33,6 +33,11 @@ func (r *recorder) apart(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				r.complain(fmt.Sprintf("panic: %v", p))
+			}
+		}()
 		f()
 	}()
 	<-done

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,7 @@ func newT(tb testing.TB, h Harness) *T {
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.Patience)
 		defer cancel()
-		if err := d.Close(ctx); err != nil {
+		if err := t.Close(ctx); err != nil {
 			tb.Errorf("Close: %v", err)
 		}
 	})
@@ -106,16 +107,30 @@ func (t *T) until(what string, cond func() bool) {
 // pass lets time go by where the passing itself is what is tested, never to wait for something.
 func (t *T) pass(d time.Duration) { time.Sleep(d) }
 
-// notBefore demands that now is at or after due, and not much later.
+// random returns random numbers that FERRY_SEED repeats.
+func (t *T) random(stream uint64) *rand.Rand {
+	t.Logf("repeat with FERRY_SEED=%d", t.seed)
+	return rand.New(rand.NewPCG(t.seed, stream))
+}
+
+// onTime demands that now is at or after due, and not much later.
 func (t *T) onTime(due time.Time, what string) {
 	t.Helper()
 	now := time.Now()
-	if now.Before(due) {
-		t.Errorf("%s came %v early", what, due.Sub(now))
+	if early := due.Sub(now); early > t.resolution() {
+		t.Errorf("%s came %v early", what, early)
 	}
 	if late := now.Sub(due); late > t.Late {
 		t.Errorf("%s came %v late, more than %v", what, late, t.Late)
 	}
+}
+
+// resolution is how early something may seem, because a backend counts in milliseconds and ours is another clock.
+func (t *T) resolution() time.Duration {
+	if t.Virtual {
+		return 0
+	}
+	return 2 * time.Millisecond
 }
 
 // newID returns an id no other message of the case has.

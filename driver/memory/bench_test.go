@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/ferrymq/ferry/driver"
@@ -63,4 +64,47 @@ func moveMessages(b *testing.B, batch int, keyed bool) {
 			got += len(ds)
 		}
 	}
+}
+
+// BenchmarkPipeline publishes in batches while another goroutine receives and acks.
+func BenchmarkPipeline(b *testing.B) {
+	ctx := context.Background()
+	d := memory.New(memory.Options{})
+	defer func() { _ = d.Close(ctx) }()
+	s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "bench", Instance: "bench"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const batch = 100
+	slots := make(chan struct{}, 100) // batches under way
+	n := (b.N + batch - 1) / batch
+	b.ReportAllocs()
+	b.ResetTimer()
+	go func() {
+		body := make([]byte, 128)
+		msgs := make([]*driver.Message, batch)
+		for i := range n {
+			slots <- struct{}{}
+			for j := range msgs {
+				msgs[j] = &driver.Message{ID: "0198c0de-0000-7000-8000-" + strconv.Itoa(i*batch+j), Topic: "bench", Body: body}
+			}
+			_, _ = d.Publish(ctx, msgs, driver.PublishOptions{})
+		}
+	}()
+	settlements := make([]driver.Settlement, 0, batch)
+	for got, freed := 0, 0; got < n*batch; {
+		ds, err := s.Receive(ctx, batch)
+		if err != nil {
+			b.Fatal(err)
+		}
+		settlements = settlements[:0]
+		for _, d := range ds {
+			settlements = append(settlements, driver.Settlement{Delivery: d})
+		}
+		s.Settle(ctx, settlements)
+		for got += len(ds); freed < got/batch; freed++ {
+			<-slots
+		}
+	}
+	b.ReportMetric(float64(n*batch)/b.Elapsed().Seconds(), "msg/s")
 }

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -30,9 +31,12 @@ func TestExceptionsNamePackages(t *testing.T) {
 	}
 }
 
+// read is done once: parsing everything takes seconds under the race detector.
+var read = sync.OnceValues(func() ([]Source, error) { return readSources(root) })
+
 func repository(t *testing.T) []Source {
 	t.Helper()
-	sources, err := readSources(root)
+	sources, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (e *Engine) publishAtomic(msgs []*driver.Message, rs []driver.Receipt) erro
 func (e *Engine) prepare(msgs []*driver.Message, now moment) ([]*entry, []string, error) {
 	entries, names := make([]*entry, len(msgs)), make([]string, len(msgs))
 	for i, m := range msgs {
-		if err := e.tooLarge(m); err != nil {
+		if err := e.check(m); err != nil {
 			return nil, nil, err
 		}
 		entries[i], names[i] = newEntry(m, now), m.Topic

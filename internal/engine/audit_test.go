@@ -45,15 +45,15 @@ func (a *auditor) run() {
 	for _, g := range a.t.groups {
 		a.groups[g] = &tally{chains: map[*chain]bool{}, own: map[*subscription]int{}, inflight: map[*subscription]int{}}
 	}
-	indexed := 0
+	ids := 0
 	for _, e := range a.t.log.all() {
 		a.entry(e)
-		if e.indexed {
-			indexed++
+		if e.is(indexed) {
+			ids++
 		}
 	}
-	if n := a.t.ids.len(); n != indexed {
-		a.Errorf("%d ids are indexed, want %d", n, indexed)
+	if n := a.t.ids.len(); n != ids {
+		a.Errorf("%d ids are indexed, want %d", n, ids)
 	}
 	if n := len(a.t.waiting.slots); n != a.waiting {
 		a.Errorf("%d items in the waiting heap, want %d", n, a.waiting)
@@ -74,7 +74,7 @@ func (a *auditor) run() {
 }
 
 func (a *auditor) entry(e *entry) {
-	live, graves := int32(0), int32(0)
+	live, graves := uint16(0), uint16(0)
 	for it := e.items; it != nil; it = it.sibling {
 		a.item(it)
 		if it.state.live() {
@@ -119,7 +119,7 @@ func (a *auditor) item(it *item) {
 	if it.chain != nil {
 		want.chains[it.chain] = true
 	}
-	offered := it.heap != nil || it.listed
+	offered := it.heap != nil || it.inLane > 0
 	switch it.state {
 	case ready:
 		switch {

@@ -77,7 +77,7 @@ func (s *subscription) lease(picked []*item, now moment) []claim {
 		c := &claims[i]
 		s.start(c, it, last-uint64(i), expires)
 		c.entry, c.content = it.e, it.content()
-		c.attempt, c.deliveries, c.cause = it.failures+1, it.lost+1, it.cause
+		c.attempt, c.deliveries, c.cause = it.failures+1, int32(it.lost)+1, it.cause
 	}
 	return claims
 }
@@ -88,13 +88,21 @@ type parcel struct {
 	m driver.Message
 }
 
+// parcelsAtOnce fill 8 KiB: much larger allocations are slow, and a delivery that is kept would keep more of them.
+const parcelsAtOnce = 23
+
 // deliver builds the deliveries of claims, without the lock: entries do not change once fanned.
 func (s *subscription) deliver(claims []claim, now moment) []*driver.Delivery {
-	parcels, ds := make([]parcel, len(claims)), make([]*driver.Delivery, len(claims))
+	var parcels []parcel
+	ds := make([]*driver.Delivery, len(claims))
 	bodies := make([]byte, 0, sharedSize(claims))
 	until := now.at.Add(s.o.Lease)
 	for i := range claims {
-		c, p := &claims[i], &parcels[i]
+		if len(parcels) == 0 {
+			parcels = make([]parcel, min(len(claims)-i, parcelsAtOnce))
+		}
+		c, p := &claims[i], &parcels[0]
+		parcels = parcels[1:]
 		c.entry.fill(&p.m, s.t.name, c.content)
 		p.m.Body, bodies = copyBody(c.content.body, bodies)
 		p.d = driver.Delivery{

@@ -32,6 +32,14 @@ func (m moment) after(d time.Duration) tick {
 	return m.tick + tick(d)
 }
 
+// of returns the tick of a wall time, as seen now. It may be before the engine was made.
+func (m moment) of(wall time.Time) tick {
+	if d := wall.Sub(m.at); d < 0 {
+		return m.tick + tick(d)
+	}
+	return m.after(wall.Sub(m.at))
+}
+
 // wall returns the wall time of t, as seen now.
 func (m moment) wall(t tick) time.Time {
 	if t == never {

@@ -10,15 +10,15 @@ import (
 type memory struct {
 	window time.Duration // of producers' own ids
 	most   int           // of producers' own ids
-	own    index[ownID]
-	oldest queue[string] // of own, in the order in which they are forgotten
+	own    index[uint64] // their places in the log
+	oldest queue[usedID] // of own, in the order in which they are forgotten
 
 	dedup   index[*dedupID]
 	expires heap[*dedupID]
 }
 
-type ownID struct {
-	seq   uint64
+type usedID struct {
+	id    string
 	until tick
 }
 
@@ -37,9 +37,9 @@ func (t *topic) duplicate(e *entry) (driver.Receipt, bool) {
 	if first, ok := t.ids.get(e.id); ok {
 		return driver.Receipt{ID: e.id, Ref: first.ref(), Duplicate: true}, true
 	}
-	if e.ownID && t.known.own.len() > 0 {
+	if e.is(ownID) && t.known.own.len() > 0 {
 		if first, ok := t.known.own.get(e.id); ok {
-			return driver.Receipt{ID: e.id, Ref: driver.Ref{Pos: first.seq}, Duplicate: true}, true
+			return driver.Receipt{ID: e.id, Ref: driver.Ref{Pos: first}, Duplicate: true}, true
 		}
 	}
 	if e.extra != nil && e.extra.dedupID != "" {
@@ -65,12 +65,12 @@ func (m *memory) remember(e *entry, now moment) {
 	if m.own.len() >= m.most {
 		m.forgetOldest()
 	}
-	m.own.put(e.id, ownID{seq: e.seq, until: now.after(m.window)})
-	m.oldest.push(e.id)
+	m.own.put(e.id, e.seq)
+	m.oldest.push(usedID{id: e.id, until: now.after(m.window)})
 }
 
 func (m *memory) forgetOldest() {
-	m.own.remove(*m.oldest.head())
+	m.own.remove(m.oldest.head().id)
 	m.oldest.pop()
 }
 
@@ -78,8 +78,7 @@ func (m *memory) forgetOldest() {
 func (m *memory) next() tick {
 	n := m.expires.next()
 	if !m.oldest.empty() {
-		first, _ := m.own.get(*m.oldest.head())
-		n = min(n, first.until)
+		n = min(n, m.oldest.head().until)
 	}
 	return n
 }
@@ -90,10 +89,7 @@ func (m *memory) forget(now tick) {
 		m.dedup.remove(m.expires.top().id)
 		m.expires.removeAt(0)
 	}
-	for !m.oldest.empty() {
-		if first, _ := m.own.get(*m.oldest.head()); first.until > now {
-			return
-		}
+	for !m.oldest.empty() && m.oldest.head().until <= now {
 		m.forgetOldest()
 	}
 }

@@ -32,18 +32,27 @@ type entry struct {
 	due         tick // when it is due; once fanned, when it became ready
 	expires     tick // never without a TTL
 	extra       *extra
-	items       *item // as the groups see it, linked by sibling
-	dueAt       int32 // its place in the heap of delayed messages
-	expiresAt   int32 // its place in the heap of expiries
-	live        int32 // how many groups have not settled it; 1 while it belongs to the topic
-	dead        int32 // how many groups have it as a dead letter
-	kept        int32 // how often every group had settled it, where settled messages are kept
+	items       *item  // as the groups see it, linked by sibling
+	dueAt       int32  // its place in the heap of delayed messages
+	expiresAt   int32  // its place in the heap of expiries
+	live        uint16 // how many groups have not settled it; 1 while it belongs to the topic
+	dead        uint16 // how many groups have it as a dead letter
+	kept        uint8  // how often every group had settled it, where settled messages are kept
+	flags       entryFlags
 	priority    driver.Priority
 	state       entryState
-	ownID       bool
-	indexed     bool // by its id
-	scheduled   bool
 }
+
+// entryFlags are one byte: see TestSizes for why that matters.
+type entryFlags uint8
+
+const (
+	ownID     entryFlags = 1 << iota // the producer chose the id
+	indexed                          // found by its id
+	scheduled                        // delay is a time
+)
+
+func (e *entry) is(f entryFlags) bool { return e.flags&f != 0 }
 
 // extra is what few messages have.
 type extra struct {
@@ -74,23 +83,30 @@ func newEntry(m *driver.Message, now moment) *entry {
 	} else {
 		e = &entry{}
 	}
-	e.id, e.ownID = m.ID, m.OwnID
 	e.published, e.due = now.at.UnixNano(), due
+	e.dueAt, e.expiresAt = nowhere, nowhere
+	e.set(m, now)
+	return e
+}
+
+// set copies all of a message but when it was published.
+func (e *entry) set(m *driver.Message, now moment) {
+	e.id, e.flags = m.ID, 0
+	if m.OwnID {
+		e.flags = ownID
+	}
 	e.ttl, e.expires = m.TTL, never
 	if m.TTL > 0 {
 		e.expires = now.after(m.TTL)
 	}
-	e.delay = int64(m.Delay)
-	e.dueAt, e.expiresAt = nowhere, nowhere
 	e.setContent(m)
 	if m.DedupID != "" {
 		x := e.more()
 		x.dedupID, x.dedupWindow = m.DedupID, m.DedupWindow
 	}
-	if !m.At.IsZero() {
+	if e.delay = int64(m.Delay); !m.At.IsZero() {
 		e.setSchedule(m.At)
 	}
-	return e
 }
 
 func dueOf(m *driver.Message, now moment) tick {
@@ -114,7 +130,7 @@ func (e *entry) setContent(m *driver.Message) {
 }
 
 func (e *entry) setSchedule(at time.Time) {
-	e.scheduled = true
+	e.flags |= scheduled
 	if y := at.Year(); y > 1700 && y < 2200 {
 		e.delay = at.UnixNano()
 		return
@@ -140,11 +156,11 @@ func cloneRetry(p *driver.RetryPolicy) *driver.RetryPolicy {
 
 // fill writes the message into m, all but its body. Content and extra come from c, which differs from e after an edit.
 func (e *entry) fill(m *driver.Message, topic string, c *entry) {
-	m.ID, m.OwnID, m.Topic = e.id, e.ownID, topic
+	m.ID, m.OwnID, m.Topic = e.id, e.is(ownID), topic
 	m.Key, m.ContentType, m.Priority = c.key, c.contentType, c.priority
 	m.TTL = e.ttl
 	m.PublishedAt = time.Unix(0, e.published)
-	if !e.scheduled {
+	if !e.is(scheduled) {
 		m.Delay = time.Duration(e.delay)
 	} else if m.At = time.Unix(0, e.delay).UTC(); e.extra != nil && !e.extra.at.IsZero() {
 		m.At = e.extra.at

@@ -31,13 +31,12 @@ type item struct {
 	place    uint64 // its place in the order of the group
 	since    tick   // ready: since when; waiting: until when
 	failures int32
-	lost     int32 // leases
 	heapAt   int32
-	rounds   int16
-	lane     int8
+	lost     uint16 // leases
+	rounds   uint16
+	inLane   uint8 // 1 + the number of the lane in whose list it is; 0: in none
 	state    itemState
 	cause    driver.Cause
-	listed   bool // in the list of a lane
 	toTail   bool // waiting, and joins the tail when due
 }
 
@@ -85,7 +84,6 @@ func (it *item) content() *entry {
 type laneList struct{ head, tail *item }
 
 func (l *laneList) push(it *item) {
-	it.listed = true
 	it.lanePrev = l.tail
 	if l.tail != nil {
 		l.tail.laneNext = it
@@ -106,7 +104,7 @@ func (l *laneList) remove(it *item) {
 	} else {
 		l.tail = it.lanePrev
 	}
-	it.lanePrev, it.laneNext, it.listed = nil, nil, false
+	it.lanePrev, it.laneNext = nil, nil
 }
 
 // readyList holds all ready items of a group in the order in which they became ready.

@@ -24,11 +24,12 @@ func (l *lane) front() *item {
 
 // offer puts it where every subscription can claim it.
 func (g *group) offer(it *item) {
-	it.lane = int8(it.content().priority.Lane())
-	l := &g.lanes[it.lane]
-	g.stride.enter(int(it.lane))
+	n := it.content().priority.Lane()
+	l := &g.lanes[n]
+	g.stride.enter(n)
 	if l.fresh.tail == nil || l.fresh.tail.place < it.place {
 		l.fresh.push(it)
+		it.inLane = uint8(n) + 1
 	} else {
 		pushItem(&l.back, tick(it.place), it)
 	}
@@ -37,9 +38,9 @@ func (g *group) offer(it *item) {
 
 // offerTo puts it where only s can claim it: s holds its key.
 func (g *group) offerTo(s *subscription, it *item) {
-	it.lane = int8(it.content().priority.Lane())
-	g.stride.enter(int(it.lane))
-	pushItem(&s.own[it.lane], tick(it.place), it)
+	n := it.content().priority.Lane()
+	g.stride.enter(n)
+	pushItem(&s.own[n], tick(it.place), it)
 	s.wake()
 }
 
@@ -47,8 +48,9 @@ func (g *group) offerTo(s *subscription, it *item) {
 func (g *group) withdraw(it *item) {
 	if it.heap != nil {
 		dropItem(it)
-	} else if it.listed {
-		g.lanes[it.lane].fresh.remove(it)
+	} else if it.inLane > 0 {
+		g.lanes[it.inLane-1].fresh.remove(it)
+		it.inLane = 0
 	}
 }
 

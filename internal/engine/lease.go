@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -145,7 +146,7 @@ func (s *subscription) loseLeases(now moment) {
 	for c := s.leases.head; c != nil && c.expires <= now.tick; c = s.leases.head {
 		it := c.item
 		c.end()
-		it.lost++
+		it.lost = min(it.lost, math.MaxUint16-1) + 1
 		it.cause = driver.CauseLeaseExpired
 		s.g.stats.Redelivered++
 		lost = append(lost, it)

@@ -9,7 +9,7 @@ import (
 )
 
 // publishChunk bounds how many messages one critical section stores.
-const publishChunk = 64
+const publishChunk = 128
 
 // Publish stores messages. The outcome is always known: nothing here can be half done.
 func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
@@ -17,7 +17,11 @@ func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	if err := e.refuse(ctx, o); err != nil {
 		return rs, failAll(rs, err)
 	}
-	if o.Atomic && len(msgs) > 1 {
+	switch {
+	case len(msgs) == 1:
+		rs[0] = e.publishOne(msgs[0])
+		return rs, rs[0].Err
+	case o.Atomic:
 		return rs, e.publishAtomic(msgs, rs)
 	}
 	failed := false
@@ -44,6 +48,21 @@ func (e *Engine) refuse(ctx context.Context, o driver.PublishOptions) error {
 	return nil
 }
 
+func (e *Engine) publishOne(m *driver.Message) driver.Receipt {
+	if err := e.check(m); err != nil {
+		return driver.Receipt{Err: err}
+	}
+	now := e.now()
+	en := newEntry(m, now) // copied before the lock is taken
+	t, err := e.lock(m.Topic, now)
+	if err != nil {
+		return driver.Receipt{Err: err}
+	}
+	r := t.accept(en, now)
+	t.unlock(now)
+	return r
+}
+
 // sameTopic returns how many of the first messages have one topic, up to a chunk.
 func sameTopic(msgs []*driver.Message) int {
 	n := 1
@@ -58,11 +77,11 @@ func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt) (faile
 	var entries [publishChunk]*entry
 	now := e.now()
 	for i, m := range msgs {
-		if rs[i].Err = e.tooLarge(m); rs[i].Err != nil {
+		if rs[i].Err = e.check(m); rs[i].Err != nil {
 			failed = true
 			continue
 		}
-		entries[i] = newEntry(m, now) // copied before the lock is taken
+		entries[i] = newEntry(m, now)
 	}
 	t, err := e.lock(msgs[0].Topic, now)
 	if err != nil {
@@ -80,12 +99,15 @@ func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt) (faile
 	return failed
 }
 
-func (e *Engine) tooLarge(m *driver.Message) error {
-	if most := e.o.Capabilities.MaxBody; len(m.Body) > most {
-		return driver.NewError(driver.ErrTooLarge, fmt.Sprintf("body of %d bytes exceeds the limit of %d", len(m.Body), most),
-			"store large data elsewhere and publish a reference to it", nil)
+// check refuses what the indexes cannot hold. Callers have validated the rest.
+func (e *Engine) check(m *driver.Message) error {
+	if len(m.Body) <= e.o.Capabilities.MaxBody && m.Priority.Valid() && m.ID != "" {
+		return nil
 	}
-	return nil
+	if m.ID == "" {
+		return driver.NewError(driver.ErrInvalid, "the message has no id", "give each message its own", nil)
+	}
+	return m.Validate(e.o.Capabilities.MaxBody)
 }
 
 // accept stores one message unless it is a duplicate or there is no room.
@@ -138,7 +160,7 @@ func (t *topic) store(e *entry, now moment) {
 	t.log.put(e.seq, e)
 	if e.id != "" {
 		t.ids.put(e.id, e)
-		e.indexed = true
+		e.flags |= indexed
 	}
 	t.known.note(e, now)
 	t.stats.Published++

@@ -41,15 +41,16 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 	}
 	t.stats.Bytes -= e.size()
 	e.extra = nil
-	e.id, e.ownID, e.ttl = m.ID, m.OwnID, m.TTL
-	e.setContent(m)
+	e.set(m, now)
+	if !m.PublishedAt.IsZero() {
+		e.published = m.PublishedAt.UnixNano()
+	}
 	t.stats.Bytes += e.size()
 	if _, taken := t.ids.get(e.id); !taken && e.id != "" {
 		t.ids.put(e.id, e)
-		e.indexed = true
+		e.flags |= indexed
 	}
-	if m.TTL > 0 {
-		e.expires = now.after(m.TTL)
+	if e.expires != never {
 		t.expires.push(e.expires, e.seq, e)
 	}
 	for it := e.items; it != nil; it = it.sibling {

@@ -12,12 +12,16 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 	if max < 1 {
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cannot receive %d deliveries", max), "ask for at least one", nil)
 	}
+	var w *waiter
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		now := s.e.now()
 		s.t.mu.Lock()
+		if w != nil {
+			s.spare = w
+		}
 		if s.closed || s.t.ended {
 			s.t.mu.Unlock()
 			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
@@ -29,11 +33,10 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			return s.deliver(claims, now), nil
 		}
 		s.handOn()
-		w := s.queueUp()
+		w = s.queueUp()
 		s.t.unlock(now)
 		select {
 		case <-w.woken:
-			s.recycle(w)
 		case <-ctx.Done():
 			s.giveUp(w)
 			return nil, ctx.Err()
@@ -46,13 +49,6 @@ func (s *subscription) handOn() {
 	if s.g.waiters.head != nil && s.g.claimable() {
 		s.g.wakeNow(1)
 	}
-}
-
-// recycle keeps a waiter for the next wait.
-func (s *subscription) recycle(w *waiter) {
-	s.t.mu.Lock()
-	s.spare = w
-	s.t.mu.Unlock()
 }
 
 // giveUp ends a wait that was cancelled. If it was woken meanwhile, somebody else gets the wake-up.

@@ -44,7 +44,7 @@ func (t *topic) position(p driver.Position, now moment, complete bool) (behind f
 	case driver.FromBegin:
 		return func(*entry) bool { return true }, nil
 	case driver.FromTime:
-		since := now.tick + tick(p.Time.Sub(now.at))
+		since := now.of(p.Time)
 		if t.trimmed > 0 && t.trimmedDue >= since {
 			return nil, t.errTrimmed(p.Time.String())
 		}

@@ -50,7 +50,7 @@ type topic struct {
 type settlement struct {
 	seq  uint64
 	at   tick
-	kept int32 // entry.kept at that time
+	kept uint8 // entry.kept at that time
 }
 
 func newTopic(e *Engine, name string) *topic {

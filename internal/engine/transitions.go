@@ -182,9 +182,9 @@ func (t *topic) noteTrimmed(e *entry) {
 // remove takes a message out of the topic.
 func (t *topic) remove(e *entry, now moment) {
 	t.log.remove(e.seq)
-	if e.indexed {
+	if e.is(indexed) {
 		t.ids.remove(e.id)
-		if e.ownID {
+		if e.is(ownID) {
 			t.known.remember(e, now)
 		}
 	}

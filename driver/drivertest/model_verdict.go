@@ -22,34 +22,51 @@ func (m *model) mayTake(s *member, e *entry) string {
 	}
 	run := 0
 	for _, x := range g.entries {
-		if x == e {
-			continue
-		}
-		if e.Key == "" {
-			if x.Key == "" && x.state == driver.StateReady && x.Priority == e.Priority && x.place < e.place && !x.loose && !e.loose {
-				return "before " + x.ID + " of the same lane"
-			}
-			if s.o.StrictPriority && x.Key == "" && x.state == driver.StateReady && x.Priority > e.Priority {
-				return "before " + x.ID + " of a higher lane"
-			}
-			continue
-		}
-		if x.Key != e.Key {
-			continue
-		}
 		switch {
-		case x.state == driver.StateInflight && x.holder != s:
-			return "while another member holds its key"
-		case x.state == driver.StateInflight:
+		case x == e || x.Key != e.Key:
+			continue
+		case x.state == driver.StateInflight && e.Key != "":
 			run++
-		case x.state == driver.StateReady && x.place < e.place && !x.loose && !e.loose:
-			return "before " + x.ID + " of the same key"
-		case x.state == driver.StateWaiting && x.place < e.place && g.order == driver.Strict:
-			return "while " + x.ID + " of the same key waits"
+		}
+		why := x.unkeyedBars(s, e)
+		if e.Key != "" {
+			why = x.keyBars(s, e)
+		}
+		if why != "" {
+			return why
 		}
 	}
 	if run >= s.o.MaxRun {
 		return "beyond MaxRun"
+	}
+	return ""
+}
+
+// before reports whether the contract says that x is ready and comes first.
+func (x *entry) before(e *entry) bool {
+	return x.state == driver.StateReady && x.place < e.place && !x.loose && !e.loose
+}
+
+// keyBars says why x bars a member from e, which has the same key.
+func (x *entry) keyBars(s *member, e *entry) string {
+	switch {
+	case x.state == driver.StateInflight && x.holder != s:
+		return "while another member holds its key"
+	case x.before(e):
+		return "before " + x.ID + " of the same key"
+	case x.state == driver.StateWaiting && x.place < e.place && s.g.order == driver.Strict:
+		return "while " + x.ID + " of the same key waits"
+	}
+	return ""
+}
+
+// unkeyedBars says why x bars a member from e, where neither has a key.
+func (x *entry) unkeyedBars(s *member, e *entry) string {
+	switch {
+	case x.Priority == e.Priority && x.before(e):
+		return "before " + x.ID + " of the same lane"
+	case s.o.StrictPriority && x.state == driver.StateReady && x.Priority > e.Priority:
+		return "before " + x.ID + " of a higher lane"
 	}
 	return ""
 }

@@ -1,0 +1,113 @@
+// Package report turns measurements into rows, a table for the terminal, a JSON file and a page of documentation.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/bench/meter"
+	"github.com/ferrymq/ferry/bench/run"
+	"github.com/ferrymq/ferry/bench/system"
+)
+
+// Report is everything known about one run of one broker's plan.
+type Report struct {
+	Broker  string        `json:"broker"`
+	Size    string        `json:"size"`
+	Command string        `json:"command"`
+	Commit  string        `json:"commit"`
+	Date    time.Time     `json:"date"`
+	Took    string        `json:"took"`
+	Machine meter.Machine `json:"machine"`
+	// Systems are ours first, then the peers, then the limit, with version and settings.
+	Systems []system.Info `json:"systems"`
+	Rows    []Row         `json:"rows"`
+	Skipped []run.Skipped `json:"skipped,omitempty"`
+	Rounds  []run.Round   `json:"rounds"`
+}
+
+// Row is one figure of ours, beside one of somebody else, or with a target, or both.
+type Row struct {
+	Scenario string   `json:"scenario"`
+	Title    string   `json:"title"`
+	Measure  string   `json:"measure"`
+	Unit     string   `json:"unit"`
+	Lower    bool     `json:"lower_is_better,omitempty"`
+	Ours     *float64 `json:"ours"`
+	// Against is who; empty where the figure itself has the target.
+	Against string   `json:"against"`
+	Theirs  *float64 `json:"theirs"`
+	// Ratio is ours ÷ theirs.
+	Ratio  *float64 `json:"ratio"`
+	Target string   `json:"target"`
+	Met    *bool    `json:"met"`
+
+	// Spreads are (greatest − least) ÷ median over the rounds. CPUs are µs of processor time for one message.
+	OursSpread   float64 `json:"ours_spread"`
+	TheirsSpread float64 `json:"theirs_spread,omitempty"`
+	OursCPU      float64 `json:"ours_cpu_us,omitempty"`
+	TheirsCPU    float64 `json:"theirs_cpu_us,omitempty"`
+	// Note says what went wrong: who failed, in which way, how often.
+	Note string `json:"note,omitempty"`
+}
+
+// Missed returns the rows whose target was not met.
+func (r Report) Missed() []Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Met == nil || *row.Met })
+}
+
+// Failed returns the measurements that came to nothing, of one system.
+func (r Report) Failed(system string) []run.Round {
+	return slices.DeleteFunc(slices.Clone(r.Rounds), func(m run.Round) bool { return m.Error == "" || m.System != system })
+}
+
+// File is the name of the report's file: a quick run never replaces the figures of a full one.
+func (r Report) File() string {
+	if r.Size == "full" {
+		return r.Broker + ".json"
+	}
+	return r.Broker + "-" + r.Size + ".json"
+}
+
+// Write stores the report in a directory, and returns the path.
+func (r Report) Write(dir string) (string, error) {
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, r.File())
+	return path, os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// ReadAll reads the reports in a directory, in order of their brokers: the full one of each, or else its quick one.
+func ReadAll(dir string) ([]Report, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	byBroker := map[string]Report{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		var r Report
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("%s is no report: %w", f, err)
+		}
+		if old, ok := byBroker[r.Broker]; !ok || old.Size != "full" {
+			byBroker[r.Broker] = r
+		}
+	}
+	var all []Report
+	for _, r := range byBroker {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Report) int { return strings.Compare(a.Broker, b.Broker) })
+	return all, nil
+}

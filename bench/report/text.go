@@ -1,0 +1,136 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table prints the rows for a terminal, and what is to be said about them.
+func (r Report) Table(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { fmt.Fprintln(tw, strings.Join(cells, "\t")) }
+	row("scenario", "measure", "ours", "±", "against", "theirs", "±", "ratio", "CPU µs/msg", "target", "")
+	for _, x := range r.Rows {
+		row(x.Scenario, x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread), dash(x.Against), value(x.Theirs), percent(x.Theirs, x.TheirsSpread),
+			ratio(x.Ratio), cpus(x), dash(x.Target), verdict(x.Met))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprint(w, "\n", r.summary(), "\n")
+	return nil
+}
+
+// summary says in a few lines what failed, what was missed and how noisy it was.
+func (r Report) summary() string {
+	var b strings.Builder
+	for _, m := range r.Rounds {
+		if m.Error != "" {
+			fmt.Fprintf(&b, "FAILED  round %d: %s\n", m.Round, oneLine(m.Error))
+		}
+	}
+	for _, x := range r.Missed() {
+		fmt.Fprintf(&b, "MISSED  %s, %s: %s%s (target %s)\n", x.Title, x.measure(), value(x.Ours), against(x), x.Target)
+	}
+	fmt.Fprintf(&b, "%d rows, %d targets missed, %d of %d measurements noisy, took %s", len(r.Rows), len(r.Missed()), r.noisy(), len(r.Rounds), r.Took)
+	return b.String()
+}
+
+func (r Report) noisy() int {
+	n := 0
+	for _, m := range r.Rounds {
+		if m.Noisy {
+			n++
+		}
+	}
+	return n
+}
+
+func against(x Row) string {
+	if x.Ratio == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %s of %s (%s)", ratio(x.Ratio), value(x.Theirs), x.Against)
+}
+
+func (x Row) measure() string {
+	arrow := "↑"
+	if x.Lower {
+		arrow = "↓"
+	}
+	return fmt.Sprintf("%s %s %s", x.Measure, x.Unit, arrow)
+}
+
+func verdict(met *bool) string {
+	switch {
+	case met == nil:
+		return ""
+	case *met:
+		return "met"
+	}
+	return "MISSED"
+}
+
+func cpus(x Row) string {
+	switch {
+	case x.OursCPU == 0:
+		return "–"
+	case x.TheirsCPU == 0:
+		return number(x.OursCPU)
+	}
+	return number(x.OursCPU) + " / " + number(x.TheirsCPU)
+}
+
+func ratio(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return number(*v) + "×"
+}
+
+func value(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return number(*v)
+}
+
+func percent(v *float64, spread float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", 100*spread)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+// number writes v with three significant digits at least, and thousands apart.
+func number(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	digits := 2 - int(math.Floor(math.Log10(math.Abs(v))))
+	if digits > 0 {
+		s := strconv.FormatFloat(v, 'f', min(digits, 6), 64)
+		return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	}
+	s := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	if v < 0 {
+		s = "-" + s
+	}
+	return s
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

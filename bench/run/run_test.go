@@ -1,0 +1,137 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/bench/plan"
+	"github.com/ferrymq/ferry/bench/run"
+	"github.com/ferrymq/ferry/bench/scenario"
+	"github.com/ferrymq/ferry/bench/system"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// named is a system with a name and perhaps without keys.
+type named struct{ name, lacks string }
+
+func (n named) Info() system.Info { return system.Info{Name: n.name} }
+func (n named) Lacks(f system.Feature) string {
+	if f == system.Keys {
+		return n.lacks
+	}
+	return ""
+}
+func (named) Open(context.Context, system.Options) (system.Session, error) { return nil, nil }
+
+func example() plan.Plan {
+	return plan.Plan{
+		Broker: "test", Ours: named{name: "ours"}, Peers: []system.System{named{"peer", "no keys here"}}, Limit: named{"limit", "none"},
+		Scenarios: []scenario.Scenario{
+			{Name: "flow"},
+			{Name: "load", LoadFrom: "flow"},
+			{Name: "keyed", Needs: []system.Feature{system.Keys}},
+			{Name: "mine", OursOnly: true},
+			{Name: "long", FullOnly: true, OursOnly: true},
+		},
+	}
+}
+
+func TestSystemsTakeTurns(t *testing.T) {
+	t.Parallel()
+	var order []string
+	size := scenario.Quick()
+	size.Rounds = 2
+	rounds, skipped := run.Plan(context.Background(), example(), size, func(_ context.Context, j run.Job) (scenario.Result, error) {
+		order = append(order, j.Scenario+" "+j.System)
+		return scenario.Result{Values: map[string]float64{"rate": 100}}, nil
+	}, func(run.Round) {})
+	want := []string{
+		"flow ours", "flow peer", "flow limit", "load ours", "load peer", "load limit", "keyed ours", "mine ours",
+		"flow peer", "flow limit", "flow ours", "load peer", "load limit", "load ours", "keyed ours", "mine ours",
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("order %q\nwant  %q", order, want)
+	}
+	if len(rounds) != len(want) {
+		t.Errorf("%d rounds kept of %d", len(rounds), len(want))
+	}
+	if len(skipped) != 2 || skipped[0] != (run.Skipped{Scenario: "keyed", System: "peer", Reason: "no keys here"}) {
+		t.Errorf("skipped %+v", skipped)
+	}
+}
+
+func TestAnOpenLoopIsLoadedWithHalfThePeak(t *testing.T) {
+	t.Parallel()
+	size := scenario.Full()
+	size.Rounds = 1
+	peaks := map[string]float64{"ours": 1000, "peer": 10, "limit": 0}
+	rounds, _ := run.Plan(context.Background(), example(), size, func(_ context.Context, j run.Job) (scenario.Result, error) {
+		if j.System == "peer" && j.Scenario == "flow" {
+			return scenario.Result{Values: map[string]float64{"rate": 99}}, errors.New("it lost messages")
+		}
+		return scenario.Result{Values: map[string]float64{"rate": peaks[j.System]}}, nil
+	}, func(run.Round) {})
+	for _, r := range rounds {
+		want := map[string]float64{"ours": 500}[r.System] // a peak of a failed run is none
+		if r.Scenario == "load" && r.Rate != want {
+			t.Errorf("%s is loaded with %v, want %v", r.System, r.Rate, want)
+		}
+		if r.Scenario == "flow" && r.System == "peer" && r.Error != "it lost messages" {
+			t.Errorf("the failure of the peer was kept as %q", r.Error)
+		}
+	}
+	if !slices.ContainsFunc(rounds, func(r run.Round) bool { return r.Scenario == "long" }) {
+		t.Error("a full run leaves out what is for full runs")
+	}
+}
+
+func TestAnInterruptEndsTheRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	n := 0
+	run.Plan(ctx, example(), scenario.Quick(), func(context.Context, run.Job) (scenario.Result, error) {
+		n++
+		cancel()
+		return scenario.Result{}, nil
+	}, func(run.Round) {})
+	if n != 1 {
+		t.Errorf("%d measurements were taken after the interrupt", n-1)
+	}
+}
+
+// TestEveryScenarioOnEverySystem runs all there is with a handful of messages; each run checks that all came back.
+func TestEveryScenarioOnEverySystem(t *testing.T) {
+	t.Parallel()
+	for _, p := range plan.Brokers() {
+		size := scenario.Tiny()
+		for _, s := range p.Scenarios {
+			t.Run(p.Broker+"/"+s.Name, func(t *testing.T) {
+				t.Parallel()
+				one := p
+				one.Scenarios = []scenario.Scenario{s}
+				execute := func(ctx context.Context, j run.Job) (scenario.Result, error) {
+					ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+					defer cancel()
+					return run.Here(ctx, one, size, j)
+				}
+				rounds, _ := run.Plan(t.Context(), one, size, execute, func(run.Round) {})
+				for _, r := range rounds {
+					if r.Error != "" {
+						t.Error(r.Error)
+					}
+					for _, m := range s.Measures {
+						if _, ok := r.Values[m.Name]; !ok && r.Error == "" {
+							t.Errorf("%s on %s measured no %s", s.Name, r.System, m.Name)
+						}
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ferrymq/ferry"
+)
+
+const devLong = `Starts a broker with a small shop as demo traffic: orders in order per customer, the mails
+they cause a few seconds later, a report every ten seconds, and about 3 % failures, of which
+most succeed when tried again and some end as dead letters.
+
+It stops at Ctrl-C (a second one stops at once), lets handlers finish, and then accounts for
+every message. A memory:// broker forgets everything when the command ends.`
+
+const devExample = `  ferry dev
+  ferry dev --rate 200 --duration 30s
+  ferry dev --broker 'memory://?max_messages=1000'
+  FERRY_BROKER=memory:// ferry dev --no-demo`
+
+// devOptions are the flags of ferry dev.
+type devOptions struct {
+	broker   string
+	rate     float64
+	duration time.Duration
+	noDemo   bool
+}
+
+func newDev(p process) *cobra.Command {
+	var o devOptions
+	c := &cobra.Command{
+		Use:     "dev",
+		Short:   "Run a broker with demo traffic, nothing else needed",
+		Long:    devLong,
+		Example: devExample,
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return o.run(c.Context(), newTerminal(p))
+		},
+	}
+	brokerFlag(c.Flags(), &o.broker)
+	c.Flags().Float64Var(&o.rate, "rate", 20, "orders per second; a quarter as many mails follow")
+	c.Flags().DurationVar(&o.duration, "duration", 0, "stop after this time, 10s for example (default: run until Ctrl-C)")
+	c.Flags().BoolVar(&o.noDemo, "no-demo", false, "only the broker, no traffic")
+	return c
+}
+
+func (o devOptions) check() error {
+	switch {
+	case !(o.rate > 0 && o.rate <= 10_000): // also what is not a number
+		return usage(fmt.Sprintf("--rate %v is out of range", o.rate), "use more than 0 and at most 10000, or --no-demo")
+	case o.duration < 0:
+		return usage(fmt.Sprintf("--duration %v is negative", o.duration), "use 10s for example, or leave it out to run until Ctrl-C")
+	}
+	return nil
+}
+
+// run owns everything that ferry dev starts, and returns when all of it has ended.
+func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
+	m := newMeter()
+	broker, err := openBroker(ctx, o.broker, ferry.Options{Hooks: m.hooks()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
+	begin := time.Now()
+	o.welcome(t, broker)
+
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.duration > 0 {
+		running, cancel = context.WithTimeout(running, o.duration)
+		defer cancel()
+	}
+	var group sync.WaitGroup
+	var demoErr error
+	if !o.noDemo {
+		group.Go(func() {
+			defer cancel()
+			demoErr = newDemo(broker, o.rate).run(running)
+		})
+	}
+	watchErr := status{terminal: t, driver: broker.Driver(), meter: m}.watch(running)
+	cancel()
+	if ctx.Err() != nil {
+		t.printf("\nstopping: handlers finish first; a second Ctrl-C stops at once\n")
+	}
+	group.Wait()
+	final := context.WithoutCancel(ctx)
+	return errors.Join(demoErr, watchErr, summarize(final, t, broker.Driver(), time.Since(begin)))
+}
+
+// welcome says what runs. It claims nothing that does not exist.
+func (o devOptions) welcome(t *terminal, b *ferry.Broker) {
+	ok := t.green("✓")
+	t.printf("  %s broker   %s   %s\n", ok, brokerName(b), t.dim("inside this process; disk, redis, redisstream and kafka are planned"))
+	if o.noDemo {
+		t.printf("  %s demo     off   %s\n", t.dim("-"), t.dim("nothing outside this process can reach a memory broker yet"))
+	} else {
+		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s (3 %% fail → retries, dead letters)   %s\n",
+			ok, o.rate, o.rate/4, t.dim("--no-demo to skip"))
+	}
+	until := "Ctrl-C"
+	if o.duration > 0 {
+		until = o.duration.String() + " or Ctrl-C"
+	}
+	t.printf("  %s running  until %s\n\n", ok, until)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ferrymq/ferry"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is a mistake in the command line or the environment.
+type usageError struct{ text, hint string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usage(text, hint string) error { return &usageError{text: text, hint: hint} }
+
+// report prints an error with its hint as the last line, and returns the exit code.
+func report(w io.Writer, c *cobra.Command, err error) int {
+	var wrong *usageError
+	if errors.As(err, &wrong) {
+		_, _ = fmt.Fprintf(w, "error: %s\nhint: %s\n", printable(wrong.text), printable(wrong.hint))
+		return exitUsage
+	}
+	hint := ""
+	for _, one := range joined(err) {
+		text, its := explain(one)
+		hint = cmp.Or(hint, its)
+		_, _ = fmt.Fprintf(w, "error: %s\n", printable(text))
+	}
+	_, _ = fmt.Fprintf(w, "hint: %s\n", printable(cmp.Or(hint, "see '"+c.CommandPath()+" --help'")))
+	return exitFailure
+}
+
+// joined returns the errors that errors.Join made one.
+func joined(err error) []error {
+	switch e := err.(type) { //nolint:errorlint // what is wrapped stays together
+	case *ferry.Error: // has a kind and a cause, which are no errors beside it
+		return []error{err}
+	case interface{ Unwrap() []error }:
+		var all []error
+		for _, one := range e.Unwrap() {
+			all = append(all, joined(one)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+// explain returns what happened without the hints that our errors carry in their text, and the outermost hint.
+func explain(err error) (text, hint string) {
+	text = err.Error()
+	var ours *ferry.Error
+	for errors.As(err, &ours) {
+		text = strings.Replace(text, " (hint: "+ours.Hint+")", "", 1)
+		text = strings.Replace(text, "ferry: ", "", 1)
+		hint = cmp.Or(hint, ours.Hint)
+		if err = ours.Cause; err == nil {
+			break
+		}
+	}
+	return text, hint
+}

@@ -1,0 +1,134 @@
+// Package examples_test runs every example and compares what it prints.
+package examples_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// want is what each example prints. The one that runs until it is told to stop has a test of its own.
+var want = map[string]string{
+	"delayed": `
+start now  after 0s
+drink tea  after 1s
+stand up   after 1.5s
+`,
+	"priorities": `
+of the first 100 handled: map[high:19 low:2 normal:5 urgent:74]
+in the end:               map[high:100 low:100 normal:100 urgent:100]
+`,
+	"ordered": `
+alice [0 1 2 3 4]
+bob [0 1 2 3 4]
+小明 [0 1 2 3 4]
+`,
+	"batch": `
+batch of 10, 9 written so far
+batch of 10, 19 written so far
+batch of 5, 24 written so far
+batch of 1, 25 written so far
+`,
+	"emit": `
+order failed: its mail is not sent
+order billed: its mail goes out
+mail sent: thank you for the ferry boat
+`,
+	"groups": `
+published 3, billed 3 (after 3 failures), shipped 3
+`,
+	"deadletters": `
+billed: fine
+dead: declined  card_declined: insufficient funds, 1 attempts, advice: manual_review
+dead: unlucky   max_attempts: timeout to billing after 3s, 3 attempts, advice: delayed_retry
+billed: unlucky
+`,
+}
+
+// build compiles all examples at once and returns the directory of their programs.
+func build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	programs, err := os.ReadDir(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(programs) != len(want)+1 {
+		t.Errorf("there are %d examples, %d are tested", len(programs), len(want)+1)
+	}
+	t.Run("each", func(t *testing.T) {
+		for name, text := range want {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				out, err := exec.CommandContext(ctx, filepath.Join(bin, name)).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				if diff := cmp.Diff(strings.TrimPrefix(text, "\n"), string(out)); diff != "" {
+					t.Errorf("it prints something else (-want +got):\n%s", diff)
+				}
+			})
+		}
+		t.Run("orders", func(t *testing.T) {
+			t.Parallel()
+			runOrders(t, filepath.Join(bin, "orders"))
+		})
+	})
+}
+
+// runOrders waits until the program of the README has billed its order, ten seconds after it was published, and stops
+// it as a service manager does.
+func runOrders(t *testing.T, program string) {
+	c := exec.CommandContext(t.Context(), program)
+	c.Env = []string{} // no FERRY_BROKER: it runs on its own
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	billed := false
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if !strings.Contains(lines.Text(), "billed id=1 attempt=1") {
+			t.Errorf("it logs %q", lines.Text())
+			continue
+		}
+		billed = true
+		if early := 10*time.Second - time.Since(begin); early > 0 {
+			t.Errorf("the order was handled %v early", early)
+		}
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("it did not stop cleanly: %v", err)
+	}
+	if !billed {
+		t.Error("the order was not billed")
+	}
+}

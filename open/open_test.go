@@ -1,0 +1,137 @@
+package open_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/open"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemoryURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"memory://", "MEMORY://", "memory://?max_messages=10", "memory://?max_body=64&max_messages=10"} {
+		b, err := open.URL(t.Context(), url)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if _, err := ferry.Publish(t.Context(), b, "orders", 1); err != nil {
+			t.Errorf("%s: publish: %v", url, err)
+		}
+		if err := b.Close(t.Context()); err != nil {
+			t.Errorf("%s: close: %v", url, err)
+		}
+	}
+}
+
+func TestParametersTakeEffect(t *testing.T) {
+	t.Parallel()
+	b, err := open.URL(t.Context(), "memory://?max_messages=1&max_body=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	if _, err := ferry.Publish(t.Context(), b, "orders", []byte("12345")); !errors.Is(err, ferry.ErrTooLarge) {
+		t.Errorf("a body over max_body: got %v, want ErrTooLarge", err)
+	}
+	if _, err := ferry.Publish(t.Context(), b, "orders", []byte("1234")); err != nil {
+		t.Errorf("a body of max_body bytes: %v", err)
+	}
+	if _, err := ferry.Publish(t.Context(), b, "orders", []byte("1234")); !errors.Is(err, ferry.ErrFull) {
+		t.Errorf("a message over max_messages: got %v, want ErrFull", err)
+	}
+}
+
+func TestOptionsReachTheBroker(t *testing.T) {
+	t.Parallel()
+	published := 0
+	b, err := open.With(t.Context(), "memory://", ferry.Options{Hooks: ferry.Hooks{
+		Published: func(context.Context, ferry.Event) { published++ },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	if _, err := ferry.Publish(t.Context(), b, "orders", 1); err != nil {
+		t.Fatal(err)
+	}
+	if published != 1 {
+		t.Errorf("the Published hook was called %d times, want 1", published)
+	}
+}
+
+// canary stands for a password; no error may repeat it.
+const canary = "Hunter2Canary"
+
+func TestBadURLs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		url  string
+		kind error
+	}{
+		{"", ferry.ErrInvalid},
+		{"memory", ferry.ErrInvalid},
+		{"://", ferry.ErrInvalid},
+		{canary, ferry.ErrInvalid},
+		{"user:" + canary + "@localhost", ferry.ErrInvalid},
+		{canary + "@localhost:6379", ferry.ErrInvalid},
+		{"\x1b[31m" + canary + "://x", ferry.ErrInvalid},
+		{"carrier-pigeon://user:" + canary + "@loft", ferry.ErrInvalid},
+		{"memory://user:" + canary + "@", ferry.ErrInvalid},
+		{"memory://" + canary, ferry.ErrInvalid},
+		{"memory:///" + canary, ferry.ErrInvalid},
+		{"memory://%zz" + canary, ferry.ErrInvalid},
+		{"memory://h:" + canary, ferry.ErrInvalid},
+		{"memory://#" + canary, ferry.ErrInvalid},
+		{"memory://?password=" + canary, ferry.ErrInvalid},
+		{"memory://?" + canary, ferry.ErrInvalid},
+		{"memory://?max_messages=" + canary, ferry.ErrInvalid},
+		{"memory://?max_messages=0", ferry.ErrInvalid},
+		{"memory://?max_body=-1", ferry.ErrInvalid},
+		{"memory://?max_body=1&max_body=2", ferry.ErrInvalid},
+		{"memory://?max_body=1;" + canary, ferry.ErrInvalid},
+		{"memory://?max_body=%" + canary, ferry.ErrInvalid},
+		{"disk:///" + canary, ferry.ErrUnsupported},
+		{"redis://user:" + canary + "@localhost", ferry.ErrUnsupported},
+		{"rediss://:" + canary + "@localhost?password=" + canary, ferry.ErrUnsupported},
+		{"redis+sentinel://" + canary, ferry.ErrUnsupported},
+		{"redis+cluster://" + canary, ferry.ErrUnsupported},
+		{"redisstream://" + canary, ferry.ErrUnsupported},
+		{"redisstream+cluster://" + canary, ferry.ErrUnsupported},
+		{"kafka://user:" + canary + "@h1,h2", ferry.ErrUnsupported},
+		{"kafkas://h1?sasl_password=" + canary, ferry.ErrUnsupported},
+	} {
+		b, err := open.URL(t.Context(), c.url)
+		if b != nil {
+			t.Errorf("%q opened a broker", c.url)
+			continue
+		}
+		if !errors.Is(err, c.kind) {
+			t.Errorf("%q: got %v, want %v", c.url, err, c.kind)
+			continue
+		}
+		if strings.Contains(strings.ToLower(err.Error()), strings.ToLower(canary)) {
+			t.Errorf("%q: the error tells the secret: %v", c.url, err)
+		}
+		var fe *ferry.Error
+		if !errors.As(err, &fe) || !strings.Contains(fe.Hint, "memory://") {
+			t.Errorf("%q: the error does not list the schemes: %v", c.url, err)
+		}
+	}
+}
+
+func TestEndedContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open.URL(ctx, "memory://"); !errors.Is(err, context.Canceled) || !errors.Is(err, ferry.ErrNotApplied) {
+		t.Errorf("got %v, want ErrNotApplied because of context.Canceled", err)
+	}
+}

@@ -1,0 +1,121 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// checkAttempts compares the attempt of each delivery with the failures before it. A crash burns none, a failure one.
+func checkAttempts(l *ledger, r *Report) {
+	for _, c := range l.courses {
+		var failed bounds
+		for _, h := range c.leases {
+			if !failed.holds(int64(h.Attempt - 1)) {
+				r.violate(Attempts, c.ID, fmt.Sprintf("delivered to group %s as attempt %d after %d failures", c.group, h.Attempt, failed.most))
+			}
+			if l.run.MaxAttempts > 0 && h.Attempt > l.run.MaxAttempts {
+				r.violate(Attempts, c.ID, fmt.Sprintf("attempt %d in group %s, more than %d", h.Attempt, c.group, l.run.MaxAttempts))
+			}
+			for _, s := range h.settles {
+				if s.outcome == "retry" && s.possible() {
+					failed.add(s.accepted())
+				}
+				checkDeath(l, r, c, h, s)
+			}
+		}
+	}
+}
+
+// checkDeath finds messages that were buried before their attempts or deliveries were used up.
+func checkDeath(l *ledger, r *Report, c *course, h *lease, s *settlement) {
+	if s.outcome != "dead" || !s.possible() {
+		return
+	}
+	switch driver.Reason(s.reason) {
+	case driver.ReasonMaxAttempts, driver.ReasonPanic, driver.ReasonTimeout:
+		if h.Attempt < l.run.MaxAttempts {
+			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at attempt %d of %d", c.group, s.reason, h.Attempt, l.run.MaxAttempts))
+		}
+	case driver.ReasonMaxDeliveries:
+		if h.Deliveries < l.run.MaxDeliveries {
+			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at delivery %d of %d", c.group, s.reason, h.Deliveries, l.run.MaxDeliveries))
+		}
+	default:
+		r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s for the reason %q, which nothing here gives", c.group, s.reason))
+	}
+}
+
+// checkDeliveries compares the delivery counts of consecutive leases: each lost lease counts one, nothing else does.
+func checkDeliveries(l *ledger, r *Report) {
+	for _, c := range l.courses {
+		for i, b := range c.leases {
+			before := 1
+			from := c.message.At
+			if i > 0 {
+				before, from = c.leases[i-1].Deliveries, c.leases[i-1].from
+			}
+			least := before
+			if b.Cause == causeLease {
+				least++
+			}
+			unseen := l.harmed(nil, from, b.At) // a claim that no history tells of may lie between
+			if b.Deliveries < least || b.Deliveries > least && !unseen {
+				r.violate(Deliveries, c.ID, fmt.Sprintf("delivery %d in group %s (%s) follows delivery %d", b.Deliveries, c.group, b.Cause, before))
+			}
+		}
+	}
+}
+
+// checkCounters compares the broker's own counters with themselves, with the listing, and with the history.
+func checkCounters(l *ledger, r *Report) {
+	for _, e := range l.counters {
+		t := e.Counters
+		if t == nil || !l.run.Exact {
+			continue
+		}
+		left := t.Fanned + uint64(t.Delayed) + uint64(t.Held) + t.Expired + t.Cancelled
+		if t.Published != left {
+			r.violate(Conservation, "", fmt.Sprintf("topic %s: published %d, accounted for %d", t.Topic, t.Published, left))
+		}
+		if b := l.published(t.Topic); !b.holds(int64(t.Published)) {
+			r.violate(Conservation, "", fmt.Sprintf("topic %s: the broker counts %d published, its producers %d to %d", t.Topic, t.Published, b.least, b.most))
+		}
+		if t.Messages != 0 || t.Bytes != 0 {
+			r.violate(Conservation, "", fmt.Sprintf("topic %s: %d messages and %d bytes left after the drain", t.Topic, t.Messages, t.Bytes))
+		}
+		for _, g := range t.Groups {
+			checkGroup(l, r, t, g)
+		}
+	}
+}
+
+func checkGroup(l *ledger, r *Report, t *driver.TopicStats, g driver.GroupStats) {
+	complain := func(format string, args ...any) {
+		r.violate(Conservation, "", fmt.Sprintf("topic %s group %s: ", t.Topic, g.Group)+fmt.Sprintf(format, args...))
+	}
+	left := g.Acked + g.Dropped + g.Expired + g.Cancelled + uint64(g.Ready+g.Inflight+g.Waiting+g.Dead)
+	if g.Received != left {
+		complain("received %d, accounted for %d", g.Received, left)
+	}
+	if slices.Contains(l.run.Groups[t.Topic], g.Group) && g.Received != t.Fanned { // it was there before the first publish
+		complain("received %d of %d that became due", g.Received, t.Fanned)
+	}
+	for _, x := range []struct {
+		state driver.State
+		n     int64
+	}{{driver.StateReady, g.Ready}, {driver.StateInflight, g.Inflight}, {driver.StateWaiting, g.Waiting}, {driver.StateDead, g.Dead}} {
+		if listed := l.present(t.Topic, g.Group, string(x.state)); listed != x.n {
+			complain("counts %d %s, lists %d", x.n, x.state, listed)
+		}
+	}
+	for _, x := range []struct {
+		outcome driver.Outcome
+		n       int64
+	}{{driver.Ack, int64(g.Acked)}, {driver.Dead, g.Dead}, {driver.Drop, int64(g.Dropped)}} {
+		if b := l.outcomes(t.Topic, g.Group, x.outcome.String()); !b.holds(x.n) {
+			complain("the broker counts %d of %s, its consumers %d to %d", x.n, x.outcome, b.least, b.most)
+		}
+	}
+}

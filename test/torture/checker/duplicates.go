@@ -1,0 +1,120 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/ferrymq/ferry/test/torture/history"
+)
+
+// Causes of a delivery that the checker looks at, as driver.Cause names them.
+const (
+	causeFirst     = "first"
+	causeRetry     = "retry"
+	causeLease     = "lease_expired"
+	causeReleased  = "released"
+	causeRebalance = "rebalance"
+	causeFailover  = "failover"
+)
+
+// checkDuplicates counts deliveries beyond the first by cause, and finds those whose cause the history does not bear out.
+func checkDuplicates(l *ledger, r *Report) {
+	for _, c := range l.courses {
+		started := false
+		for i, h := range c.leases {
+			if h.claims > 1 {
+				r.violate(Unexplained, c.ID, fmt.Sprintf("Receive returned lease %s of group %s %d times", h.Token, c.group, h.claims))
+			}
+			if len(h.starts) > 1 {
+				r.violate(Unexplained, c.ID, fmt.Sprintf("the handler of lease %s of group %s started %d times", h.Token, c.group, len(h.starts)))
+			}
+			if why := l.unexplained(c, i); why != "" {
+				r.violate(Unexplained, c.ID, fmt.Sprintf("delivered to group %s as %q, but %s", c.group, h.Cause, why))
+			}
+			if len(h.starts) == 0 {
+				continue
+			}
+			r.Delivered++
+			if started {
+				r.Duplicates[h.Cause]++
+				if l.run.NoDuplicates && h.Cause != causeRetry && !l.stalled(c.leases[i-1].from, h.At) {
+					r.violate(Duplicate, c.ID, fmt.Sprintf("handled again in group %s as %q in a run that promises none", c.group, h.Cause))
+				}
+			}
+			started = true
+		}
+	}
+}
+
+// unexplained returns what contradicts the cause of the i-th lease of a course, or nothing.
+func (l *ledger) unexplained(c *course, i int) string {
+	b := c.leases[i]
+	from := c.message.At
+	var a *lease
+	if i > 0 {
+		a = c.leases[i-1]
+		from = a.from
+		for _, s := range a.settles {
+			if s.final() && s.accepted() && s.called < b.At && b.Cause != causeFailover {
+				return fmt.Sprintf("%s had settled it as %s", a.Process, s.outcome)
+			}
+		}
+	}
+	switch b.Cause {
+	case causeFirst:
+		if a != nil {
+			return a.Process + " had got it before"
+		}
+	case causeRetry:
+		if c.settled(func(s *settlement) bool { return s.outcome == "retry" && s.possible() && s.called < b.At }) == nil {
+			return "no handler had failed"
+		}
+	case causeLease:
+		if !l.harmed(a, from, b.At) {
+			return "its holder was well and had not let go"
+		}
+	case causeReleased:
+		if (a == nil || !l.gaveBack(c, a, b.At)) && !l.closedIn(from, b.At) {
+			return "nobody had given it back"
+		}
+	case causeRebalance:
+	case causeFailover:
+		if !l.run.FailOvers {
+			return "the backend was never failed over"
+		}
+	default:
+		return "nobody replayed it"
+	}
+	return ""
+}
+
+// harmed says that a fault explains a lost lease: of its holder, or of anybody where the history cannot know the holder,
+// because it died between the claim and its first line about it.
+func (l *ledger) harmed(a *lease, from, to int64) bool {
+	anybody := a == nil || len(a.settles) > 0
+	for _, s := range l.faults {
+		if (anybody || s.process == "" || s.process == a.Process) && s.overlaps(from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// stalled says that the machine itself stood still meanwhile, which no promise survives.
+func (l *ledger) stalled(from, to int64) bool {
+	for _, s := range l.faults {
+		if s.fault == history.Stall && s.overlaps(from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// closedIn says that some process closed meanwhile: it gives back also what it has claimed and nobody has seen.
+func (l *ledger) closedIn(from, to int64) bool {
+	for _, t := range l.closes {
+		if t >= from && t <= to {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+// Package history is what the processes of a torture run leave behind: one file each, one line per event, appended with
+// one write so that it survives kill -9 of its writer.
+package history
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Kind says what happened.
+type Kind string
+
+// Kinds of the harness: what it did, and what it found at the end.
+const (
+	KindRun      Kind = "run"      // the first event: what the run promises to keep
+	KindFault    Kind = "fault"    // a fault begins; Process is the victim, empty for all
+	KindHeal     Kind = "heal"     // it ends
+	KindCrash    Kind = "crash"    // Process was killed: kill -9, or abandoned
+	KindNote     Kind = "note"     // something that excuses nothing
+	KindListed   Kind = "listed"   // after the drain: an entry that the broker still has, with its State
+	KindCounters Kind = "counters" // after the drain: what the broker itself counts
+)
+
+// Kinds of every process.
+const (
+	KindStart Kind = "start"
+	KindStop  Kind = "stop"  // it ended by itself; Note tells with what
+	KindClose Kind = "close" // it gives everything back from here on
+)
+
+// Kinds of a producer. Publish is written before the call, one of the others after it.
+const (
+	KindPublish   Kind = "publish"
+	KindPublished Kind = "published"       // acknowledged
+	KindRefused   Kind = "publish_refused" // failed, and nothing was stored
+	KindUnknown   Kind = "publish_unknown" // may or may not be stored
+)
+
+// Kinds of a consumer.
+const (
+	KindClaimed   Kind = "claimed"   // Receive returned it
+	KindDelivered Kind = "delivered" // its handler starts
+	KindHandled   Kind = "handled"   // its handler is about to return; Note tells how
+	KindExtended  Kind = "extended"  // acknowledged; Called is when it was asked
+	KindSettle    Kind = "settle"    // written before the call, one of the next three after it
+
+	KindSettled       Kind = "settled"        // acknowledged
+	KindSettleRefused Kind = "settle_refused" // nothing was changed: the lease was lost, or the broker not reached
+	KindSettleUnknown Kind = "settle_unknown"
+)
+
+// HandledOK is the Note of a handler that succeeds.
+const HandledOK = "ok"
+
+// Event is one line of a history. Which fields it has follows from its Kind.
+type Event struct {
+	// At is CLOCK_MONOTONIC in nanoseconds: one clock for all processes of the machine.
+	At      int64  `json:"t"`
+	Kind    Kind   `json:"e"`
+	Process string `json:"p,omitempty"`
+
+	ID    string `json:"id,omitempty"`
+	Topic string `json:"topic,omitempty"`
+	Group string `json:"g,omitempty"`
+	Key   string `json:"key,omitempty"`
+	// Seq numbers the messages of one key, from 1, in the order of their publishing.
+	Seq  int64  `json:"seq,omitempty"`
+	Hash string `json:"hash,omitempty"`
+
+	// Delay and TTL are nanoseconds, asked for at publish. Due is a scheduled time in Unix nanoseconds.
+	Delay int64 `json:"delay,omitempty"`
+	TTL   int64 `json:"ttl,omitempty"`
+	Due   int64 `json:"due,omitempty"`
+
+	Attempt    int    `json:"att,omitempty"`
+	Deliveries int    `json:"del,omitempty"`
+	Cause      string `json:"cause,omitempty"`
+	Token      string `json:"tok,omitempty"`
+	// ClaimedAt and PublishedAt are the broker's own clock, Unix nanoseconds.
+	ClaimedAt   int64 `json:"claimed,omitempty"`
+	PublishedAt int64 `json:"stored,omitempty"`
+
+	Outcome string `json:"out,omitempty"`
+	After   int64  `json:"after,omitempty"` // of a retry or release, in nanoseconds
+	// Called is when the call was made: messages of one publish have it in common.
+	Called int64 `json:"called,omitempty"`
+
+	State    string             `json:"state,omitempty"`
+	Note     string             `json:"note,omitempty"`
+	Run      *Run               `json:"run,omitempty"`
+	Counters *driver.TopicStats `json:"counters,omitempty"`
+}
+
+// Run is what a run promises to keep, and by which the checker judges it.
+type Run struct {
+	Broker string   `json:"broker"`
+	Fault  string   `json:"fault"`
+	Seed   uint64   `json:"seed"`
+	Plan   []string `json:"plan,omitempty"`
+	// Groups of each topic, all of them created before the first publish.
+	Groups map[string][]string `json:"groups"`
+	// Lease of every consumer, and how much later than it a message of a killed one may come again.
+	Lease         time.Duration `json:"lease"`
+	RedeliverIn   time.Duration `json:"redeliver_in"`
+	MaxAttempts   int           `json:"max_attempts"`
+	MaxDeliveries int           `json:"max_deliveries"`
+	// Exact says that the broker's counters are exact, so that they are compared one by one.
+	Exact bool `json:"exact"`
+	// NoDuplicates says that nothing in this run may start a handler twice, but for retries.
+	NoDuplicates bool `json:"no_duplicates,omitempty"`
+	// FailOvers says that the backend may rewind: its duplicates then have a cause.
+	FailOvers bool `json:"fail_overs,omitempty"`
+}
+
+// Claim describes a delivery as it was received or is being handled.
+func Claim(kind Kind, d *driver.Delivery) Event {
+	e := Event{
+		Kind: kind, ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key,
+		Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String(),
+		ClaimedAt: d.ClaimedAt.UnixNano(), PublishedAt: d.PublishedAt.UnixNano(),
+	}
+	if d.Token != nil {
+		e.Token = d.Token.String()
+	}
+	return e
+}
+
+func (e *Event) line() ([]byte, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return append(b, '\n'), nil
+}

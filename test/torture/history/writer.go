@@ -1,0 +1,71 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// Writer appends the events of one process to its file. It is safe for concurrent use, and so are several processes
+// on one file.
+type Writer struct {
+	process string
+	file    *os.File
+	muted   atomic.Bool
+	failed  atomic.Pointer[error]
+}
+
+// Create opens the history of a process in dir, and appends if it exists.
+func Create(dir, process string) (*Writer, error) {
+	name := filepath.Join(dir, process+suffix)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("history of %s: %w", process, err)
+	}
+	return &Writer{process: process, file: f}, nil
+}
+
+// Record stamps the event and appends it with one write. Events of a process keep their order.
+func (w *Writer) Record(e Event) { //nolint:gocritic // by value: the caller's event is not stamped behind its back
+	if e.Process == "" {
+		e.Process = w.process
+	}
+	w.write(e)
+}
+
+func (w *Writer) write(e Event) { //nolint:gocritic // as Record
+	if w.muted.Load() {
+		return
+	}
+	if e.At == 0 {
+		e.At = Now()
+	}
+	line, err := e.line()
+	if err == nil {
+		_, err = w.file.Write(line)
+	}
+	if err != nil {
+		w.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+// Mark appends an event of the harness about another process, or about none.
+func (w *Writer) Mark(kind Kind, process, note string) {
+	w.write(Event{Kind: kind, Process: process, Note: note})
+}
+
+// Mute ends the history as kill -9 would: nothing is written from now on.
+func (w *Writer) Mute() { w.muted.Store(true) }
+
+// Process returns the name of the process.
+func (w *Writer) Process() string { return w.process }
+
+// Close closes the file, and returns the first error of any write: a history with holes proves nothing.
+func (w *Writer) Close() error {
+	err := w.file.Close()
+	if p := w.failed.Load(); p != nil {
+		return fmt.Errorf("history of %s: %w", w.process, *p)
+	}
+	return err
+}

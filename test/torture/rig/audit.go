@@ -1,0 +1,74 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/test/torture/history"
+)
+
+// drained waits until nothing is left to do, and reports whether that happened in time.
+func drained(ctx context.Context, d driver.Driver, patience time.Duration) (bool, error) {
+	end := time.Now().Add(patience)
+	for {
+		s, err := d.Stats(ctx, topic)
+		if err != nil {
+			return false, fmt.Errorf("while draining: %w", err)
+		}
+		left := s.Delayed
+		for _, g := range s.Groups {
+			left += g.Ready + g.Inflight + g.Waiting
+		}
+		if left == 0 {
+			return true, nil
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			return false, nil
+		}
+		sleep(ctx, 20*time.Millisecond)
+	}
+}
+
+// audit writes down what the broker still has, and what it counts.
+func audit(ctx context.Context, d driver.Driver, log *history.Writer) error {
+	for _, state := range []driver.State{driver.StateDelayed, driver.StateHeld, driver.StateInvalid} {
+		if err := list(ctx, d, log, driver.Query{Topic: topic, State: state}); err != nil {
+			return err
+		}
+	}
+	for _, group := range groups() {
+		for _, state := range []driver.State{driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead} {
+			if err := list(ctx, d, log, driver.Query{Topic: topic, Group: group, State: state}); err != nil {
+				return err
+			}
+		}
+	}
+	stats, err := d.Stats(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	log.Record(history.Event{Kind: history.KindCounters, Topic: topic, Counters: &stats})
+	return nil
+}
+
+func list(ctx context.Context, d driver.Driver, log *history.Writer, q driver.Query) error {
+	q.Limit = 1000
+	for {
+		page, err := d.Browse(ctx, q)
+		if err != nil {
+			return fmt.Errorf("audit: listing %s of group %q: %w", q.State, q.Group, err)
+		}
+		for i := range page.Entries {
+			e := history.Event{Kind: history.KindListed, Topic: topic, Group: q.Group, State: string(q.State), ID: "not decodable"}
+			if m := page.Entries[i].Message; m != nil {
+				e.ID = m.ID
+			}
+			log.Record(e)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}

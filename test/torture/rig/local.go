@@ -1,0 +1,136 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/test/torture/history"
+	"github.com/ferrymq/ferry/test/torture/schedule"
+	"github.com/ferrymq/ferry/test/torture/victim"
+	"github.com/ferrymq/ferry/test/torture/workload"
+)
+
+// localStage runs "processes" as goroutines of this one, around one driver: for brokers that live in the process.
+type localStage struct {
+	shared driver.Driver
+	o      Options
+
+	mu        sync.Mutex
+	processes []*localProcess
+}
+
+func newLocalStage(d driver.Driver, o Options) *localStage { return &localStage{shared: d, o: o} }
+
+func (s *localStage) driver() driver.Driver { return s.shared }
+
+func (s *localStage) actions() schedule.Actions {
+	all := schedule.Actions{
+		"cut":           {Roles: both, Lasting: true, Help: "its requests do not arrive"},
+		"lose-replies":  {Roles: both, Lasting: true, Help: "its requests are carried out, the replies are lost"},
+		"lose-renewals": {Roles: []string{consumer}, Lasting: true, Help: "its leases are not renewed"},
+		"clock":         {Roles: both, Lasting: true, Value: "an offset such as 1h", Help: "the broker's clock is this far from its own"},
+	}
+	maps.Copy(all, habits())
+	return all
+}
+
+// localProcess is a worker or producer of its own behind a driver of its own, so that it can be cut off from the others.
+type localProcess struct {
+	harm   *victim.Harm
+	habits *workload.Habits
+	log    *history.Writer
+	cancel context.CancelFunc
+	over   chan struct{} // closed when its goroutines have ended
+	result error         // set before
+
+	gone   chan struct{} // closed when it is over, or killed
+	once   sync.Once
+	killed atomic.Bool
+}
+
+func (s *localStage) start(ctx context.Context, role string, seed uint64, name string) (process, error) {
+	log, err := history.Create(s.o.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &localProcess{
+		harm: victim.NewHarm(), habits: &workload.Habits{}, log: log,
+		over: make(chan struct{}), gone: make(chan struct{}),
+	}
+	broker, err := ferry.New(victim.Wrap(s.shared, log, p.harm, true), ferry.Options{})
+	if err != nil {
+		return nil, err
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	settings := s.o.settings(role, seed)
+	go func() {
+		p.result = errors.Join(settings.Run(ctx, broker, log, p.habits, p.harm.Pass), broker.Close(context.WithoutCancel(ctx)))
+		close(p.over)
+		p.leave()
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.processes = append(s.processes, p)
+	return p, nil
+}
+
+func (p *localProcess) leave() { p.once.Do(func() { close(p.gone) }) }
+
+func (p *localProcess) kill() error {
+	p.killed.Store(true)
+	p.harm.Kill() // first: nothing may be sent that is not written down
+	p.log.Mute()
+	p.leave()
+	return nil
+}
+
+func (p *localProcess) terminate() error {
+	p.cancel()
+	return nil
+}
+
+func (p *localProcess) begin(action, value string) error {
+	known, err := p.harm.Begin(action, value)
+	if !known && err == nil {
+		known, err = p.habits.Begin(action, value)
+	}
+	if !known && err == nil {
+		err = fmt.Errorf("nothing here can %s a process", action)
+	}
+	return err
+}
+
+func (p *localProcess) end(action string) error {
+	_, err := p.harm.End(action)
+	_, err2 := p.habits.End(action)
+	return errors.Join(err, err2)
+}
+
+func (p *localProcess) done() <-chan struct{} { return p.gone }
+
+func (p *localProcess) err() error {
+	if p.killed.Load() {
+		return nil
+	}
+	return p.result
+}
+
+// close buries the dead, ends the living, and returns when no goroutine is left.
+func (s *localStage) close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, p := range s.processes {
+		p.harm.Bury()
+		p.cancel()
+		<-p.over
+		errs = append(errs, p.log.Close())
+	}
+	return errors.Join(append(errs, s.shared.Close(ctx))...)
+}

@@ -1,0 +1,113 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ferrymq/ferry/test/torture/history"
+	"github.com/ferrymq/ferry/test/torture/schedule"
+)
+
+// nemesis carries out a plan, and undoes in the end what still lasts.
+type nemesis struct {
+	cast *cast
+	log  *history.Writer
+	open []ongoing
+}
+
+// ongoing is a lasting fault of one life of a process.
+type ongoing struct {
+	until   time.Duration
+	process process
+	name    string
+	action  string
+}
+
+// run does each step at its time until the load is over.
+func (n *nemesis) run(ctx context.Context, steps []schedule.Step, load time.Duration) error {
+	start := time.Now()
+	for {
+		now := time.Since(start)
+		if err := n.endThose(now); err != nil {
+			return err
+		}
+		for len(steps) > 0 && steps[0].At <= now && now < load {
+			if err := n.do(steps[0], now); err != nil {
+				return fmt.Errorf("%v: %w", steps[0], err)
+			}
+			steps = steps[1:]
+		}
+		if now >= load || ctx.Err() != nil {
+			return n.endThose(1<<63 - 1)
+		}
+		next := load
+		if len(steps) > 0 {
+			next = min(next, steps[0].At)
+		}
+		for _, o := range n.open {
+			next = min(next, o.until)
+		}
+		sleep(ctx, next-time.Since(start))
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (n *nemesis) do(s schedule.Step, now time.Duration) error {
+	for _, number := range s.Victims {
+		p, name := n.cast.slots[s.Role][number-1].now()
+		if p == nil {
+			continue // between two lives
+		}
+		if err := n.harm(p, name, s, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duration) error {
+	switch s.Action {
+	case "kill":
+		n.open = slices.DeleteFunc(n.open, func(o ongoing) bool { return o.process == p && !excuses[o.action] })
+		if err := p.kill(); err != nil {
+			return err
+		}
+		n.log.Mark(history.KindCrash, name, s.Action)
+		return nil
+	case "term":
+		n.log.Mark(history.KindNote, name, s.Action)
+		return p.terminate()
+	}
+	kind := history.KindNote
+	if excuses[s.Action] {
+		kind = history.KindFault
+	}
+	n.log.Mark(kind, name, s.Action)
+	n.open = append(n.open, ongoing{now + s.For, p, name, s.Action})
+	return p.begin(s.Action, s.With)
+}
+
+// endThose ends the faults whose time is over.
+func (n *nemesis) endThose(now time.Duration) error {
+	var err error
+	n.open = slices.DeleteFunc(n.open, func(o ongoing) bool {
+		if o.until > now || err != nil {
+			return false
+		}
+		if err = o.process.end(o.action); err == nil && excuses[o.action] {
+			n.log.Mark(history.KindHeal, o.name, o.action)
+		}
+		return true
+	})
+	return err
+}

@@ -1,0 +1,70 @@
+package rig
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/test/torture/workload"
+)
+
+// Options of one run.
+type Options struct {
+	// Broker is a name of Brokers, or a URL.
+	Broker string
+	Fault  Fault
+	Seed   uint64
+	// Load is how long messages are published and faults happen. Defaults to 5 s.
+	Load time.Duration
+	// Dir gets the histories. Required.
+	Dir string
+
+	// Producers and Consumers are how many processes there are. Default to 2 and 3.
+	Producers, Consumers int
+	// Rate is messages per second of all producers together. Defaults to 500.
+	Rate int
+	// Lease of the consumers. Defaults to 2 s.
+	Lease time.Duration
+	// RedeliverIn is how much later than the lease a message of a killed consumer may come. Defaults to 1 s.
+	RedeliverIn time.Duration
+	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s.
+	Drain time.Duration
+}
+
+// What every run has in common. More deliveries than the default: some faults take a lease from one message many times.
+const (
+	topic         = "torture"
+	concurrency   = 16
+	maxAttempts   = 4
+	maxDeliveries = 50
+)
+
+func groups() []string { return []string{"billing", "shipping"} }
+
+func (o Options) withDefaults() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&o.Load, 5*time.Second)
+	def(&o.Lease, 2*time.Second)
+	def(&o.RedeliverIn, time.Second)
+	def(&o.Drain, 30*time.Second)
+	if o.Producers == 0 {
+		o.Producers = 2
+	}
+	if o.Consumers == 0 {
+		o.Consumers = 3
+	}
+	if o.Rate == 0 {
+		o.Rate = 500
+	}
+	return o
+}
+
+// settings of a process of a role.
+func (o Options) settings(role string, seed uint64) workload.Settings {
+	return workload.Settings{
+		Role: role, Topic: topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Lease: o.Lease,
+		Concurrency: concurrency, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
+	}
+}

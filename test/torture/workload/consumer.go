@@ -1,0 +1,77 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/test/torture/history"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// Consumer handles the messages of some groups of one topic, as its Settings say.
+type Consumer struct {
+	Settings
+	Broker *ferry.Broker
+	Log    *history.Writer
+	// Habits are how its handlers behave.
+	Habits *Habits
+	// Pass is called where a stopped process would hang. May be nil.
+	Pass func()
+}
+
+var errOnPurpose = errors.New("failed on purpose")
+
+// Run handles messages until ctx ends, then drains.
+func (c *Consumer) Run(ctx context.Context) error {
+	if c.Pass == nil {
+		c.Pass = func() {}
+	}
+	w := worker.New(c.Broker, worker.Options{
+		Instance: c.Log.Process(), Concurrency: c.Concurrency, Lease: c.Lease,
+		MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries, StopTimeout: 5 * time.Second,
+		// MaxElapsed is far away: only a client that compares its own clock with the broker's runs into it.
+		Retry: ferry.RetryPolicy{Delays: []time.Duration{20 * time.Millisecond, 150 * time.Millisecond, 1100 * time.Millisecond}, MaxElapsed: 30 * time.Minute},
+	})
+	for _, group := range c.Groups {
+		worker.HandleRaw(w, c.Topic, c.handle, worker.Group(group))
+	}
+	c.Log.Record(history.Event{Kind: history.KindStart})
+	err := w.Run(ctx)
+	stop := history.Event{Kind: history.KindStop}
+	if err != nil {
+		stop.Note = err.Error()
+	}
+	c.Log.Record(stop)
+	return err
+}
+
+// handle works for a moment, and then does what its habits and the message's fate say.
+func (c *Consumer) handle(ctx context.Context, d *ferry.Delivery) error {
+	c.Pass()
+	c.Log.Record(history.Claim(history.KindDelivered, d))
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(d.ID + d.Group))
+	fate := rand.New(rand.NewPCG(c.Seed^h.Sum64(), uint64(d.Attempt)))
+	work, outcome := c.Habits.choose(fate)
+	pause(ctx, work)
+	c.Pass()
+	done := history.Event{Kind: history.KindHandled, ID: d.ID, Topic: d.Topic, Group: d.Group, Note: history.HandledOK}
+	if d.Token != nil {
+		done.Token = d.Token.String()
+	}
+	if outcome != succeed {
+		done.Note = string(outcome)
+	}
+	c.Log.Record(done)
+	switch outcome {
+	case fail:
+		return errOnPurpose
+	case crash:
+		panic(errOnPurpose)
+	}
+	return nil
+}

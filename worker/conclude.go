@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+var errFollowed = driver.NewError(ferry.ErrLeaseLost, "an earlier message of the same key and batch goes back, and takes this one with it",
+	"it is delivered again behind that one: make handlers idempotent", nil)
+
+// conclude passes the outcome of one delivery on, and its key to the next message.
+func (c *consumer) conclude(r *run, s *settlement, now time.Duration) {
+	sent := c.send(r, s)
+	l := r.lane
+	if l == nil {
+		return
+	}
+	if sent {
+		c.hold(l, r, s.Outcome)
+	}
+	l.busy = false
+	c.advance(l, now)
+}
+
+// hold keeps the key of r from going on until the broker has answered, if it depends on the answer who comes next.
+func (c *consumer) hold(l *lane, r *run, o driver.Outcome) {
+	switch {
+	case c.returns(o):
+		c.takeBack(l, r)
+	case r.lost: // unless it is accepted, it comes again
+		l.returning++
+		r.returns = true
+	}
+}
+
+// concludeBatch does so for the members of a batch, in order. Those of one key stand together.
+func (c *consumer) concludeBatch(items []*run, each []settlement, now time.Duration) {
+	var back *lane // went back with an earlier message
+	for i, m := range items {
+		l := m.lane
+		switch {
+		case l != nil && l == back:
+			c.refuse(m, each[i].Outcome, errFollowed)
+		case c.send(m, &each[i]) && l != nil:
+			c.hold(l, m, each[i].Outcome)
+			if c.returns(each[i].Outcome) {
+				back = l
+			}
+		}
+		if l != nil && (i+1 == len(items) || items[i+1].lane != l) {
+			l.busy = false
+			c.advance(l, now)
+		}
+	}
+}
+
+// send queues an outcome, unless the broker has said that the message is not ours any more.
+func (c *consumer) send(r *run, s *settlement) bool {
+	if r.refused {
+		c.refuse(r, s.Outcome, errLost)
+		return false
+	}
+	c.tally(s.Outcome)
+	c.post(r, *s)
+	return true
+}
+
+// refuse ends a run whose outcome cannot be sent.
+func (c *consumer) refuse(r *run, o driver.Outcome, err error) {
+	c.count.refused++
+	c.notify(r, o, err)
+	r.leave()
+	if r == c.e.suspect {
+		c.e.cleared()
+	}
+}
+
+// returns reports whether the broker takes the followers of a key back with a message that is settled so.
+func (c *consumer) returns(o driver.Outcome) bool {
+	return c.strict() && (o == driver.Release || o == driver.Retry)
+}
+
+// abandon settles a run whose handler does not return, as verdict says. It keeps its slot: it is a zombie.
+func (c *consumer) abandon(r *run, now time.Duration, verdict func(*run) settlement) {
+	c.e.active--
+	c.e.zombies++
+	c.count.zombies++
+	r.abandoned = true
+	var held []*run
+	var each []settlement
+	r.each(func(m *run) {
+		m.duration = now - r.started
+		if m.refused {
+			m.leave() // its late result is refused
+			if m == c.e.suspect {
+				c.e.cleared()
+			}
+			return
+		}
+		held, each = append(held, m), append(each, verdict(m))
+	})
+	c.concludeBatch(held, each, now)
+	c.settleSoon()
+	c.e.offer(c)
+	c.e.moved()
+}
+
+// overdue settles a run whose handler did not return after its context was cancelled: for its timeout, or because a
+// lease was lost.
+func (c *consumer) overdue(r *run) settlement {
+	if c.timeout > 0 && r.duration >= c.timeout && !r.lost {
+		return c.timedOut(r)
+	}
+	return released(r)
+}
+
+// released gives a run back, uncounted.
+func released(r *run) settlement { return settlement{Delivery: r.d, Outcome: driver.Release} }

@@ -1,0 +1,113 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// consumer is one handler at work: its subscription, what it holds, and what it has to settle.
+type consumer struct {
+	e            *engine
+	topic, group string
+	handle       Handler
+	batch        batchHandler
+	handlerSettings
+	retryPolicy driver.RetryPolicy
+	limit       int           // most slots at once
+	margin      time.Duration // a lease is taken for lost this long before it ends
+
+	conn driver.Subscription // set by connect, before anything is fetched
+
+	// Guarded by engine.mu.
+	lanes    lanes
+	inUse    int // slots, zombies included
+	runnable bool
+	after    *consumer // in the pool's queue of runnable consumers
+	pace     pace
+	intake   intake
+	outbox   outbox
+	timid    int // suspects given back: fetch one at a time until they have come again
+	count    counters
+	health   health
+	leaving  map[*run]chan struct{} // closed when a run is gone that somebody waits for
+}
+
+func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
+	c := &consumer{
+		e: e, topic: h.topic, group: h.group, batch: h.batch,
+		handlerSettings: h.handlerSettings,
+		retryPolicy:     h.retry,
+		limit:           min(h.concurrency, e.options.Concurrency),
+	}
+	if h.handle != nil {
+		c.handle = chain(h.handle, outer, h.middleware)
+		c.batchSize, c.batchWait = 1, 0
+	}
+	if c.lease == 0 {
+		c.lease = e.caps.DefaultLease
+	}
+	c.margin = c.lease / 10
+	c.leaving = make(map[*run]chan struct{})
+	c.intake.wake = sync.NewCond(&e.mu)
+	c.outbox.wake = sync.NewCond(&e.mu)
+	c.health.set(Starting, time.Now(), nil)
+	return c
+}
+
+func (c *consumer) strict() bool { return c.order == driver.Strict }
+
+// connect subscribes. It tries again until it succeeds, ctx ends, or the broker says no for good.
+func (c *consumer) connect(ctx, work context.Context) bool {
+	for delay := backoff(0); ; {
+		err := c.subscribe(ctx)
+		if err == nil {
+			c.e.serving.Go(func() { c.settle(work) })
+			c.e.serving.Go(func() { c.renew(work) })
+			c.e.setHealth(c, OK, nil)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if permanent(err) {
+			c.e.fail(err)
+			return false
+		}
+		c.e.setHealth(c, Reconnecting, err)
+		if !delay.sleep(ctx) {
+			return false
+		}
+	}
+}
+
+func (c *consumer) subscribe(ctx context.Context) error {
+	if authorize := c.e.hooks.Authorize; authorize != nil {
+		if err := authorize(ctx, ferry.Access{Topic: c.topic, Group: c.group}); err != nil {
+			return err
+		}
+	}
+	conn, err := c.e.broker.Driver().Subscribe(ctx, driver.SubscribeOptions{
+		Topic:          c.topic,
+		Group:          c.group,
+		Instance:       c.e.instance,
+		Lease:          c.lease,
+		Order:          c.order,
+		MaxRun:         c.maxRun,
+		MaxInflight:    maxPrefetch + c.limit*max(c.maxRun, c.batchSize),
+		Weights:        c.weights,
+		StrictPriority: c.strictPriority,
+		Start:          c.start,
+		Revoking:       c.revoking,
+	})
+	if err != nil {
+		return err
+	}
+	c.e.mu.Lock()
+	c.conn = conn
+	c.e.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,189 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+const (
+	stopGrace    = time.Second     // for handlers to return after their context ended
+	settleGrace  = 5 * time.Second // for the broker to accept the last outcomes
+	closeTimeout = 5 * time.Second
+)
+
+// drain ends the work: nothing more is fetched or started, what waits is given back at once, handlers may finish, and
+// everything is settled before the subscriptions close.
+func (e *engine) drain(endWork func()) error {
+	e.beginDrain()
+	e.fetching.Wait()
+	limit := e.options.StopTimeout
+	if closed(e.failure()) {
+		limit = 0 // no outcome can be accepted any more
+	}
+	if !e.await(limit, e.allReturned) {
+		e.cancelRunning()
+		if !e.await(stopGrace, e.allReturned) {
+			e.abandonRunning()
+		}
+	}
+	flushed := e.await(settleGrace, e.allSettled)
+	abandoned, unsettled := e.close()
+	endWork()
+	e.wakeAll()
+	e.serving.Wait()
+	e.await(stopGrace, e.slotsEnded)
+	return errors.Join(e.failure(), abandoned, lateError(flushed, unsettled), e.unsubscribe())
+}
+
+func (e *engine) beginDrain() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.draining = true
+	if r := e.suspect; r != nil && r.state == waiting {
+		e.suspect = nil
+		r.c.giveBack(r)
+	}
+	for _, c := range e.consumers {
+		c.giveBackAll()
+		c.settleSoon()
+		c.intake.wake.Broadcast()
+		if c.health.state != Starting {
+			c.health.set(Stopping, time.Now(), nil)
+		}
+	}
+	e.pool.wake.Broadcast()
+}
+
+// await waits until done holds, for at most limit, and reports whether it does.
+func (e *engine) await(limit time.Duration, done func() bool) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		e.mu.Lock()
+		ok := done()
+		e.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-e.progress:
+		case <-timer.C:
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return done()
+		}
+	}
+}
+
+func (e *engine) allReturned() bool { return e.active == 0 }
+func (e *engine) allSettled() bool  { return e.unsettled == 0 }
+func (e *engine) slotsEnded() bool  { return len(e.pool.slots) == e.zombies }
+
+// moved tells the drainer that something has changed.
+func (e *engine) moved() {
+	if !e.draining {
+		return
+	}
+	select {
+	case e.progress <- struct{}{}:
+	default:
+	}
+}
+
+// cancelRunning ends the contexts of all handlers.
+func (e *engine) cancelRunning() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.eachActive(func(r *run) { r.cancel(ErrStopping) })
+}
+
+// abandonRunning gives back what still runs.
+func (e *engine) abandonRunning() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	e.eachActive(func(r *run) { r.c.abandon(r, now, released) })
+}
+
+func (e *engine) eachActive(f func(*run)) {
+	for _, s := range e.pool.slots {
+		if s.cur != nil && !s.cur.abandoned {
+			f(s.cur)
+		}
+	}
+}
+
+// close ends the goroutines, and reports handlers that still run and outcomes that are not settled.
+func (e *engine) close() (abandoned error, unsettled int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closing = true
+	if e.zombies == 0 {
+		return nil, e.unsettled
+	}
+	var names []string
+	e.eachZombie(func(r *run) { names = append(names, r.c.topic+"/"+r.c.group) })
+	return driver.NewError(ErrAbandoned, fmt.Sprintf("%d handlers still run: %s", e.zombies, strings.Join(names, ", ")),
+		"make them return when their context ends, or set a longer StopTimeout", nil), e.unsettled
+}
+
+func (e *engine) eachZombie(f func(*run)) {
+	for _, s := range e.pool.slots {
+		if s.cur != nil && s.cur.abandoned {
+			f(s.cur)
+		}
+	}
+}
+
+// wakeAll lets every goroutine see that the engine closes.
+func (e *engine) wakeAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.consumers {
+		c.outbox.wake.Broadcast()
+	}
+	e.pool.wake.Broadcast()
+	e.watch.next = never
+	e.watchUntil(0)
+}
+
+func lateError(flushed bool, unsettled int) error {
+	if flushed {
+		return nil
+	}
+	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the broker did not accept %d outcomes before the worker stopped", unsettled),
+		"the messages are delivered again; see whether the broker is reachable", nil)
+}
+
+// unsubscribe closes the subscriptions, which gives back whatever is still held.
+func (e *engine) unsubscribe() error {
+	ctx, cancel := context.WithTimeout(e.base, closeTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	errs := make([]error, len(e.consumers))
+	for i, c := range e.consumers {
+		if c.conn == nil {
+			continue
+		}
+		all.Go(func() {
+			if err := c.conn.Close(ctx); err != nil && !closed(err) {
+				errs[i] = err
+			}
+			e.setHealth(c, Stopped, nil)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (e *engine) failure() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failed
+}

@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// engine is a worker at work. Everything that changes while it works is guarded by its one mutex, which is held for
+// short steps only and never while anything is called or waited for.
+//
+// Its goroutines: for each consumer a fetcher, a settler and a renewer; one watchdog; the slots that run handlers; and
+// the caller of Run, who drains it in the end and waits for all of them.
+type engine struct {
+	broker   *ferry.Broker
+	caps     driver.Capabilities
+	hooks    ferry.Hooks
+	log      *slog.Logger
+	options  Options
+	instance string
+
+	base  context.Context // the values of Run's context, without its end
+	ended *liveContext    // the context of handlers that returned and never asked for one
+	epoch time.Time       // zero of the engine's clock
+
+	consumers []*consumer
+	fetching  sync.WaitGroup // fetchers
+	serving   sync.WaitGroup // settlers, renewers, the watchdog
+
+	mu           sync.Mutex
+	pool         pool
+	watch        watchdog
+	draining     bool
+	closing      bool // everything is settled, or given up: goroutines end
+	active       int  // runs in a handler, zombies not counted
+	zombies      int
+	unsettled    int           // outcomes with the settlers
+	suspect      *run          // the one that runs, or is to run, with nothing else in flight
+	suspectUntil time.Duration // how long it waits for that
+	failed       error
+	progress     chan struct{} // wakes the drainer
+
+	stop context.CancelCauseFunc // ends Run
+}
+
+func newEngine(ctx context.Context, w *Worker) *engine {
+	base := context.WithoutCancel(ctx)
+	e := &engine{
+		broker:   w.broker,
+		caps:     w.broker.Driver().Capabilities(),
+		hooks:    w.broker.Hooks(),
+		log:      w.log,
+		options:  w.options,
+		instance: w.options.Instance,
+		base:     base,
+		ended:    newEndedContext(base, errReturned),
+		epoch:    time.Now(),
+		progress: make(chan struct{}, 1),
+	}
+	e.pool.wake.L = &e.mu
+	e.pool.limit = w.options.Concurrency
+	e.watch.kick = make(chan struct{}, 1)
+	for _, h := range w.handlers {
+		e.consumers = append(e.consumers, newConsumer(e, h, w.middleware))
+	}
+	return e
+}
+
+// now is the time since the engine was made, by the monotonic clock.
+func (e *engine) now() time.Duration { return time.Since(e.epoch) }
+
+// run works until ctx ends or the engine fails, then drains.
+func (e *engine) run(ctx context.Context) (err error) {
+	if e.hooks.WorkerStarted != nil {
+		e.hooks.WorkerStarted(e.base, ferry.Event{Instance: e.instance})
+	}
+	if e.hooks.WorkerStopped != nil {
+		defer func() { e.hooks.WorkerStopped(e.base, ferry.Event{Instance: e.instance, Err: err}) }()
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	e.stop = stop
+	work, endWork := context.WithCancel(e.base) // settling and renewing outlive ctx
+	defer endWork()
+
+	e.serving.Go(func() { e.watchdog() })
+	for _, c := range e.consumers {
+		e.fetching.Go(func() { c.fetch(ctx, work) })
+	}
+	<-ctx.Done()
+	return e.drain(endWork)
+}
+
+// fail ends Run with err, as if its context had ended.
+func (e *engine) fail(err error) {
+	e.mu.Lock()
+	if e.failed == nil {
+		e.failed = err
+	}
+	e.mu.Unlock()
+	e.stop(err)
+}
+
+// closed reports whether err says that the broker is closed.
+func closed(err error) bool { return errors.Is(err, ferry.ErrClosed) }
+
+// permanent reports whether trying again cannot help.
+func permanent(err error) bool {
+	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrConflict, ferry.ErrNotFound, ferry.ErrTooLarge, ferry.ErrClosed} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}

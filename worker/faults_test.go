@@ -1,0 +1,133 @@
+package worker_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// faulty is a driver whose subscriptions fail as a test says. A nil function lets the call through.
+type faulty struct {
+	driver.Driver
+
+	mu        sync.Mutex
+	subscribe func() error
+	receive   func() error
+	settle    func(s []driver.Settlement) error // instead of the call
+	answer    func(s []driver.Settlement) error // instead of its answers
+	extend    func() error
+	close     func() error
+	calls     map[string]int
+	revoking  func(ctx context.Context, ds []*driver.Delivery)
+	asked     []int // the max of each Receive
+}
+
+// set changes what fails.
+func (f *faulty) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// dead makes every call of the subscriptions fail from now on, as if the process that holds them were gone.
+func (f *faulty) dead() {
+	gone := func() error { return ferry.ErrUnknown }
+	f.set(func() {
+		f.receive, f.extend, f.close = gone, gone, func() error { return nil }
+		f.settle = func([]driver.Settlement) error { return ferry.ErrUnknown }
+	})
+}
+
+func (f *faulty) count(call string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[call]
+}
+
+func (f *faulty) fail(call string, get func() func() error) error {
+	f.mu.Lock()
+	if f.calls == nil {
+		f.calls = make(map[string]int)
+	}
+	f.calls[call]++
+	fail := get()
+	f.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail()
+}
+
+func (f *faulty) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	if err := f.fail("subscribe", func() func() error { return f.subscribe }); err != nil {
+		return nil, err
+	}
+	f.set(func() { f.revoking = o.Revoking })
+	s, err := f.Driver.Subscribe(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &faultySubscription{s, f}, nil
+}
+
+type faultySubscription struct {
+	driver.Subscription
+	f *faulty
+}
+
+func (s *faultySubscription) Receive(ctx context.Context, limit int) ([]*driver.Delivery, error) {
+	s.f.set(func() { s.f.asked = append(s.f.asked, limit) })
+	if err := s.f.fail("receive", func() func() error { return s.f.receive }); err != nil {
+		return nil, err
+	}
+	return s.Subscription.Receive(ctx, limit)
+}
+
+func (s *faultySubscription) Settle(ctx context.Context, list []driver.Settlement) []error {
+	err := s.f.fail("settle", func() func() error {
+		if s.f.settle == nil {
+			return nil
+		}
+		fail := s.f.settle
+		return func() error { return fail(list) }
+	})
+	if err != nil {
+		return same(err, len(list))
+	}
+	errs := s.Subscription.Settle(ctx, list)
+	var answer func([]driver.Settlement) error
+	s.f.set(func() { answer = s.f.answer })
+	if answer != nil {
+		if err := answer(list); err != nil {
+			return same(err, len(list))
+		}
+	}
+	return errs
+}
+
+func (s *faultySubscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
+	if err := s.f.fail("extend", func() func() error { return s.f.extend }); err != nil {
+		return same(err, len(ds))
+	}
+	return s.Subscription.Extend(ctx, ds)
+}
+
+func (s *faultySubscription) Close(ctx context.Context) error {
+	s.f.mu.Lock()
+	fail := s.f.close
+	s.f.mu.Unlock()
+	if fail != nil {
+		return fail()
+	}
+	return s.Subscription.Close(ctx)
+}
+
+func same(err error, n int) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Handle registers a handler for the messages of a topic, decoded into T. A body that does not decode is a dead letter
+// at once (invalid_message). What is wrong with a registration is returned by Run.
+func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m *ferry.Msg[T]) error, opts ...HandlerOption) {
+	if w == nil {
+		return // Run on a nil worker says so
+	}
+	r := &registration{topic: topic}
+	if handler != nil {
+		b := w.broker
+		r.handle = func(ctx context.Context, d *ferry.Delivery) error {
+			m, err := ferry.Decode[T](b, d)
+			if err != nil {
+				return Dead(driver.ReasonInvalidMessage, err)
+			}
+			return handler(ctx, m)
+		}
+	}
+	w.register(r, opts)
+}
+
+// HandleRaw registers a handler for the messages of a topic as they are. It is what Handle is built on.
+func HandleRaw(w *Worker, topic string, handler func(ctx context.Context, d *ferry.Delivery) error, opts ...HandlerOption) {
+	if w == nil {
+		return
+	}
+	w.register(&registration{topic: topic, handle: handler}, opts)
+}
+
+// registration is one handler with its settings.
+type registration struct {
+	topic  string
+	handle Handler
+	batch  batchHandler // instead of handle
+	handlerSettings
+}
+
+func (w *Worker) register(r *registration, opts []HandlerOption) {
+	r.handlerSettings = w.handlerDefaults()
+	for _, o := range opts {
+		if o != nil {
+			o(&r.handlerSettings)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began {
+		w.log.Error("a handler was registered after Run and gets nothing", "topic", r.topic, "group", r.group)
+		return
+	}
+	w.problems = append(w.problems, w.check(r)...)
+	w.handlers = append(w.handlers, r)
+}
+
+// check returns everything that is wrong with a registration. w.mu is held.
+func (w *Worker) check(r *registration) []error {
+	var errs []error
+	bad := func(hint, format string, args ...any) {
+		text := fmt.Sprintf("handler of topic %q, group %q: ", r.topic, r.group) + fmt.Sprintf(format, args...)
+		errs = append(errs, driver.NewError(ferry.ErrInvalid, text, hint, nil))
+	}
+	if err := driver.CheckName("topic", r.topic); err != nil {
+		errs = append(errs, err)
+	}
+	if err := driver.CheckName("group", r.group); err != nil {
+		errs = append(errs, err)
+	}
+	for _, h := range w.handlers {
+		if h.topic == r.topic && h.group == r.group {
+			bad("give one of them another worker.Group", "it has two handlers")
+			break
+		}
+	}
+	if r.handle == nil && r.batch == nil {
+		bad("give it a function", "the handler is nil")
+	}
+	r.checkNumbers(bad)
+	if r.batch != nil && len(r.middleware) > 0 {
+		bad("middleware wraps handlers of single messages; do it inside the batch handler", "a batch handler has middleware")
+	}
+	return errs
+}

@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// HandlerOption changes one registration. Each has its default in the Options of the worker or stated with it.
+type HandlerOption func(*handlerSettings)
+
+// handlerSettings are what the options of one handler set.
+type handlerSettings struct {
+	group          string
+	concurrency    int
+	maxAttempts    int
+	retry          driver.RetryPolicy
+	timeout        time.Duration
+	timeoutSet     bool
+	lease          time.Duration
+	order          driver.Order
+	maxRun         int
+	strictPriority bool
+	weights        [4]int
+	start          driver.Position
+	middleware     []Middleware
+	batchSize      int
+	batchWait      time.Duration
+}
+
+const (
+	defaultMaxRun    = 32
+	defaultBatchSize = 100
+	defaultBatchWait = 50 * time.Millisecond
+)
+
+func (w *Worker) handlerDefaults() handlerSettings {
+	return handlerSettings{
+		group:       driver.DefaultGroup,
+		concurrency: w.options.Concurrency,
+		maxAttempts: w.options.MaxAttempts,
+		retry:       w.options.Retry,
+		lease:       w.options.Lease,
+		maxRun:      defaultMaxRun,
+		batchSize:   defaultBatchSize,
+		batchWait:   defaultBatchWait,
+	}
+}
+
+// Group names the group this handler works for. Each group gets every message of the topic. Defaults to "default".
+func Group(name string) HandlerOption { return func(s *handlerSettings) { s.group = name } }
+
+// Concurrency bounds how many messages (or batches) of this handler run at once. Defaults to that of the worker.
+func Concurrency(n int) HandlerOption { return func(s *handlerSettings) { s.concurrency = n } }
+
+// MaxAttempts is how often a message is tried in all: 1 means no retry. A message may carry its own.
+func MaxAttempts(n int) HandlerOption { return func(s *handlerSettings) { s.maxAttempts = n } }
+
+// Retry says when a failed message is tried again. A message may carry its own policy.
+func Retry(policy ferry.RetryPolicy) HandlerOption {
+	return func(s *handlerSettings) { s.retry = resolvePolicy(policy) }
+}
+
+// Timeout ends the context of a handler that runs longer, and has the message retried (reason "timeout") even if the
+// handler goes on: it then keeps its slot until it returns, and what it returns is refused. Defaults to none.
+func Timeout(d time.Duration) HandlerOption {
+	return func(s *handlerSettings) { s.timeout, s.timeoutSet = d, true }
+}
+
+// Relaxed lets followers of a key pass a message that waits for a retry. It belongs to the group: all members agree.
+func Relaxed() HandlerOption { return func(s *handlerSettings) { s.order = driver.Relaxed } }
+
+// StrictPriority always takes the highest priority there is; low ones may starve.
+func StrictPriority() HandlerOption { return func(s *handlerSettings) { s.strictPriority = true } }
+
+// Weights share the claims between the priorities while several have messages. Default to 1, 4, 16, 64.
+func Weights(low, normal, high, urgent int) HandlerOption {
+	return func(s *handlerSettings) { s.weights = [4]int{low, normal, high, urgent} }
+}
+
+// Lease is how long a message stays ours without word from us: after a crash it is redelivered this much later.
+// Handlers may run longer, the lease is renewed. Defaults to that of the worker.
+func Lease(d time.Duration) HandlerOption { return func(s *handlerSettings) { s.lease = d } }
+
+// MaxRun is how many messages of one key are held at once, which makes a hot key fast. Defaults to 32.
+func MaxRun(n int) HandlerOption { return func(s *handlerSettings) { s.maxRun = n } }
+
+// Start is where the group begins if this handler creates it. Defaults to what becomes ready from then on.
+func Start(p driver.Position) HandlerOption { return func(s *handlerSettings) { s.start = p } }
+
+// Use wraps this handler in middleware, inside that of Worker.Use. The first is the outermost.
+func Use(m ...Middleware) HandlerOption {
+	return func(s *handlerSettings) { s.middleware = append(s.middleware, m...) }
+}
+
+// BatchSize is the most messages HandleBatch gets at once. Defaults to 100.
+func BatchSize(n int) HandlerOption { return func(s *handlerSettings) { s.batchSize = n } }
+
+// BatchWait is how long HandleBatch waits for a batch to fill. Defaults to 50 ms; zero takes what is there.
+func BatchWait(d time.Duration) HandlerOption { return func(s *handlerSettings) { s.batchWait = d } }
+
+func (s *handlerSettings) checkNumbers(bad func(hint, format string, args ...any)) {
+	if s.concurrency < 1 {
+		bad("use 1 or more", "concurrency %d", s.concurrency)
+	}
+	if s.maxAttempts < 1 {
+		bad("use 1 for no retry", "max attempts %d", s.maxAttempts)
+	}
+	if s.timeoutSet && s.timeout <= 0 {
+		bad("leave it out for no timeout", "timeout %v", s.timeout)
+	}
+	if s.lease < 0 {
+		bad("leave it out for the default", "lease %v", s.lease)
+	}
+	if s.maxRun < 1 {
+		bad("use 1 to hold one message of a key at a time", "max run %d", s.maxRun)
+	}
+	if s.batchSize < 1 || s.batchWait < 0 {
+		bad("use a size of 1 or more, and a wait of zero or more", "batch of %d in %v", s.batchSize, s.batchWait)
+	}
+	if s.weights != [4]int{} && min(s.weights[0], s.weights[1], s.weights[2], s.weights[3]) < 1 {
+		bad("use 1 or more for each lane, or StrictPriority", "weights %v", s.weights)
+	}
+	for _, m := range s.middleware {
+		if m == nil {
+			bad("give it a function", "a middleware is nil")
+		}
+	}
+}
+
+// resolvePolicy fills in the default waits, so that a policy that only limits the time does not retry without any.
+func resolvePolicy(p driver.RetryPolicy) driver.RetryPolicy {
+	if len(p.Delays) > 0 || p.Base > 0 {
+		return p
+	}
+	p.Base = time.Second
+	return p // Cap defaults to 10 minutes
+}

@@ -1,0 +1,141 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/worker"
+)
+
+func nothing(context.Context, *ferry.Delivery) error { return nil }
+
+func TestRegistrationErrors(t *testing.T) {
+	pass := func(next worker.Handler) worker.Handler { return next }
+	batch := func(context.Context, []*ferry.Msg[int]) error { return nil }
+	for _, tc := range []struct {
+		name     string
+		register func(w *worker.Worker)
+		want     []string
+	}{
+		{"no handler", func(*worker.Worker) {}, []string{"no handler"}},
+		{"nil handler", func(w *worker.Worker) { worker.HandleRaw(w, topic, nil) }, []string{"handler is nil"}},
+		{"nil typed handler", func(w *worker.Worker) { worker.Handle[int](w, topic, nil) }, []string{"handler is nil"}},
+		{"nil batch handler", func(w *worker.Worker) { worker.HandleBatch[int](w, topic, nil) }, []string{"handler is nil"}},
+		{"bad topic", func(w *worker.Worker) { worker.HandleRaw(w, "a b", nothing) }, []string{`topic name "a b"`}},
+		{"bad group", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Group("")) }, []string{"group name"}},
+		{"twice", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing)
+			worker.HandleRaw(w, topic, nothing)
+		}, []string{"two handlers"}},
+		{"numbers", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Concurrency(0), worker.MaxAttempts(0), worker.Timeout(0),
+				worker.Lease(-1), worker.MaxRun(0), worker.Weights(1, 0, 1, 1), worker.BatchSize(0), worker.Use(nil))
+		}, []string{"concurrency 0", "max attempts 0", "timeout 0", "lease -1", "max run 0", "weights", "batch of 0", "middleware is nil"}},
+		{"all together", func(w *worker.Worker) {
+			worker.HandleRaw(w, "", nothing)
+			worker.HandleRaw(w, topic, nil)
+			w.Use(nil)
+		}, []string{"topic name", "handler is nil", "middleware of the worker is nil"}},
+		{"middleware of a batch", func(w *worker.Worker) { worker.HandleBatch(w, topic, batch, worker.Use(pass)) }, []string{"batch handler has middleware"}},
+		{"middleware of the worker and a batch", func(w *worker.Worker) {
+			w.Use(pass)
+			worker.HandleBatch(w, topic, batch)
+		}, []string{"cannot wrap the batch handler"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			broken(t, func(t *testing.T, r *rig, d *faulty) {
+				w := worker.New(r.broker, worker.Options{})
+				tc.register(w)
+				err := w.Run(context.Background())
+				if !errors.Is(err, ferry.ErrInvalid) {
+					t.Fatalf("Run returned %v", err)
+				}
+				for _, want := range append(tc.want, "hint:") {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%q does not mention %q", err, want)
+					}
+				}
+				if d.count("subscribe") != 0 {
+					t.Error("something was started")
+				}
+			})
+		})
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for name, o := range map[string]worker.Options{
+		"concurrency":    {Concurrency: -1},
+		"lease":          {Lease: -1},
+		"stop timeout":   {StopTimeout: -1},
+		"max attempts":   {MaxAttempts: -1},
+		"max deliveries": {MaxDeliveries: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, r *rig) {
+				w := worker.New(r.broker, o)
+				worker.HandleRaw(w, topic, nothing)
+				if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrInvalid) {
+					t.Errorf("Run returned %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestTooShortLeaseEndsRun(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		w := worker.New(r.broker, worker.Options{})
+		worker.HandleRaw(w, topic, nothing, worker.Lease(time.Millisecond))
+		if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrUnsupported) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+func TestNilWorkerAndBroker(t *testing.T) {
+	t.Parallel()
+	var w *worker.Worker
+	worker.HandleRaw(w, topic, nothing)
+	w.Use(nil)
+	if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrInvalid) {
+		t.Errorf("nil worker: %v", err)
+	}
+	w = worker.New(nil, worker.Options{})
+	worker.HandleRaw(w, topic, nothing)
+	if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrInvalid) {
+		t.Errorf("nil broker: %v", err)
+	}
+}
+
+func TestRunOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		w := worker.New(r.broker, worker.Options{})
+		worker.HandleRaw(w, topic, nothing)
+		stop := start(t, w)
+		pause(0)
+		if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("beside another: %v", err)
+		}
+		mustStop(t, stop)
+		if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("again: %v", err)
+		}
+	})
+}
+
+func TestRunWithAnEndedContext(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		w := worker.New(r.broker, worker.Options{})
+		worker.HandleRaw(w, topic, nothing)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := w.Run(ctx); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// renew extends the leases of everything held, running or not, in one call every third of a lease, until the engine
+// closes. A call that fails is repeated sooner.
+func (c *consumer) renew(ctx context.Context) {
+	every := c.lease / 3
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		if c.renewAll(ctx) {
+			timer.Reset(every)
+		} else {
+			timer.Reset(min(every, c.lease/10+time.Millisecond))
+		}
+	}
+}
+
+// renewAll extends what has used up a quarter of its lease, and reports whether that worked.
+func (c *consumer) renewAll(ctx context.Context) bool {
+	runs, ds := c.expiring()
+	if len(ds) == 0 {
+		return true
+	}
+	call, cancel := context.WithTimeout(ctx, c.lease/2)
+	defer cancel()
+	before := c.e.now() // the new lease is reckoned from before the request
+	errs := c.conn.Extend(call, ds)
+	return c.renewed(runs, errs, before+c.lease)
+}
+
+// expiring collects what is held and was not renewed just now.
+func (c *consumer) expiring() (runs []*run, ds []*driver.Delivery) {
+	e := c.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fresh := e.now() + c.lease*3/4
+	c.eachHeld(func(r *run) {
+		if r.leaseUntil <= fresh && !r.lost {
+			runs, ds = append(runs, r), append(ds, r.d)
+		}
+	})
+	return runs, ds
+}
+
+// eachHeld calls f for every delivery that is ours: waiting, running, or on its way to be settled.
+func (c *consumer) eachHeld(f func(*run)) {
+	for r := c.lanes.ready.head; r != nil; r = r.next {
+		f(r)
+	}
+	for _, l := range c.lanes.keys {
+		for r := l.queue.head; r != nil; r = r.next {
+			f(r)
+		}
+	}
+	for _, s := range c.e.pool.slots {
+		if s.cur != nil && s.cur.c == c && !s.cur.abandoned {
+			s.cur.each(f)
+		}
+	}
+	for _, r := range c.outbox.sending {
+		f(r)
+	}
+	for _, r := range c.outbox.runs {
+		f(r)
+	}
+	if s := c.e.suspect; s != nil && s.c == c && s.state == waiting {
+		f(s)
+	}
+}
+
+// renewed takes in the answers.
+func (c *consumer) renewed(runs []*run, errs []error, until time.Duration) (ok bool) {
+	e := c.e
+	ok = true
+	var lost []*run
+	e.mu.Lock()
+	now := e.now()
+	for i, r := range runs {
+		switch err := answer(errs, i); {
+		case err == nil:
+			r.leaseUntil = max(r.leaseUntil, until)
+		case errors.Is(err, ferry.ErrLeaseLost):
+			lost = c.takenAway(r, now, lost)
+		default:
+			ok = false
+		}
+	}
+	c.settleSoon()
+	e.offer(c)
+	e.wakeSlot()
+	c.makeRoom()
+	e.moved()
+	e.mu.Unlock()
+	e.announceLost(lost)
+	return ok
+}
+
+// takenAway handles a lease that the broker says is lost.
+func (c *consumer) takenAway(r *run, now time.Duration, lost []*run) []*run {
+	switch r.state {
+	case running:
+		if c.lose(c.leader(r), r, true, now) {
+			return append(lost, r)
+		}
+	case waiting:
+		c.drop(r, now)
+	}
+	return lost // otherwise it was settled meanwhile, or the settler finds out
+}
+
+// leader is the run whose context the handler of r has: its own, or that of its batch.
+func (c *consumer) leader(r *run) *run {
+	for _, s := range c.e.pool.slots {
+		if s.cur != nil && s.cur.c == c && s.cur.batch != nil && slices.Contains(*s.cur.batch, r) {
+			return s.cur
+		}
+	}
+	return r
+}
+
+// lose cancels the handler of a run whose lease is lost: by the broker's word (refused), or by our clock, and then what
+// the handler returns soon may still count. It reports whether this was news.
+func (c *consumer) lose(lead, r *run, refused bool, now time.Duration) bool {
+	if r.lost {
+		return false
+	}
+	r.lost, r.refused = true, refused
+	c.count.leasesLost++
+	lead.overtime, lead.timeoutAt = true, now+timeoutGrace
+	lead.cancel(ferry.ErrLeaseLost)
+	c.e.watchUntil(lead.timeoutAt)
+	if refused && r.lane != nil {
+		c.detach(lead, r.lane, now)
+	}
+	return true
+}
+
+// detach opens a key whose message comes again. The followers are given back: it comes before them.
+func (c *consumer) detach(lead *run, l *lane, now time.Duration) {
+	lead.each(func(m *run) {
+		if m.lane == l {
+			m.lane = nil
+		}
+	})
+	c.giveBackQueue(l)
+	l.busy = false
+	c.advance(l, now)
+	c.settleSoon()
+}
+
+// drop forgets a waiting message whose lease is lost, and gives back its followers. If it is in a list it is skipped
+// when its turn comes.
+func (c *consumer) drop(r *run, now time.Duration) {
+	r.lost = true
+	if l := r.lane; l != nil {
+		c.giveBackQueue(l)
+		c.settleSoon()
+	}
+	if r == c.e.suspect {
+		c.skip(r, now)
+		c.e.cleared()
+	}
+}

@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// runState is where a run is. It is guarded by engine.mu.
+type runState uint8
+
+const (
+	waiting  runState = iota // held, not started
+	running                  // in a handler
+	settling                 // its outcome is with the settler
+	gone                     // settled, lost, or given back with another message of its key
+)
+
+// run is one delivery on its way through the worker, and the context of its handler. One is made for each delivery and
+// never used again: a handler may keep its context. Beside live and emits it is guarded by engine.mu, and while its
+// handler runs what the handler reads of it does not change.
+type run struct {
+	c *consumer
+	d *driver.Delivery
+
+	live  atomic.Pointer[liveContext] // made when somebody asks for it
+	emits emission
+
+	batch *[]*run // the members of a batch; the run itself then leads it and has no delivery
+	next  *run    // in the list it waits in
+	lane  *lane   // of its key; nil without one
+
+	arrived, started time.Duration // on the engine's clock
+	timeoutAt        time.Duration // when to act on its timeout; zero: never
+	leaseUntil       time.Duration
+	duration         time.Duration // of the handler
+
+	state     runState
+	overtime  bool // its context has ended, and timeoutAt is when to give it up
+	lost      bool // its lease is lost, by the broker's word or by our clock
+	refused   bool // by the broker's word
+	abandoned bool // settled, or lost, although its handler still runs: a zombie
+	returns   bool // settling it gives back messages of its lane
+	doubtful  bool // a settlement of it ended in ErrUnknown
+	awaited   bool // somebody waits in consumer.leaving for it to be gone
+}
+
+// verdict is what came of a run: one settlement, or one for each member of a batch.
+type verdict struct {
+	one  driver.Settlement
+	each []driver.Settlement
+	now  time.Duration // when the handler returned
+}
+
+// execute runs the handler of r and decides what becomes of it. A panic becomes an error; runtime.Goexit is left to the
+// slot, whose goroutine it ends.
+func (e *engine) execute(r *run) verdict {
+	if e.hooks.Started != nil {
+		r.each(func(m *run) { e.hooks.Started(r, m.event()) })
+	}
+	if r.batch != nil {
+		return e.executeBatch(r)
+	}
+	return e.judge(r, invoke(r))
+}
+
+func invoke(r *run) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &crash{value: p, stack: string(debug.Stack())}
+		}
+	}()
+	return r.c.handle(r, r.d)
+}
+
+// judge ends the context of a handler that returned err, and decides.
+func (e *engine) judge(r *run, err error) verdict {
+	v := verdict{now: e.now()}
+	r.duration = v.now - r.started
+	var cause error
+	if err != nil {
+		cause = r.cause()
+	}
+	r.end()
+	emits := r.emits.take()
+	if err == nil {
+		v.one = driver.Settlement{Delivery: r.d, Outcome: driver.Ack, Emit: emits}
+	} else {
+		v.one = r.c.decide(r, err, cause)
+	}
+	e.report(r, err)
+	return v
+}
+
+// report tells the hooks how a handler ended.
+func (e *engine) report(r *run, err error) {
+	switch {
+	case err == nil && e.hooks.Succeeded != nil:
+		ev := r.event()
+		ev.Duration = r.duration
+		e.hooks.Succeeded(r, ev)
+	case err != nil && e.hooks.Failed != nil:
+		ev := r.event()
+		ev.Duration, ev.Err = r.duration, err
+		e.hooks.Failed(r, ev)
+	}
+}
+
+// each calls f for every delivery of r: itself, or the members of its batch.
+func (r *run) each(f func(*run)) {
+	if r.batch == nil {
+		f(r)
+		return
+	}
+	for _, m := range *r.batch {
+		f(m)
+	}
+}
+
+func (r *run) event() ferry.Event {
+	return ferry.Event{Topic: r.c.topic, Group: r.c.group, Instance: r.c.e.instance, Delivery: r.d}
+}
+
+// leave ends the life of r. engine.mu is held.
+func (r *run) leave() {
+	r.state = gone
+	if r.awaited {
+		r.awaited = false
+		close(r.c.leaving[r])
+		delete(r.c.leaving, r)
+	}
+}

@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+type settlement = driver.Settlement
+
+var errLost = driver.NewError(ferry.ErrLeaseLost, "the message was no longer ours when its handler returned",
+	"it is delivered again: make handlers idempotent, or the lease longer", nil)
+
+var errUnsettled = driver.NewError(ferry.ErrNotApplied, "the worker stopped before the broker accepted the outcome",
+	"it is delivered again: make handlers idempotent", nil)
+
+// outbox holds outcomes on their way to the broker, in order. Guarded by engine.mu.
+type outbox struct {
+	wake   *sync.Cond
+	parked bool // the settler waits for work
+
+	list    []settlement
+	runs    []*run // of list
+	sending []*run // with the call under way
+	notices []notice
+
+	spareList []settlement // of the call before, to use again
+	spareRuns []*run
+}
+
+// notice is news for the Settled hook.
+type notice struct {
+	r       *run
+	outcome driver.Outcome
+	err     error
+}
+
+// post queues the outcome of r. Whoever posts calls settleSoon before it gives up the mutex.
+func (c *consumer) post(r *run, s settlement) {
+	r.state = settling
+	c.outbox.list = append(c.outbox.list, s)
+	c.outbox.runs = append(c.outbox.runs, r)
+	c.e.unsettled++
+}
+
+// release queues the return of r, uncounted.
+func (c *consumer) release(r *run) { c.post(r, settlement{Delivery: r.d, Outcome: driver.Release}) }
+
+// notify queues news for the Settled hook.
+func (c *consumer) notify(r *run, o driver.Outcome, err error) {
+	c.outbox.notices = append(c.outbox.notices, notice{r, o, err})
+}
+
+// settleSoon wakes the settler if it waits.
+func (c *consumer) settleSoon() {
+	if c.outbox.parked && (len(c.outbox.list) > 0 || len(c.outbox.notices) > 0) {
+		c.outbox.parked = false
+		c.outbox.wake.Signal()
+	}
+}
+
+// settle sends what has accumulated, one call at a time, until the engine closes.
+func (c *consumer) settle(ctx context.Context) {
+	delay := backoff(0)
+	for {
+		list, runs, notices, ok := c.collect()
+		c.announce(ctx, notices)
+		if !ok {
+			return
+		}
+		if len(list) == 0 {
+			continue
+		}
+		if c.settled(ctx, list, runs, c.conn.Settle(ctx, list)) {
+			delay.sleep(ctx)
+		} else {
+			delay = 0
+		}
+	}
+}
+
+// collect waits for outcomes and takes them. It returns false when the engine closes.
+func (c *consumer) collect() (list []settlement, runs []*run, notices []notice, ok bool) {
+	e, o := c.e, &c.outbox
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for len(o.list) == 0 && len(o.notices) == 0 && !e.closing {
+		o.parked = true
+		o.wake.Wait()
+	}
+	if e.closing {
+		c.giveUp()
+		return nil, nil, o.notices, false
+	}
+	notices, o.notices = o.notices, nil
+	list, runs = o.list, o.runs
+	o.list, o.runs = o.spareList[:0], o.spareRuns[:0]
+	o.spareList, o.spareRuns, o.sending = list, runs, runs
+	return list, runs, notices, true
+}
+
+// settled takes in the answers, and reports whether some have to be tried again.
+func (c *consumer) settled(ctx context.Context, list []settlement, runs []*run, errs []error) (again bool) {
+	e := c.e
+	var retry []settlement
+	var retryRuns []*run
+	e.mu.Lock()
+	now := e.now()
+	for i, r := range runs {
+		err := answer(errs, i)
+		if err != nil && c.mayRepeat(r, &list[i], err, now) {
+			retry, retryRuns = append(retry, list[i]), append(retryRuns, r)
+			continue
+		}
+		c.answered(r, list[i].Outcome, err, now)
+	}
+	c.outbox.sending = nil
+	if len(retry) > 0 { // before what came meanwhile: order is kept
+		c.outbox.list, c.outbox.runs = append(retry, c.outbox.list...), append(retryRuns, c.outbox.runs...)
+	}
+	notices := c.outbox.notices
+	c.outbox.notices = nil
+	e.offer(c)
+	e.wakeSlot()
+	c.makeRoom()
+	e.moved()
+	e.mu.Unlock()
+	c.announce(ctx, notices)
+	clear(list)
+	clear(runs)
+	return len(retry) > 0
+}
+
+// answer is the i-th of the broker's answers. A missing one means that nobody knows.
+func answer(errs []error, i int) error {
+	if i < len(errs) {
+		return errs[i]
+	}
+	return ferry.ErrUnknown
+}
+
+// mayRepeat says whether a refused settlement is worth another try, and changes it if the broker will never take it.
+func (c *consumer) mayRepeat(r *run, s *settlement, err error, now time.Duration) bool {
+	switch {
+	case errors.Is(err, ferry.ErrLeaseLost), closed(err):
+		return false
+	case permanent(err):
+		if s.Emit == nil {
+			return false
+		}
+		*s = c.retry(r, err, nil) // its follow-ups are refused: the attempt has failed
+		c.giveBackKey(r)
+		return true
+	case errors.Is(err, ferry.ErrUnknown):
+		r.doubtful = true
+	}
+	return r.leaseUntil > now
+}
+
+// answered ends the life of a run whose settlement was answered for good.
+func (c *consumer) answered(r *run, o driver.Outcome, err error, now time.Duration) {
+	e := c.e
+	e.unsettled--
+	r.leave()
+	switch lost := errors.Is(err, ferry.ErrLeaseLost); {
+	case err == nil:
+		if o == driver.Release {
+			c.count.released++
+		}
+		if e.hooks.Settled != nil {
+			c.notify(r, o, nil)
+		}
+	case lost && r.doubtful:
+		c.count.unconfirmed++ // it was applied the first time, most likely
+	case lost && o == driver.Release: // it went back in another way
+	default:
+		c.count.refused++
+		c.notify(r, o, err)
+		c.giveBackKey(r)
+	}
+	if r.returns {
+		c.takenBack(r.lane, now)
+	}
+	if r == e.suspect {
+		e.cleared()
+	}
+}
+
+// giveBackKey returns the followers of a message that comes again, and before them.
+func (c *consumer) giveBackKey(r *run) {
+	if l := c.lanes.keys[r.d.Key]; l != nil && c.strict() {
+		c.giveBackQueue(l)
+	}
+}
+
+// giveUp drops what could not be settled in time. Closing the subscription gives it back.
+func (c *consumer) giveUp() {
+	o := &c.outbox
+	for i, r := range o.runs {
+		c.e.unsettled--
+		c.count.refused++
+		c.notify(r, o.list[i].Outcome, errUnsettled)
+		r.leave()
+	}
+	o.list, o.runs = nil, nil
+}
+
+// announce tells the Settled hook what became of outcomes, and the log of those that came to nothing.
+func (c *consumer) announce(ctx context.Context, ns []notice) {
+	for _, n := range ns {
+		if c.e.hooks.Settled != nil {
+			ev := n.r.event()
+			ev.Outcome, ev.Err = n.outcome, n.err
+			c.e.hooks.Settled(ctx, ev)
+		}
+		if n.err != nil {
+			c.e.log.WarnContext(ctx, "an outcome was not accepted: the message is delivered again", "topic", c.topic,
+				"group", c.group, "id", n.r.d.ID, "outcome", n.outcome, "error", n.err)
+		}
+	}
+}

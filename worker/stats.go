@@ -1,0 +1,92 @@
+package worker
+
+import "github.com/ferrymq/ferry/driver"
+
+// Stats are numbers of a worker, taken at one moment. Counters begin with Run.
+type Stats struct {
+	Instance string
+	// Concurrency is how many handlers may run at once, and Running how many do, zombies not counted.
+	Concurrency, Running int
+	// Zombies are handlers that go on although their message was settled or lost. Each occupies a slot.
+	Zombies   int
+	Consumers []ConsumerStats // in order of registration
+}
+
+// ConsumerStats are the numbers of one handler.
+type ConsumerStats struct {
+	Topic, Group string
+
+	Running  int // slots in use, zombies included
+	Waiting  int // fetched and not started
+	Settling int // outcomes on their way to the broker
+	Lanes    int // keys of which something is held
+	Zombies  int
+
+	// What handlers decided.
+	Acked, Retried, Dead, Dropped uint64
+	// Released were given back uncounted: parked, or not started.
+	Released uint64
+	// LeasesLost are messages that were lost while their handler ran.
+	LeasesLost uint64
+	// Refused are outcomes the broker did not accept, because the message was no longer ours.
+	Refused uint64
+	// Unconfirmed are outcomes that were accepted most likely: the answer was lost, and a repeat found it done.
+	Unconfirmed uint64
+	// Late are results of zombies.
+	Late uint64
+}
+
+// counters are guarded by engine.mu.
+type counters struct {
+	outcomes    [5]uint64 // by driver.Outcome, as decided
+	released    uint64
+	leasesLost  uint64
+	refused     uint64
+	unconfirmed uint64
+	late        uint64
+	zombies     int
+}
+
+func (c *consumer) tally(o driver.Outcome) {
+	if int(o) < len(c.count.outcomes) {
+		c.count.outcomes[o]++
+	}
+}
+
+// Stats returns the numbers of the worker. It is cheap.
+func (w *Worker) Stats() Stats {
+	w.mu.Lock()
+	e := w.engine
+	w.mu.Unlock()
+	if e == nil {
+		return Stats{Instance: w.options.Instance, Concurrency: w.options.Concurrency}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := Stats{Instance: e.instance, Concurrency: e.pool.limit, Running: e.active, Zombies: e.zombies}
+	for _, c := range e.consumers {
+		s.Consumers = append(s.Consumers, c.stats())
+	}
+	return s
+}
+
+func (c *consumer) stats() ConsumerStats {
+	n := &c.count
+	return ConsumerStats{
+		Topic: c.topic, Group: c.group,
+		Running:     c.inUse,
+		Waiting:     c.lanes.ready.n + c.lanes.queued,
+		Settling:    len(c.outbox.runs) + len(c.outbox.sending),
+		Lanes:       len(c.lanes.keys),
+		Zombies:     n.zombies,
+		Acked:       n.outcomes[driver.Ack],
+		Retried:     n.outcomes[driver.Retry],
+		Dead:        n.outcomes[driver.Dead],
+		Dropped:     n.outcomes[driver.Drop],
+		Released:    n.released,
+		LeasesLost:  n.leasesLost,
+		Refused:     n.refused,
+		Unconfirmed: n.unconfirmed,
+		Late:        n.late,
+	}
+}

@@ -1,0 +1,94 @@
+package worker
+
+import "time"
+
+// canStart reports whether a slot could start something of c.
+func (c *consumer) canStart() bool {
+	n := c.lanes.ready.n
+	if n == 0 || c.inUse >= c.limit {
+		return false
+	}
+	if c.batch == nil || n+c.lanes.queued >= c.batchSize {
+		return true
+	}
+	due := c.lanes.ready.head.arrived + c.batchWait
+	if due <= c.e.now() {
+		return true
+	}
+	c.e.watchUntil(due)
+	return false
+}
+
+// take removes what is to run next: a message, or a batch. It returns nil if there was nothing after all.
+func (c *consumer) take(now time.Duration) *run {
+	if c.batch == nil {
+		return c.takeOne(now)
+	}
+	var items []*run
+	for len(items) < c.batchSize {
+		r := c.takeOne(now)
+		if r == nil {
+			break
+		}
+		items = append(items, r)
+		items = c.takeFollowers(r.lane, items, now)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return c.lead(items, now)
+}
+
+// lead returns the run of a batch.
+func (c *consumer) lead(items []*run, now time.Duration) *run {
+	r := &run{c: c, batch: &items}
+	for _, m := range items {
+		m.state, m.started = running, now
+	}
+	return r
+}
+
+// takeOne removes the next message that may start.
+func (c *consumer) takeOne(now time.Duration) *run {
+	for r := c.lanes.ready.pop(); r != nil; r = c.lanes.ready.pop() {
+		switch {
+		case c.expired(r, now):
+			c.skip(r, now)
+		case r.d.Deliveries >= suspectDeliveries:
+			c.e.suspicion(r, now)
+			return nil
+		default:
+			return r
+		}
+	}
+	return nil
+}
+
+// takeFollowers adds the messages behind the first of a key to its batch.
+func (c *consumer) takeFollowers(l *lane, items []*run, now time.Duration) []*run {
+	if l == nil || l.returning > 0 || l.doubt {
+		return items
+	}
+	for len(items) < c.batchSize {
+		r := l.queue.head
+		if r == nil || c.expired(r, now) || r.d.Deliveries >= suspectDeliveries {
+			break
+		}
+		items = append(items, c.lanes.shift(l))
+	}
+	return items
+}
+
+// expired reports whether the lease of a waiting message is, or is about to be, lost.
+func (c *consumer) expired(r *run, now time.Duration) bool {
+	return r.lost || r.leaseUntil-c.margin <= now
+}
+
+// skip passes over a lost message whose turn has come.
+func (c *consumer) skip(r *run, now time.Duration) {
+	r.leave()
+	if l := r.lane; l != nil {
+		l.busy = false
+		c.advance(l, now)
+	}
+}

@@ -1,0 +1,164 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Options of a Worker. The zero value is a good one.
+type Options struct {
+	// Concurrency is how many handlers run at once, over all topics. Defaults to 16.
+	Concurrency int
+	// Instance names this worker in histories and the console. Defaults to host, process id and a random part.
+	Instance string
+	// Lease is how long a message stays ours without word from us. Defaults to what the broker recommends.
+	Lease time.Duration
+	// StopTimeout is how long handlers may go on after the context of Run ended. Defaults to 30 seconds.
+	StopTimeout time.Duration
+	// MaxAttempts is how often a message is tried in all before it is a dead letter. Defaults to 10.
+	MaxAttempts int
+	// MaxDeliveries bounds how often a message is delivered that keeps losing its lease, as one does that kills its
+	// process. Defaults to 5, and is at least 3.
+	MaxDeliveries int
+	// Retry says when a failed message is tried again. Defaults to ferry.Exponential(time.Second, 10*time.Minute).
+	Retry ferry.RetryPolicy
+	// Logger gets what nobody is told otherwise. Defaults to that of the broker.
+	Logger *slog.Logger
+}
+
+// Worker runs handlers for the messages of any number of topics.
+type Worker struct {
+	broker  *ferry.Broker
+	options Options
+	log     *slog.Logger
+
+	mu         sync.Mutex
+	handlers   []*registration
+	middleware []Middleware
+	problems   []error // of options and registrations
+	began      bool
+	engine     *engine // once running
+}
+
+// New returns a worker on a broker. What is wrong with its options is returned by Run.
+func New(b *ferry.Broker, o Options) *Worker {
+	w := &Worker{broker: b, problems: o.check(b), log: o.Logger}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+		if b != nil {
+			w.log = b.Logger()
+		}
+	}
+	w.options = o.withDefaults()
+	return w
+}
+
+// Use wraps every handler in middleware. The first is the outermost.
+func (w *Worker) Use(m ...Middleware) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range m {
+		if one == nil {
+			w.problems = append(w.problems, driver.NewError(ferry.ErrInvalid, "a middleware of the worker is nil", "give it a function", nil))
+			continue
+		}
+		w.middleware = append(w.middleware, one)
+	}
+}
+
+// Run handles messages until ctx ends, then drains: it stops fetching, gives back what has not started, lets handlers
+// finish until StopTimeout, settles, and returns nil. It returns an error at once if something is wrong with the
+// options or a registration, if the broker refuses a subscription or is closed, and in the end if handlers that
+// ignore their context had to be abandoned (ErrAbandoned). A broker that is away for a time does not end it.
+func (w *Worker) Run(ctx context.Context) error {
+	e, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return e.run(ctx)
+}
+
+func (w *Worker) begin(ctx context.Context) (*engine, error) {
+	if w == nil {
+		return nil, driver.NewError(ferry.ErrInvalid, "the worker is nil", "make one with worker.New", nil)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began {
+		return nil, driver.NewError(ferry.ErrInvalid, "the worker runs, or has run", "make a new one with worker.New", nil)
+	}
+	problems := w.problems
+	if len(w.handlers) == 0 {
+		problems = append(problems, driver.NewError(ferry.ErrInvalid, "the worker has no handler", "register one with worker.Handle", nil))
+	}
+	for _, h := range w.handlers {
+		if h.batch != nil && len(w.middleware) > 0 {
+			problems = append(problems, driver.NewError(ferry.ErrInvalid,
+				fmt.Sprintf("middleware of the worker cannot wrap the batch handler of topic %q", h.topic),
+				"give middleware to the other handlers, or batches a worker of their own", nil))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	w.began = true
+	w.engine = newEngine(ctx, w)
+	return w.engine, nil
+}
+
+func (o Options) check(b *ferry.Broker) []error {
+	var errs []error
+	bad := func(text, hint string) { errs = append(errs, driver.NewError(ferry.ErrInvalid, text, hint, nil)) }
+	if b == nil {
+		bad("the broker of the worker is nil", "open one first, with open.URL for example")
+	}
+	if o.Concurrency < 0 || o.MaxAttempts < 0 || o.Lease < 0 || o.StopTimeout < 0 {
+		bad("Concurrency, MaxAttempts, Lease or StopTimeout is negative", "leave it zero for the default")
+	}
+	if o.MaxDeliveries != 0 && o.MaxDeliveries < suspectDeliveries {
+		bad(fmt.Sprintf("MaxDeliveries %d is too small to tell a killer from its neighbours", o.MaxDeliveries),
+			fmt.Sprintf("use at least %d", suspectDeliveries))
+	}
+	return errs
+}
+
+func (o Options) withDefaults() Options {
+	if o.Concurrency == 0 {
+		o.Concurrency = 16
+	}
+	if o.Instance == "" {
+		o.Instance = instanceName()
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = 30 * time.Second
+	}
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = 10
+	}
+	if o.MaxDeliveries == 0 {
+		o.MaxDeliveries = 5
+	}
+	o.Retry = resolvePolicy(o.Retry)
+	return o
+}
+
+// instanceName is host-pid-random: two workers of one process differ too.
+func instanceName() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
+}
