@@ -23,7 +23,7 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-dev: ## Run a broker with console and demo traffic, nothing else needed
+dev: ## Run an embedded broker with demo traffic, nothing else needed
 	go run ./cmd/ferry dev
 
 setup: ## Download modules and build the pinned tools into ./bin (once)

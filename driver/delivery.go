@@ -56,6 +56,7 @@ func (c Cause) String() string {
 // Outcome is how a delivery ends.
 type Outcome uint8
 
+// Outcomes of a delivery.
 const (
 	// Ack: handled. The message is done for this group.
 	Ack Outcome = iota

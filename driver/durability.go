@@ -14,9 +14,10 @@ const (
 	// Synced survives a power loss.
 	Synced Durability = 3
 
-	replicated  Durability = 16
-	maxReplicas            = 1000
+	replicated Durability = 16
 )
+
+const maxReplicas = 1000
 
 // Replicated survives the loss of the primary: n more copies acknowledged the write. n is at least 1.
 func Replicated(n int) Durability {

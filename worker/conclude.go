@@ -30,7 +30,7 @@ func (c *consumer) hold(l *lane, r *run, o driver.Outcome) {
 	case c.returns(o):
 		c.takeBack(l, r)
 	case r.lost: // unless it is accepted, it comes again
-		l.returning++
+		l.doubt.returning++
 		r.returns = true
 	}
 }

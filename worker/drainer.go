@@ -32,13 +32,12 @@ func (e *engine) drain(endWork func()) error {
 			e.abandonRunning()
 		}
 	}
-	flushed := e.await(settleGrace, e.allSettled)
-	abandoned, unsettled := e.close()
+	late := e.flush()
 	endWork()
-	e.wakeAll()
 	e.serving.Wait()
-	e.await(stopGrace, e.slotsEnded)
-	return errors.Join(e.failure(), abandoned, lateError(flushed, unsettled), e.unsubscribe())
+	err := e.unsubscribe()
+	e.await(stopGrace, e.slotsEnded) // zombies too, in case they are about to return
+	return errors.Join(e.failure(), late, err, e.abandoned())
 }
 
 func (e *engine) beginDrain() {
@@ -83,7 +82,7 @@ func (e *engine) await(limit time.Duration, done func() bool) bool {
 
 func (e *engine) allReturned() bool { return e.active == 0 }
 func (e *engine) allSettled() bool  { return e.unsettled == 0 }
-func (e *engine) slotsEnded() bool  { return len(e.pool.slots) == e.zombies }
+func (e *engine) slotsEnded() bool  { return len(e.pool.slots) == 0 }
 
 // moved tells the drainer that something has changed.
 func (e *engine) moved() {
@@ -119,46 +118,39 @@ func (e *engine) eachActive(f func(*run)) {
 	}
 }
 
-// close ends the goroutines, and reports handlers that still run and outcomes that are not settled.
-func (e *engine) close() (abandoned error, unsettled int) {
+// flush waits until everything is settled, and ends the goroutines that settle.
+func (e *engine) flush() error {
+	flushed := e.await(settleGrace, e.allSettled)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closing = true
-	if e.zombies == 0 {
-		return nil, e.unsettled
-	}
-	var names []string
-	e.eachZombie(func(r *run) { names = append(names, r.c.topic+"/"+r.c.group) })
-	return driver.NewError(ErrAbandoned, fmt.Sprintf("%d handlers still run: %s", e.zombies, strings.Join(names, ", ")),
-		"make them return when their context ends, or set a longer StopTimeout", nil), e.unsettled
-}
-
-func (e *engine) eachZombie(f func(*run)) {
-	for _, s := range e.pool.slots {
-		if s.cur != nil && s.cur.abandoned {
-			f(s.cur)
-		}
-	}
-}
-
-// wakeAll lets every goroutine see that the engine closes.
-func (e *engine) wakeAll() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	for _, c := range e.consumers {
 		c.outbox.wake.Broadcast()
 	}
-	e.pool.wake.Broadcast()
 	e.watch.next = never
 	e.watchUntil(0)
-}
-
-func lateError(flushed bool, unsettled int) error {
 	if flushed {
 		return nil
 	}
-	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the broker did not accept %d outcomes before the worker stopped", unsettled),
+	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the broker did not accept %d outcomes before the worker stopped", e.unsettled),
 		"the messages are delivered again; see whether the broker is reachable", nil)
+}
+
+// abandoned names the handlers that still run.
+func (e *engine) abandoned() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var names []string
+	for _, s := range e.pool.slots {
+		if s.cur != nil {
+			names = append(names, s.cur.c.topic+"/"+s.cur.c.group)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return driver.NewError(ErrAbandoned, fmt.Sprintf("%d handlers still run: %s", len(names), strings.Join(names, ", ")),
+		"make them return when their context ends, or set a longer StopTimeout", nil)
 }
 
 // unsubscribe closes the subscriptions, which gives back whatever is still held.

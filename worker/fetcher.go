@@ -20,9 +20,10 @@ const (
 
 // intake is the fetcher's side of a consumer. It is guarded by engine.mu.
 type intake struct {
-	wake   *sync.Cond
-	parked bool               // the fetcher waits for room
-	cancel context.CancelFunc // ends the Receive under way; nil without one
+	wake      *sync.Cond
+	parked    bool               // the fetcher waits for room
+	receiving bool               // a Receive is under way, or what it brought is not taken in yet
+	cancel    context.CancelFunc // ends the Receive under way; nil without one
 }
 
 // fetch subscribes and brings in deliveries until ctx ends.
@@ -43,9 +44,7 @@ func (c *consumer) fetch(ctx, work context.Context) {
 			receiving, cancel = c.receiving(ctx)
 		}
 		ds, err := c.receive(receiving, n, delay != 0)
-		if len(ds) > 0 {
-			c.accept(ds)
-		}
+		c.accept(ds)
 		switch {
 		case err == nil:
 			if delay != 0 {
@@ -100,6 +99,7 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 			return 0, false
 		}
 		if n := c.room(); n > 0 {
+			c.intake.receiving = true
 			return n, true
 		}
 		c.intake.parked = true
@@ -140,8 +140,8 @@ func (c *consumer) makeRoom() {
 // accept takes in what was fetched.
 func (c *consumer) accept(ds []*driver.Delivery) {
 	e := c.e
-	runs := make([]run, len(ds))
 	now := e.now()
+	runs := make([]run, len(ds))
 	for i, d := range ds {
 		r := &runs[i]
 		r.c, r.d, r.arrived = c, d, now
@@ -160,6 +160,8 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 		size += len(runs[i].d.Body)
 		c.admit(&runs[i])
 	}
+	c.intake.receiving = false
+	c.layGhosts(now)
 	c.pace.sized(size, len(ds))
 	c.timid = max(0, c.timid-len(ds))
 	c.settleSoon()

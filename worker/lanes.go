@@ -7,8 +7,9 @@ import "time"
 type lanes struct {
 	ready  runList // may start, in order of arrival
 	keys   map[string]*lane
-	queued int   // messages behind the first of their key
-	spare  *lane // free lanes, to use again
+	queued int     // messages behind the first of their key
+	spare  *lane   // free lanes, to use again
+	ghosts []*lane // empty, but a fetch under way may bring what is void
 }
 
 // lane is one key of which something is held. It is freed when nothing is.
@@ -16,14 +17,8 @@ type lane struct {
 	key   string
 	queue runList // behind the first
 	busy  bool    // its first message is ready or running
-
-	// While messages of the key are on their way back to the broker, nothing of it may start: what a fetch brings was
-	// claimed before the broker took them back, and is void, or after that, and then begins with the first of them.
-	returning int    // settlements under way that give messages back
-	awaited   string // id of the first of them
-	doubt     bool   // it has not come again: what is in the queue may be void
-
-	free *lane
+	doubt doubt
+	free  *lane
 }
 
 // runList is a queue linked through run.next.
@@ -72,13 +67,12 @@ func (ls *lanes) push(r *run) {
 		ls.ready.push(r)
 		return
 	}
-	r.lane = l
-	if l.doubt && r.d.ID == l.awaited {
-		ls.forget(l) // claimed before it was given back
-		l.doubt = false
-	}
+	r.lane, r.state = l, following
 	l.queue.push(r)
 	ls.queued++
+	if l.doubt.is && r.d.ID == l.doubt.awaited {
+		ls.resolve(l)
+	}
 }
 
 func (ls *lanes) open(key string) *lane {
@@ -118,92 +112,21 @@ func (ls *lanes) forget(l *lane) {
 	}
 }
 
-// advance lets the next message of l start if it may, and frees l if there is none. It reports whether the queue is in
-// doubt and has to be given back first.
-func (ls *lanes) advance(l *lane, now time.Duration) (doubt bool) {
+// advance lets the next message of l start if it may, and frees l if nothing of it is held.
+func (c *consumer) advance(l *lane, now time.Duration) {
+	ls := &c.lanes
 	switch {
-	case l.busy || l.returning > 0:
+	case l.busy || l.doubt.returning > 0:
+	case l.queue.n == 0 && l.doubt.is && c.intake.receiving:
+		c.haunt(l)
 	case l.queue.n == 0:
 		ls.close(l)
-	case l.doubt:
-		return true
+	case l.doubt.is:
+		c.returnDoubtful(l)
 	default:
 		r := ls.shift(l)
 		l.busy = true
-		r.arrived = now
+		r.arrived, r.state = now, waiting
 		ls.ready.push(r)
-	}
-	return false
-}
-
-// giveBackAll returns everything that has not started.
-func (c *consumer) giveBackAll() {
-	c.giveBackReady()
-	for _, l := range c.lanes.keys {
-		c.giveBackQueue(l)
-	}
-}
-
-// giveBackReady returns what could start, with its followers. What waits behind a running message stays: nobody else
-// could run it.
-func (c *consumer) giveBackReady() {
-	for r := c.lanes.ready.pop(); r != nil; r = c.lanes.ready.pop() {
-		c.giveBack(r)
-	}
-}
-
-// giveBack returns a message that was ready, with its followers, uncounted. It is in no list any more.
-func (c *consumer) giveBack(r *run) {
-	if r.d.Deliveries >= suspectDeliveries {
-		c.timid++
-	}
-	if r.lane == nil {
-		c.release(r)
-		return
-	}
-	l := r.lane
-	l.busy = false
-	c.takeBack(l, r)
-	c.release(r)
-	if !c.strict() {
-		c.giveBackQueue(l)
-	}
-}
-
-// giveBackQueue returns what waits behind the first message of a key, which stays.
-func (c *consumer) giveBackQueue(l *lane) {
-	for r := c.lanes.shift(l); r != nil; r = c.lanes.shift(l) {
-		if !l.doubt {
-			l.awaited, l.doubt = r.d.ID, true
-		}
-		l.returning++
-		r.returns = true
-		c.release(r)
-	}
-}
-
-// takeBack notes that settling first gives it back to the broker, and in strict order its followers with it. This is
-// done before it is settled, so that none of them starts.
-func (c *consumer) takeBack(l *lane, first *run) {
-	if c.strict() && !first.lost { // of a lost one nobody knows
-		c.lanes.forget(l)
-	}
-	l.awaited, l.doubt = first.d.ID, true
-	l.returning++
-	first.returns = true
-}
-
-// takenBack is told that a settlement which gave back messages of l has been answered.
-func (c *consumer) takenBack(l *lane, now time.Duration) {
-	l.returning--
-	c.advance(l, now)
-}
-
-// advance lets the next message of l start. What is in doubt is given back instead: if it is void nothing happens, and
-// otherwise it comes again.
-func (c *consumer) advance(l *lane, now time.Duration) {
-	if c.lanes.advance(l, now) {
-		l.doubt = false
-		c.giveBackQueue(l)
 	}
 }

@@ -36,7 +36,9 @@ func (p *pace) reckon(slots int) {
 
 // sized learns from a fetch of n messages with so many bytes.
 func (p *pace) sized(bytes, n int) {
-	p.body += (bytes/n - p.body) / 2
+	if n > 0 {
+		p.body += (bytes/n - p.body) / 2
+	}
 }
 
 // fits is how many messages of this size may be held unstarted.

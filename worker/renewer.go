@@ -117,7 +117,7 @@ func (c *consumer) takenAway(r *run, now time.Duration, lost []*run) []*run {
 		if c.lose(c.leader(r), r, true, now) {
 			return append(lost, r)
 		}
-	case waiting:
+	case waiting, following:
 		c.drop(r, now)
 	}
 	return lost // otherwise it was settled meanwhile, or the settler finds out
@@ -145,19 +145,20 @@ func (c *consumer) lose(lead, r *run, refused bool, now time.Duration) bool {
 	lead.cancel(ferry.ErrLeaseLost)
 	c.e.watchUntil(lead.timeoutAt)
 	if refused && r.lane != nil {
-		c.detach(lead, r.lane, now)
+		c.detach(lead, r, now)
 	}
 	return true
 }
 
 // detach opens a key whose message comes again. The followers are given back: it comes before them.
-func (c *consumer) detach(lead *run, l *lane, now time.Duration) {
+func (c *consumer) detach(lead, r *run, now time.Duration) {
+	l := r.lane
 	lead.each(func(m *run) {
 		if m.lane == l {
 			m.lane = nil
 		}
 	})
-	c.giveBackQueue(l)
+	c.giveBackQueue(l, r.d.ID)
 	l.busy = false
 	c.advance(l, now)
 	c.settleSoon()
@@ -168,7 +169,11 @@ func (c *consumer) detach(lead *run, l *lane, now time.Duration) {
 func (c *consumer) drop(r *run, now time.Duration) {
 	r.lost = true
 	if l := r.lane; l != nil {
-		c.giveBackQueue(l)
+		first := r.d.ID
+		if r.state == following {
+			first = l.queue.head.d.ID
+		}
+		c.giveBackQueue(l, first)
 		c.settleSoon()
 	}
 	if r == c.e.suspect {

@@ -46,8 +46,8 @@ func (c *consumer) giveBackThese(going map[*driver.Delivery]bool) (runs []*run) 
 		}
 	}
 	for _, r := range runs {
-		if l := r.lane; l != nil && r.state == waiting {
-			c.giveBackQueue(l)
+		if l := r.lane; r.state == following && l.queue.n > 0 {
+			c.giveBackQueue(l, l.queue.head.d.ID)
 		}
 	}
 	if s := e.suspect; s != nil && going[s.d] && s.state == waiting {

@@ -13,10 +13,11 @@ import (
 type runState uint8
 
 const (
-	waiting  runState = iota // held, not started
-	running                  // in a handler
-	settling                 // its outcome is with the settler
-	gone                     // settled, lost, or given back with another message of its key
+	waiting   runState = iota // may start
+	following                 // waits behind others of its key
+	running                   // in a handler
+	settling                  // its outcome is with the settler
+	gone                      // settled, lost, or given back with another message of its key
 )
 
 // run is one delivery on its way through the worker, and the context of its handler. One is made for each delivery and
@@ -44,6 +45,7 @@ type run struct {
 	refused   bool // by the broker's word
 	abandoned bool // settled, or lost, although its handler still runs: a zombie
 	returns   bool // settling it gives back messages of its lane
+	inDoubt   bool // it is given back without knowing whether it is ours
 	doubtful  bool // a settlement of it ended in ErrUnknown
 	awaited   bool // somebody waits in consumer.leaving for it to be gone
 }

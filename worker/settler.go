@@ -183,7 +183,7 @@ func (c *consumer) answered(r *run, o driver.Outcome, err error, now time.Durati
 		c.giveBackKey(r)
 	}
 	if r.returns {
-		c.takenBack(r.lane, now)
+		c.takenBack(r, err == nil, now)
 	}
 	if r == e.suspect {
 		e.cleared()
@@ -193,7 +193,7 @@ func (c *consumer) answered(r *run, o driver.Outcome, err error, now time.Durati
 // giveBackKey returns the followers of a message that comes again, and before them.
 func (c *consumer) giveBackKey(r *run) {
 	if l := c.lanes.keys[r.d.Key]; l != nil && c.strict() {
-		c.giveBackQueue(l)
+		c.giveBackQueue(l, r.d.ID)
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *consumer) takeOne(now time.Duration) *run {
 
 // takeFollowers adds the messages behind the first of a key to its batch.
 func (c *consumer) takeFollowers(l *lane, items []*run, now time.Duration) []*run {
-	if l == nil || l.returning > 0 || l.doubt {
+	if l == nil || l.doubt.returning > 0 || l.doubt.is {
 		return items
 	}
 	for len(items) < c.batchSize {

@@ -9,20 +9,18 @@ import (
 	"text/tabwriter"
 )
 
-// Table prints the rows for a terminal, and what is to be said about them.
-func (r Report) Table(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) { fmt.Fprintln(tw, strings.Join(cells, "\t")) }
+// Table returns the rows for a terminal, and what is to be said about them.
+func (r Report) Table() string {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = io.WriteString(tw, strings.Join(cells, "\t")+"\n") } // into memory: cannot fail
 	row("scenario", "measure", "ours", "±", "against", "theirs", "±", "ratio", "CPU µs/msg", "target", "")
 	for _, x := range r.Rows {
 		row(x.Scenario, x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread), dash(x.Against), value(x.Theirs), percent(x.Theirs, x.TheirsSpread),
 			ratio(x.Ratio), cpus(x), dash(x.Target), verdict(x.Met))
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprint(w, "\n", r.summary(), "\n")
-	return nil
+	_ = tw.Flush()
+	return b.String() + "\n" + r.summary() + "\n"
 }
 
 // summary says in a few lines what failed, what was missed and how noisy it was.
@@ -57,12 +55,12 @@ func against(x Row) string {
 	return fmt.Sprintf(", %s of %s (%s)", ratio(x.Ratio), value(x.Theirs), x.Against)
 }
 
-func (x Row) measure() string {
+func (r Row) measure() string {
 	arrow := "↑"
-	if x.Lower {
+	if r.Lower {
 		arrow = "↓"
 	}
-	return fmt.Sprintf("%s %s %s", x.Measure, x.Unit, arrow)
+	return fmt.Sprintf("%s %s %s", r.Measure, r.Unit, arrow)
 }
 
 func verdict(met *bool) string {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/ferrymq/ferry/bench/system"
@@ -44,6 +45,7 @@ func drain(ctx context.Context, env Env, sys system.System, backlog, timed int, 
 		return res, err
 	}
 	order := orderCheck{keys: keys, last: make([]atomic.Uint64, len(keys))}
+	runtime.GC() // what filling left behind is not the drain's
 	span := r.start()
 	if err := r.consume(ctx, system.ConsumeOptions{}, order.note()); err != nil {
 		return res, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -84,58 +83,6 @@ func openLoop(ctx context.Context, env Env, sys system.System, l loop) (res Resu
 	}
 	res.Values = quantiles(hist, quarter)
 	return res, err
-}
-
-// Pickup measures from the call of Publish until the handler of an idle consumer runs.
-func Pickup() Scenario {
-	measures := []Measure{{"p50", "ms", true}, {"p99", "ms", true}}
-	return Scenario{
-		Name: "pickup", Title: "idle pickup latency, 1 KB", Measures: measures, Needs: []system.Feature{system.Consumes},
-		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			const warm = 20
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Pickups + warm})
-			if err != nil {
-				return res, err
-			}
-			defer r.close(ctx, &err)
-			took := make(chan time.Duration, 1)
-			note := func(_ uint64, stamp time.Time) error {
-				took <- time.Since(stamp)
-				return nil
-			}
-			if err := r.consume(ctx, system.ConsumeOptions{}, note); err != nil {
-				return res, err
-			}
-			hist, rnd := newHistogram(), rand.New(rand.NewPCG(env.Seed, 1))
-			span := r.start()
-			n, err := r.publish(func(c *caller) error {
-				for c.next < c.limit {
-					time.Sleep(time.Millisecond + time.Duration(rnd.Int64N(int64(2*time.Millisecond))))
-					if err := c.publisher.Publish(ctx, c.message(0, time.Now())); err != nil {
-						return err
-					}
-					select {
-					case d := <-took:
-						if c.next > warm {
-							record(hist, d)
-						}
-					case <-ctx.Done():
-						return fmt.Errorf("message %d was not picked up: %w", c.next, ctx.Err())
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return res, err
-			}
-			if err := r.drained(ctx); err != nil {
-				return res, err
-			}
-			res, err = r.result(n, span.Stop())
-			res.Values = quantiles(hist, measures)
-			return res, err
-		},
-	}
 }
 
 // newHistogram holds latencies from a nanosecond to a minute, to three digits.

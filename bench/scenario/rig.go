@@ -36,7 +36,10 @@ type rigOptions struct {
 }
 
 func newRig(ctx context.Context, env Env, sys system.System, o rigOptions) (*rig, error) {
-	o.Capacity, o.Ordered = o.most, o.key != nil
+	o.Ordered = o.key != nil
+	if o.Capacity == 0 {
+		o.Capacity = o.most
+	}
 	session, err := sys.Open(ctx, o.Options)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import "time"
 type Size struct {
 	Name   string
 	Rounds int
-	// Run is how long rates are measured, after a quarter of it to warm up; Most bounds the messages of a run.
+	// Run is how long rates are measured, after a quarter of it to warm up; Most bounds the backlog of a run.
 	Run  time.Duration
 	Most int
 	// Backlog is what drains begin with, Drained how many messages of a larger backlog are timed.
@@ -30,14 +30,14 @@ type Size struct {
 
 // Full is what notes and documents quote: at most 30 minutes for a broker.
 func Full() Size {
-	return Size{Name: "full", Rounds: 5, Run: 1500 * time.Millisecond, Most: 5_000_000, Backlog: 300_000, Drained: 100_000,
+	return Size{Name: "full", Rounds: 5, Run: 1500 * time.Millisecond, Most: 2_000_000, Backlog: 300_000, Drained: 100_000,
 		Latency: 3 * time.Second, Pickups: 1500, Delays: 5000, DelaySpan: 3 * time.Second, SlowTurns: 20, Heap: 200_000,
 		Idle: 3 * time.Second, PoisonKeys: 100_000, PoisonRate: 20_000, DelayedHeap: 1_000_000}
 }
 
 // Quick shows within 3 minutes whether everything runs and about how fast.
 func Quick() Size {
-	return Size{Name: "quick", Rounds: 3, Run: 250 * time.Millisecond, Most: 1_200_000, Backlog: 60_000, Drained: 50_000,
+	return Size{Name: "quick", Rounds: 3, Run: 250 * time.Millisecond, Most: 500_000, Backlog: 60_000, Drained: 50_000,
 		Latency: 400 * time.Millisecond, Pickups: 150, Delays: 2000, DelaySpan: 400 * time.Millisecond, SlowTurns: 4, Heap: 50_000,
 		Idle: 400 * time.Millisecond, PoisonKeys: 100_000, PoisonRate: 20_000, DelayedHeap: 100_000}
 }

@@ -36,7 +36,11 @@ func through(name, how string, bodySize, callers, ahead int, style publishStyle,
 		Name: name + "-" + bodyLabel(bodySize, ""), Title: fmt.Sprintf("publish → handle → ack, %s, %s", bodyLabel(bodySize, " "), how),
 		Measures: []Measure{rate, allocs}, Needs: append(needs, system.Consumes),
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: bodySize, callers: callers, most: env.Size.Most})
+			o := rigOptions{bodySize: bodySize, callers: callers, most: env.Size.Most}
+			if ahead > 0 { // no backlog to bound the messages for
+				o.most, o.Capacity = 4*env.Size.Most, 2*ahead
+			}
+			r, err := newRig(ctx, env, sys, o)
 			if err != nil {
 				return res, err
 			}

@@ -99,6 +99,7 @@ func Cases() []Case {
 		{"stop/closed driver", closedDriver},
 		{"stop/receive cancelled", receiveCancelled},
 		{"stop/cancel loses no claim", cancelLosesNoClaim},
+		{"stop/cancel passes the wake-up on", cancelPassesTheWakeUpOn},
 		{"stop/close returns a cancelled claim", closeReturnsACancelledClaim},
 
 		{"pause/topic", pauseTopic},
@@ -123,6 +124,7 @@ func Cases() []Case {
 		{"priority/strict", strictPriority},
 		{"priority/weights hold", weightsHold},
 		{"priority/low never starves", lowNeverStarves},
+		{"priority/idle lanes save no share", idleLanesSaveNoShare},
 		{"priority/empty lanes take no share", emptyLanesTakeNoShare},
 		{"priority/retry keeps it", retryKeepsPriority},
 
@@ -203,6 +205,7 @@ func Cases() []Case {
 		{"reset/to time", resetToTime},
 		{"reset/to ref", resetToRef},
 		{"reset/to end", resetToEnd},
+		{"reset/keeps key order", resetKeepsKeyOrder},
 		{"reset/with consumers", resetWithConsumers},
 		{"reset/is one group's", resetIsOneGroups},
 		{"reset/unsupported", resetUnsupported},

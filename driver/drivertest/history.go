@@ -108,8 +108,8 @@ func (h *history) step(d *dice) {
 	h.compare()
 }
 
-// tick lets time pass. In virtual time no two steps happen at the same fraction of a millisecond, and all durations
-// are whole ones, so that no two events of different steps ever coincide.
+// tick lets time pass. In virtual time steps happen at different fractions of a millisecond, and durations are whole
+// ones, so that events of different steps hardly ever coincide: the contract does not order those that do.
 func (h *history) tick(d time.Duration) {
 	if h.t.Virtual {
 		time.Sleep(d + 1)

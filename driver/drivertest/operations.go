@@ -195,8 +195,16 @@ func (h *history) extend(d *dice) {
 
 // wait lets time pass.
 func (h *history) wait(d *dice) {
-	if h.t.Virtual {
-		h.note("time passes")
-		h.tick(time.Duration(1+d.n(400)) * time.Millisecond)
+	if !h.t.Virtual {
+		return
 	}
+	pass := time.Duration(1+d.n(400)) * time.Millisecond
+	if at, event := h.m.nextEvent(); event != nil && d.n(3) == 0 {
+		until := at.Sub(h.m.now) - time.Duration(2+d.n(1000)) // just before something is due
+		if until > 0 && until < time.Second {
+			pass = until
+		}
+	}
+	h.note("%v pass", pass)
+	h.tick(pass)
 }

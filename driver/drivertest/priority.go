@@ -93,6 +93,28 @@ func lowNeverStarves(t *T) {
 	}
 }
 
+// idleLanesSaveNoShare: a lane that was empty for long does not make up for it later.
+func idleLanesSaveNoShare(t *T) {
+	s := t.consumer()
+	t.publish(t.msgs(make([]string, 500), prio(driver.Urgent))...)
+	s.ack(s.take(500)...)
+	t.publish(t.msgs(make([]string, 300), prio(driver.Urgent))...)
+	t.publish(t.msgs(make([]string, 100), prio(driver.Low))...)
+	low := 0
+	for range 17 {
+		d := s.take(10)
+		for _, x := range d {
+			if x.Priority == driver.Low {
+				low++
+			}
+		}
+		s.ack(d...)
+	}
+	if low > 2*170/65+2 { // its weight is 1, and that of the other lane 64
+		t.Errorf("a lane that was empty before got %d of 170 claims, although its share is 1 of 65", low)
+	}
+}
+
 // emptyLanesTakeNoShare: a lane alone gets every claim.
 func emptyLanesTakeNoShare(t *T) {
 	s := t.consumer()

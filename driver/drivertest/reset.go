@@ -74,6 +74,20 @@ func resetToEnd(t *T) {
 	t.subscribe(driver.SubscribeOptions{}).expect("c")
 }
 
+// resetKeepsKeyOrder: what is delivered again comes before what was ready all the time.
+func resetKeepsKeyOrder(t *T) {
+	if t.Caps.History == driver.None {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.putKeyed("k", numbered("a", 5)...)
+	s.gather(3)
+	s.leave()
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 3})
+	t.equal(bodies(t.subscribe(driver.SubscribeOptions{}).gather(5)), numbered("a", 5), "order of the key after the reset")
+}
+
 func resetWithConsumers(t *T) {
 	t.kept()
 	s := t.subscribe(driver.SubscribeOptions{})

@@ -150,6 +150,41 @@ func cancelLosesNoClaim(t *T) {
 	t.counts(0, 0, 0, 0)
 }
 
+// cancelPassesTheWakeUpOn: a message that wakes a Receive just as it is cancelled reaches the other that waits.
+func cancelPassesTheWakeUpOn(t *T) {
+	if t.Caps.Parallel != driver.Everything {
+		t.Skip("the other consumer may own no partition")
+	}
+	long, short := t.consumer(), t.subscribe(driver.SubscribeOptions{Instance: "2"})
+	receive := func(ctx context.Context, s *sub, got chan<- bool) {
+		ds, _ := s.Receive(ctx, 1)
+		for _, d := range ds {
+			_ = s.Settle(t.Context(), []driver.Settlement{{Delivery: d, Outcome: driver.Ack}})
+		}
+		got <- len(ds) > 0
+	}
+	for i := range 100 {
+		got := make(chan bool, 2)
+		waiting, cancel := context.WithTimeout(t.Context(), t.Patience)
+		ending, end := context.WithTimeout(t.Context(), 2*time.Millisecond)
+		starts := []func(){func() { receive(ending, short, got) }, func() { receive(waiting, long, got) }}
+		for j := range starts { // either may be the one that is woken first
+			go starts[(i+j)%2]()
+			t.pass(time.Millisecond)
+		}
+		t.put("a") // as the shorter wait ends
+		arrived := <-got
+		if arrived {
+			cancel() // the other one has nothing to wait for
+		}
+		if arrived = <-got || arrived; !arrived {
+			t.Error("a message was published, and neither of two waiting consumers got it")
+		}
+		cancel()
+		end()
+	}
+}
+
 func closeReturnsACancelledClaim(t *T) {
 	s := t.consumer()
 	ctx, cancel := context.WithCancel(t.Context())

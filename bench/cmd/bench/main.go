@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -69,15 +70,17 @@ func parse(args []string, out io.Writer) (settings, error) {
 
 func bench(ctx context.Context, args []string, out io.Writer) error {
 	s, err := parse(args, out)
+	say := log.New(out, "", 0)
 	switch {
 	case err != nil:
 		return err
 	case s.sample != "":
 		return sample(ctx, s.sample, out)
 	case s.list:
-		return list(out)
+		list(say)
+		return nil
 	case s.docs:
-		return writePage(s, out)
+		return writePage(s, say)
 	}
 	plans := plan.Brokers()
 	if s.broker != "all" {
@@ -88,18 +91,18 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		plans = []plan.Plan{p}
 	}
 	for _, p := range plans {
-		if err := measure(ctx, s, p, out); err != nil {
+		if err := measure(ctx, s, p, say); err != nil {
 			return err
 		}
 	}
 	if s.only != "" {
 		return nil
 	}
-	return writePage(s, out)
+	return writePage(s, say)
 }
 
 // measure runs one plan, prints it and writes its results.
-func measure(ctx context.Context, s settings, p plan.Plan, out io.Writer) error {
+func measure(ctx context.Context, s settings, p plan.Plan, say *log.Logger) error {
 	size := scenario.Full()
 	if s.quick {
 		size = scenario.Quick()
@@ -116,23 +119,20 @@ func measure(ctx context.Context, s settings, p plan.Plan, out io.Writer) error 
 		execute = profiled(s.profile, execute)
 	}
 	began := time.Now()
-	rounds, skipped := run.Plan(ctx, p, size, execute, func(r run.Round) { progress(out, r) })
+	rounds, skipped := run.Plan(ctx, p, size, execute, func(r run.Round) { progress(say, r) })
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
 	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: commit(ctx), Date: began.UTC().Truncate(time.Second),
 		Took: time.Since(began).Round(time.Second).String(), Machine: meter.ThisMachine(), Systems: infos(p),
 		Rows: report.Rows(p, rounds), Skipped: skipped, Rounds: rounds}
-	fmt.Fprintln(out)
-	if err := r.Table(out); err != nil {
-		return err
-	}
+	say.Print("\n" + r.Table())
 	if s.only == "" {
 		path, err := r.Write(s.results)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "wrote", path)
+		say.Println("wrote", path)
 	}
 	if failed := r.Failed(p.Ours.Info().Name); len(failed) > 0 {
 		return fmt.Errorf("%d measurements of our own failed, the first: %s", len(failed), failed[0].Error)
@@ -170,7 +170,7 @@ func commit(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-func progress(out io.Writer, r run.Round) {
+func progress(say *log.Logger, r run.Round) {
 	what := ""
 	for _, name := range []string{"rate", "p99", "overhead", "beyond", "cpu"} {
 		if v, ok := r.Values[name]; ok {
@@ -184,10 +184,10 @@ func progress(out io.Writer, r run.Round) {
 	if r.Noisy {
 		what += fmt.Sprintf("  (noisy: %.0f %% stolen, %.0f %% used by others)", 100*r.Reading.Steal, 100*r.Reading.Others)
 	}
-	fmt.Fprintf(out, "round %d  %-22s %-24s %s\n", r.Round, r.Scenario, r.System, what)
+	say.Printf("round %d  %-22s %-24s %s\n", r.Round, r.Scenario, r.System, what)
 }
 
-func writePage(s settings, out io.Writer) error {
+func writePage(s settings, say *log.Logger) error {
 	reports, err := report.ReadAll(s.results)
 	if err != nil {
 		return err
@@ -198,20 +198,19 @@ func writePage(s settings, out io.Writer) error {
 	if err := os.WriteFile(s.page, []byte(report.Docs(reports)), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "wrote", s.page)
+	say.Println("wrote", s.page)
 	return nil
 }
 
-func list(out io.Writer) error {
+func list(say *log.Logger) {
 	for _, p := range plan.Brokers() {
-		fmt.Fprintf(out, "broker %s\n  systems\n", p.Broker)
+		say.Printf("broker %s\n  systems\n", p.Broker)
 		for _, s := range p.Systems() {
-			fmt.Fprintf(out, "    %s\n", s.Info().Name)
+			say.Printf("    %s\n", s.Info().Name)
 		}
-		fmt.Fprintln(out, "  scenarios")
+		say.Println("  scenarios")
 		for _, s := range p.Scenarios {
-			fmt.Fprintf(out, "    %-22s %s\n", s.Name, s.Title)
+			say.Printf("    %-22s %s\n", s.Name, s.Title)
 		}
 	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -68,6 +69,7 @@ func compare(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	say := log.New(out, "", 0)
 	dir, err := os.MkdirTemp("", "bench-compare-")
 	if err != nil {
 		return err
@@ -80,7 +82,7 @@ func compare(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 	}
 	for n := range s.count {
-		fmt.Fprintf(out, "run %d of %d\n", n+1, s.count)
+		say.Printf("run %d of %d", n+1, s.count)
 		for i := range sides { // old new, new old, ...
 			if err := sides[(i+n)%len(sides)].run(ctx, s); err != nil {
 				return err

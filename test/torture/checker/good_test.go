@@ -58,6 +58,16 @@ var good = map[string]func(*tape){
 		t.add(ev{Kind: history.KindHeal, Note: history.Stall})
 		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 	},
+	"a broker whose clock was read before it waited: the tokens tell the order": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		c := t.claim("consumer-1.1", ev{ID: "a", Token: "n-9"})
+		t.start(c)
+		t.settle(c, "retry", 0)
+		t.claimedBefore = int64(time.Second)
+		d := t.claim("consumer-1.1", ev{ID: "a", Token: "n-10", Attempt: 2, Cause: causeRetry})
+		t.start(d)
+		t.settle(d, "ack", 0)
+	},
 	"failure, retry, dead letter": func(t *tape) {
 		t.publish(ev{ID: "a"})
 		for attempt := 1; attempt <= 3; attempt++ {

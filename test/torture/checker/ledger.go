@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/ferrymq/ferry/test/torture/history"
 )
@@ -110,11 +112,32 @@ func read(events []history.Event) *ledger {
 		for _, h := range c.leases {
 			h.from = min(h.At, h.ClaimedAt+l.offset)
 		}
-		slices.SortStableFunc(c.leases, func(a, b *lease) int {
-			return cmp.Or(cmp.Compare(a.ClaimedAt, b.ClaimedAt), cmp.Compare(a.At, b.At))
-		})
+		slices.SortStableFunc(c.leases, claimOrder)
 	}
 	return l
+}
+
+// claimOrder compares leases of one message. Tokens tell best: they are a nonce and a counter. Where the nonces differ,
+// the broker's clock decides.
+func claimOrder(a, b *lease) int {
+	nonceA, countA := splitToken(a.Token)
+	nonceB, countB := splitToken(b.Token)
+	if nonceA != "" && nonceA == nonceB {
+		return cmp.Compare(countA, countB)
+	}
+	return cmp.Or(cmp.Compare(a.ClaimedAt, b.ClaimedAt), cmp.Compare(a.At, b.At))
+}
+
+func splitToken(token string) (nonce string, count uint64) {
+	i := strings.LastIndexByte(token, '-')
+	if i < 0 {
+		return "", 0
+	}
+	count, err := strconv.ParseUint(token[i+1:], 10, 64)
+	if err != nil {
+		return "", 0
+	}
+	return token[:i], count
 }
 
 type leaseKey struct {

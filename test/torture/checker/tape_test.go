@@ -26,6 +26,8 @@ type tape struct {
 	events []history.Event
 	stats  driver.TopicStats
 	tokens int
+	// claimedBefore makes the broker's time of the next claims too early.
+	claimedBefore int64
 }
 
 func newTape() *tape {
@@ -72,7 +74,9 @@ func (t *tape) publish(m history.Event) {
 func (t *tape) claim(process string, e history.Event) history.Event {
 	t.tokens++
 	e.Kind, e.Process, e.Topic, e.Group = history.KindClaimed, process, topic, group
-	e.Token = string(rune('A' + t.tokens - 1))
+	if e.Token == "" {
+		e.Token = string(rune('A' + t.tokens - 1))
+	}
 	if e.Hash == "" {
 		e.Hash = "hash of " + e.ID
 	}
@@ -80,7 +84,7 @@ func (t *tape) claim(process string, e history.Event) history.Event {
 	if e.Cause == "" {
 		e.Cause = causeFirst
 	}
-	e.ClaimedAt = t.now + brokerAhead
+	e.ClaimedAt = t.now + brokerAhead - t.claimedBefore
 	if e.PublishedAt == 0 {
 		e.PublishedAt = t.events[1].At + brokerAhead
 	}

@@ -10,6 +10,8 @@ import (
 // Writer appends the events of one process to its file. It is safe for concurrent use, and so are several processes
 // on one file.
 type Writer struct {
+	// Clock stamps the events. Defaults to Now.
+	Clock   func() int64
 	process string
 	file    *os.File
 	muted   atomic.Bool
@@ -23,7 +25,7 @@ func Create(dir, process string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history of %s: %w", process, err)
 	}
-	return &Writer{process: process, file: f}, nil
+	return &Writer{Clock: Now, process: process, file: f}, nil
 }
 
 // Record stamps the event and appends it with one write. Events of a process keep their order.
@@ -39,11 +41,14 @@ func (w *Writer) write(e Event) { //nolint:gocritic // as Record
 		return
 	}
 	if e.At == 0 {
-		e.At = Now()
+		e.At = w.Clock()
 	}
 	line, err := e.line()
 	if err == nil {
 		_, err = w.file.Write(line)
+	}
+	if now := w.Clock(); now-e.At > int64(slowWrite) && e.Note != Stall { // the disk held the process up
+		w.stall(w.process, e.At, now)
 	}
 	if err != nil {
 		w.failed.CompareAndSwap(nil, &err)

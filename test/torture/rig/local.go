@@ -59,6 +59,7 @@ func (s *localStage) start(ctx context.Context, role string, seed uint64, name s
 	if err != nil {
 		return nil, err
 	}
+	log.Clock = s.o.Clock
 	p := &localProcess{
 		harm: victim.NewHarm(), habits: &workload.Habits{}, log: log,
 		over: make(chan struct{}), gone: make(chan struct{}),

@@ -3,6 +3,7 @@ package rig
 import (
 	"time"
 
+	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/workload"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	Lease time.Duration
 	// RedeliverIn is how much later than the lease a message of a killed consumer may come. Defaults to 1 s.
 	RedeliverIn time.Duration
+	// Clock stamps the histories of local processes. Defaults to history.Now.
+	Clock func() int64
 	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s.
 	Drain time.Duration
 }
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	def(&o.Lease, 2*time.Second)
 	def(&o.RedeliverIn, time.Second)
 	def(&o.Drain, 30*time.Second)
+	if o.Clock == nil {
+		o.Clock = history.Now
+	}
 	if o.Producers == 0 {
 		o.Producers = 2
 	}

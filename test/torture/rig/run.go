@@ -28,6 +28,7 @@ func Run(ctx context.Context, o Options) (*checker.Report, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
+	log.Clock = o.Clock
 	err = errors.Join(play(ctx, o, s, log), s.close(context.WithoutCancel(ctx)), log.Close())
 	if err != nil {
 		return nil, err

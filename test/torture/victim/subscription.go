@@ -99,7 +99,7 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	if c.buried || c.away || c.unheard {
 		return repeat(len(ds), lost(c))
 	}
-	called := history.Now()
+	called := s.driver.log.Clock()
 	errs := s.inner.Extend(ctx, ds)
 	if c = s.driver.harm.pass(); c.buried || c.mute {
 		return repeat(len(ds), errMute)

@@ -117,7 +117,7 @@ func (l *lane) draft() draft {
 func (l *lane) send(ctx context.Context, drafts []draft) {
 	end := time.Now().Add(patience)
 	for len(drafts) > 0 && time.Now().Before(end) {
-		call := history.Now()
+		call := l.Log.Clock()
 		for _, d := range drafts {
 			d.event.Called = call
 			l.Log.Record(d.event)
