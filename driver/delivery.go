@@ -62,7 +62,8 @@ const (
 	Ack Outcome = iota
 	// Retry: the handler failed. One attempt is counted, and the message is due again After.
 	Retry
-	// Dead: it goes to the dead letters of this group, whole, with Failure.
+	// Dead: the handler failed for good. One attempt is counted, and the message goes to the dead letters of this
+	// group, whole, with Failure.
 	Dead
 	// Release: not handled, nothing is counted, back to its old place. With After it is parked: due again After.
 	Release

@@ -40,6 +40,7 @@ type Driver interface {
 
 	Inspector
 	Manager
+	Auditor
 }
 
 // PublishOptions apply to all messages of one Publish call.

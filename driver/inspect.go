@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -48,7 +49,7 @@ type Entry struct {
 	Ref        Ref
 	Group      string // empty for StateDelayed, StateHeld and StateInvalid
 	State      State
-	Attempt    int
+	Attempt    int // of the delivery under way, or of the next one
 	Deliveries int
 	DueAt      time.Time // StateDelayed, StateWaiting
 	ExpiresAt  time.Time // zero: never
@@ -106,6 +107,23 @@ type GroupStats struct {
 	Redelivered uint64
 	// Oldest is how long the oldest ready message has been ready.
 	Oldest time.Duration
+}
+
+// Unbalanced returns the sentences above that do not hold, with the numbers. None means that nothing is lost.
+func (s TopicStats) Unbalanced() []string {
+	var out []string
+	if in, sum := s.Published, s.Fanned+s.Expired+s.Cancelled+uint64(s.Delayed+s.Held); in != sum {
+		out = append(out, fmt.Sprintf("topic %s: %d published, but %d = %d fanned + %d delayed + %d held + %d expired + %d cancelled",
+			s.Topic, in, sum, s.Fanned, s.Delayed, s.Held, s.Expired, s.Cancelled))
+	}
+	for _, g := range s.Groups {
+		sum := g.Acked + g.Dropped + g.Expired + g.Cancelled + uint64(g.Ready+g.Inflight+g.Waiting+g.Dead)
+		if g.Received != sum {
+			out = append(out, fmt.Sprintf("group %s of topic %s: %d received, but %d = %d acked + %d dropped + %d expired + %d cancelled + %d ready + %d in flight + %d waiting + %d dead",
+				g.Group, s.Topic, g.Received, sum, g.Acked, g.Dropped, g.Expired, g.Cancelled, g.Ready, g.Inflight, g.Waiting, g.Dead))
+		}
+	}
+	return out
 }
 
 // Query selects what Browse returns.

@@ -23,13 +23,13 @@ type Manager interface {
 	// Pause stops deliveries of a topic, or of one group of it; publishing and settling go on. Durable until lifted.
 	Pause(ctx context.Context, topic, group string, paused bool) error
 	// Purge removes what is ready, waiting or delayed as of its start, and returns how many entries. With a group, only
-	// that group's. Never what is in flight or dead, nor what is published later.
+	// that group's. Never what is in flight, dead or held, nor what is published later.
 	Purge(ctx context.Context, topic, group string) (int, error)
 
 	// Delete removes single messages, one error each: ErrNotFound, or ErrConflict for one in flight. With a group it is
 	// removed for that group only.
 	Delete(ctx context.Context, ts []Target) []error
-	// Move makes messages due, one error each: a dead letter is replayed (attempts start over, Rounds grows), one that
+	// Move makes messages due, one error each: a dead letter is replayed (attempts and deliveries start over, Rounds grows, a TTL that has passed is lifted), one that
 	// waits or is delayed or held is due After from now, an invalid one is published as Edit. ErrConflict for one that
 	// is in flight or ready. One atomic step each.
 	Move(ctx context.Context, ms []Move) []error

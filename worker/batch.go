@@ -111,16 +111,15 @@ func (e *engine) executeBatch(lead *run) verdict {
 
 func (e *engine) judgeBatch(lead *run, errs []error) verdict {
 	v := verdict{now: e.now(), each: make([]driver.Settlement, len(*lead.batch))}
-	cause := lead.cause()
+	took, cause := v.now-lead.started, lead.cause()
 	lead.end()
 	for i, m := range *lead.batch {
-		m.duration = v.now - lead.started
 		if errs[i] == nil {
 			v.each[i] = driver.Settlement{Delivery: m.d, Outcome: driver.Ack}
 		} else {
-			v.each[i] = lead.c.decide(m, errs[i], cause)
+			v.each[i] = lead.c.decide(m, failed{errs[i], cause, took})
 		}
-		e.report(m, errs[i])
+		e.report(m, errs[i], took)
 	}
 	return v
 }

@@ -83,7 +83,7 @@ func (c *consumer) returns(o driver.Outcome) bool {
 }
 
 // abandon settles a run whose handler does not return, as verdict says. It keeps its slot: it is a zombie.
-func (c *consumer) abandon(r *run, now time.Duration, verdict func(*run) settlement) {
+func (c *consumer) abandon(r *run, now time.Duration, verdict func(r *run, took time.Duration) settlement) {
 	c.e.active--
 	c.e.zombies++
 	c.count.zombies++
@@ -91,7 +91,6 @@ func (c *consumer) abandon(r *run, now time.Duration, verdict func(*run) settlem
 	var held []*run
 	var each []settlement
 	r.each(func(m *run) {
-		m.duration = now - r.started
 		if m.refused {
 			m.leave() // its late result is refused
 			if m == c.e.suspect {
@@ -99,7 +98,7 @@ func (c *consumer) abandon(r *run, now time.Duration, verdict func(*run) settlem
 			}
 			return
 		}
-		held, each = append(held, m), append(each, verdict(m))
+		held, each = append(held, m), append(each, verdict(m, now-r.started))
 	})
 	c.concludeBatch(held, each, now)
 	c.settleSoon()
@@ -109,12 +108,14 @@ func (c *consumer) abandon(r *run, now time.Duration, verdict func(*run) settlem
 
 // overdue settles a run whose handler did not return after its context was cancelled: for its timeout, or because a
 // lease was lost.
-func (c *consumer) overdue(r *run) settlement {
-	if c.timeout > 0 && r.duration >= c.timeout && !r.lost {
-		return c.timedOut(r)
+func (c *consumer) overdue(r *run, took time.Duration) settlement {
+	if c.timeout > 0 && took >= c.timeout && !r.lost {
+		return c.timedOut(r, took)
 	}
-	return released(r)
+	return released(r, took)
 }
 
 // released gives a run back, uncounted.
-func released(r *run) settlement { return settlement{Delivery: r.d, Outcome: driver.Release} }
+func released(r *run, _ time.Duration) settlement {
+	return settlement{Delivery: r.d, Outcome: driver.Release}
+}

@@ -38,6 +38,7 @@ type engine struct {
 	draining     bool
 	closing      bool // everything is settled, or given up: goroutines end
 	active       int  // runs in a handler, zombies not counted
+	parked       int  // fetchers that wait for room
 	zombies      int
 	unsettled    int           // outcomes with the settlers
 	suspect      *run          // the one that runs, or is to run, with nothing else in flight

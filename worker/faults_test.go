@@ -21,7 +21,7 @@ type faulty struct {
 	close     func() error
 	calls     map[string]int
 	revoking  func(ctx context.Context, ds []*driver.Delivery)
-	asked     []int // the max of each Receive
+	seen      *received // everything that was received, if set
 }
 
 // set changes what fails.
@@ -78,11 +78,16 @@ type faultySubscription struct {
 }
 
 func (s *faultySubscription) Receive(ctx context.Context, limit int) ([]*driver.Delivery, error) {
-	s.f.set(func() { s.f.asked = append(s.f.asked, limit) })
 	if err := s.f.fail("receive", func() func() error { return s.f.receive }); err != nil {
 		return nil, err
 	}
-	return s.Subscription.Receive(ctx, limit)
+	ds, err := s.Subscription.Receive(ctx, limit)
+	s.f.set(func() {
+		if s.f.seen != nil {
+			s.f.seen.ds = append(s.f.seen.ds, ds...)
+		}
+	})
+	return ds, err
 }
 
 func (s *faultySubscription) Settle(ctx context.Context, list []driver.Settlement) []error {

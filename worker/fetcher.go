@@ -103,6 +103,7 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 			return n, true
 		}
 		c.intake.parked = true
+		e.parked++
 		c.intake.wake.Wait()
 	}
 }
@@ -133,7 +134,18 @@ func (c *consumer) room() int {
 func (c *consumer) makeRoom() {
 	if c.intake.parked && c.room() > 0 {
 		c.intake.parked = false
+		c.e.parked--
 		c.intake.wake.Signal()
+	}
+}
+
+// makeRoom does so for every consumer: slots are shared.
+func (e *engine) makeRoom() {
+	if e.parked == 0 {
+		return
+	}
+	for _, c := range e.consumers {
+		c.makeRoom()
 	}
 }
 

@@ -104,7 +104,7 @@ func TestHandlerStopsBeforeAnUnrenewedLeaseEnds(t *testing.T) {
 
 func TestWaitingMessagesKeepTheirLease(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		w := worker.New(r.broker, worker.Options{Concurrency: 1, Lease: 2 * time.Second})
+		w := worker.New(r.broker, worker.Options{Concurrency: 4, Lease: 2 * time.Second})
 		var log journal
 		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
 			log.add("%s %v %d", body(d), d.Cause, d.Deliveries)
@@ -113,6 +113,10 @@ func TestWaitingMessagesKeepTheirLease(t *testing.T) {
 		})
 		r.keyed(topic, "k", 3) // one run, held together
 		stop := start(t, w)
+		pause(time.Second)
+		if s := w.Stats().Consumers[0]; s.Waiting != 2 {
+			t.Errorf("%d wait behind the first", s.Waiting)
+		}
 		pause(time.Minute)
 		mustStop(t, stop)
 		equal(t, log.all(), []string{"k:0 first 1", "k:1 first 1", "k:2 first 1"})

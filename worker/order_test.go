@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,12 @@ func (o *orderly) end(d *ferry.Delivery, done bool) {
 		o.next[d.Key]++
 		o.done++
 	}
+}
+
+func (o *orderly) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.done
 }
 
 func TestKeysKeepTheirOrder(t *testing.T) {
@@ -189,4 +196,50 @@ func TestIdleLanesAreFreed(t *testing.T) {
 		}
 		mustStop(t, stop)
 	})
+}
+
+// The same in real time, where goroutines really race: followers that a fetch brings late must not overtake.
+func TestKeysKeepTheirOrderInRealTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil, ferry.Hooks{})
+	o := newOrderly(t)
+	const keys, each = 8, 400
+	var n atomic.Int64
+	all := make(chan struct{})
+	var stops []func() error
+	for range 2 {
+		w := worker.New(r.broker, worker.Options{Concurrency: 8, MaxAttempts: 1_000_000})
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			o.start(d)
+			if i := n.Add(1); i%5 == 0 {
+				o.end(d, false)
+				if i%10 == 0 {
+					return worker.RetryAfter(errBilling, 0)
+				}
+				return worker.Park(time.Millisecond)
+			}
+			o.end(d, true)
+			if o.count() == keys*each {
+				close(all)
+			}
+			return nil
+		})
+		stops = append(stops, start(t, w))
+	}
+	for i := range each {
+		for k := range keys {
+			r.publish(topic, []string{fmt.Sprintf("%d:%d", k, i)}, ferry.Key(strconv.Itoa(k)))
+		}
+	}
+	select {
+	case <-all:
+	case <-time.After(30 * time.Second):
+		t.Errorf("%d of %d done: %+v", o.count(), keys*each, r.group(topic))
+	}
+	for _, stop := range stops {
+		mustStop(t, stop)
+	}
+	if g := r.group(topic); g.Acked != keys*each || g.Redelivered != 0 {
+		t.Errorf("%+v", g)
+	}
 }

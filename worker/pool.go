@@ -190,7 +190,7 @@ func (e *engine) finish(r *run, v *verdict) {
 	}
 	c.settleSoon()
 	e.offer(c)
-	c.makeRoom()
+	e.makeRoom()
 	e.moved()
 }
 

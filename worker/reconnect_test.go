@@ -195,6 +195,9 @@ func TestFlakyBroker(t *testing.T) {
 		}
 		stop := start(t, w)
 		pause(10 * time.Minute)
+		t.Logf("%+v", w.Stats())
+		t.Logf("%+v", r.group(topic))
+		t.Logf("%+v", w.Health())
 		d.set(func() { d.receive, d.extend, d.settle, d.answer = nil, nil, nil, nil })
 		mustStop(t, stop)
 		if g := r.group(topic); g.Acked != 200 {

@@ -10,49 +10,56 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// decide turns the error of a handler into a settlement. Cause tells why its context ended while it ran, or nil.
-// The error is the user's code: if asking it panics, that is a failure like any other.
-func (c *consumer) decide(r *run, err, cause error) (s driver.Settlement) {
+// failed is an attempt that failed.
+type failed struct {
+	err   error
+	cause error // why its context ended while the handler ran, or nil
+	took  time.Duration
+}
+
+// decide turns a failed attempt into a settlement. Its error is the user's code: if asking it panics, that is a failure
+// like any other.
+func (c *consumer) decide(r *run, f failed) (s settlement) {
 	defer func() {
 		if p := recover(); p != nil {
-			s = c.retry(r, &crash{value: p, stack: string(debug.Stack())}, nil)
+			s = c.retry(r, failed{err: &crash{value: p, stack: string(debug.Stack())}, took: f.took})
 		}
 	}()
 	var d *decision
 	switch {
-	case errors.As(err, &d) && !(d.outcome == driver.Retry && d.policy):
-		return c.obey(r, d, err)
-	case errors.Is(cause, ErrStopping), errors.Is(cause, ferry.ErrLeaseLost):
-		return driver.Settlement{Delivery: r.d, Outcome: driver.Release} // we made it fail: that is no attempt
+	case errors.As(f.err, &d) && (d.outcome != driver.Retry || !d.policy):
+		return c.obey(r, d, f)
+	case errors.Is(f.cause, ErrStopping), errors.Is(f.cause, ferry.ErrLeaseLost):
+		return released(r, f.took) // we made it fail: that is no attempt
 	}
-	return c.retry(r, err, cause)
+	return c.retry(r, f)
 }
 
 // obey settles as the handler decided.
-func (c *consumer) obey(r *run, d *decision, err error) driver.Settlement {
-	s := driver.Settlement{Delivery: r.d, Outcome: d.outcome}
+func (c *consumer) obey(r *run, d *decision, f failed) settlement {
+	s := settlement{Delivery: r.d, Outcome: d.outcome}
 	switch d.outcome {
 	case driver.Release:
 		s.After = max(0, d.after)
 	case driver.Dead:
-		s.Failure = failure(r, d.reason, err)
+		s.Failure = f.failure(d.reason)
 	case driver.Retry:
 		if r.d.Attempt >= c.attempts(r.d) {
-			return c.bury(r, driver.ReasonMaxAttempts, err)
+			return bury(r, driver.ReasonMaxAttempts, f)
 		}
-		s.After, s.Failure = max(0, d.after), failure(r, "", err)
+		s.After, s.Failure = max(0, d.after), f.failure("")
 	}
 	return s
 }
 
 // retry settles a failed attempt: by the policy, until attempts or time are used up.
-func (c *consumer) retry(r *run, err, cause error) driver.Settlement {
+func (c *consumer) retry(r *run, f failed) settlement {
 	var reason driver.Reason
 	var crashed *crash
 	switch {
-	case errors.As(err, &crashed):
+	case errors.As(f.err, &crashed):
 		reason = driver.ReasonPanic
-	case errors.Is(cause, ErrTimeout):
+	case errors.Is(f.cause, ErrTimeout):
 		reason = driver.ReasonTimeout
 	}
 	policy := c.retryPolicy
@@ -61,16 +68,16 @@ func (c *consumer) retry(r *run, err, cause error) driver.Settlement {
 	}
 	after, again := policy.Next(r.d.Attempt, r.d.ID, r.d.ClaimedAt.Sub(r.d.PublishedAt))
 	if again && r.d.Attempt < c.attempts(r.d) {
-		return driver.Settlement{Delivery: r.d, Outcome: driver.Retry, After: after, Failure: failure(r, reason, err)}
+		return settlement{Delivery: r.d, Outcome: driver.Retry, After: after, Failure: f.failure(reason)}
 	}
 	if reason == "" {
 		reason = driver.ReasonMaxAttempts
 	}
-	return c.bury(r, reason, err)
+	return bury(r, reason, f)
 }
 
-func (c *consumer) bury(r *run, reason driver.Reason, err error) driver.Settlement {
-	return driver.Settlement{Delivery: r.d, Outcome: driver.Dead, Failure: failure(r, reason, err)}
+func bury(r *run, reason driver.Reason, f failed) settlement {
+	return settlement{Delivery: r.d, Outcome: driver.Dead, Failure: f.failure(reason)}
 }
 
 // attempts is how often d may be tried in all.
@@ -81,25 +88,25 @@ func (c *consumer) attempts(d *driver.Delivery) int {
 	return c.maxAttempts
 }
 
-func failure(r *run, reason driver.Reason, err error) *driver.Failure {
-	f := &driver.Failure{Duration: r.duration, Reason: reason, Error: err.Error()}
+func (f failed) failure(reason driver.Reason) *driver.Failure {
+	out := &driver.Failure{Duration: f.took, Reason: reason, Error: f.err.Error()}
 	var crashed *crash
-	if errors.As(err, &crashed) {
-		f.Stack = crashed.stack
+	if errors.As(f.err, &crashed) {
+		out.Stack = crashed.stack
 	}
-	return f
+	return out
 }
 
 // timedOut settles a run whose handler did not return in time.
-func (c *consumer) timedOut(r *run) driver.Settlement {
+func (c *consumer) timedOut(r *run, took time.Duration) settlement {
 	err := driver.NewError(ErrTimeout, fmt.Sprintf("the handler did not return within %v, nor %v after its context ended", c.timeout, timeoutGrace),
 		"pass its context on to everything that waits", nil)
-	return c.retry(r, err, ErrTimeout)
+	return c.retry(r, failed{err, ErrTimeout, took})
 }
 
 // tooManyDeliveries settles a message that keeps losing its lease, without running it.
-func (c *consumer) tooManyDeliveries(d *driver.Delivery) driver.Settlement {
-	return driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: &driver.Failure{
+func (c *consumer) tooManyDeliveries(d *driver.Delivery) settlement {
+	return settlement{Delivery: d, Outcome: driver.Dead, Failure: &driver.Failure{
 		Reason: driver.ReasonMaxDeliveries,
 		Error:  fmt.Sprintf("lost its lease %d times, the last one by a crash, a hang, or a backend that was away", d.Deliveries-1),
 	}}

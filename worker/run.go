@@ -37,7 +37,6 @@ type run struct {
 	arrived, started time.Duration // on the engine's clock
 	timeoutAt        time.Duration // when to act on its timeout; zero: never
 	leaseUntil       time.Duration
-	duration         time.Duration // of the handler
 
 	state     runState
 	overtime  bool // its context has ended, and timeoutAt is when to give it up
@@ -81,7 +80,7 @@ func invoke(r *run) (err error) {
 // judge ends the context of a handler that returned err, and decides.
 func (e *engine) judge(r *run, err error) verdict {
 	v := verdict{now: e.now()}
-	r.duration = v.now - r.started
+	took := v.now - r.started
 	var cause error
 	if err != nil {
 		cause = r.cause()
@@ -91,22 +90,22 @@ func (e *engine) judge(r *run, err error) verdict {
 	if err == nil {
 		v.one = driver.Settlement{Delivery: r.d, Outcome: driver.Ack, Emit: emits}
 	} else {
-		v.one = r.c.decide(r, err, cause)
+		v.one = r.c.decide(r, failed{err, cause, took})
 	}
-	e.report(r, err)
+	e.report(r, err, took)
 	return v
 }
 
 // report tells the hooks how a handler ended.
-func (e *engine) report(r *run, err error) {
+func (e *engine) report(r *run, err error, took time.Duration) {
 	switch {
 	case err == nil && e.hooks.Succeeded != nil:
 		ev := r.event()
-		ev.Duration = r.duration
+		ev.Duration = took
 		e.hooks.Succeeded(r, ev)
 	case err != nil && e.hooks.Failed != nil:
 		ev := r.event()
-		ev.Duration, ev.Err = r.duration, err
+		ev.Duration, ev.Err = took, err
 		e.hooks.Failed(r, ev)
 	}
 }

@@ -152,7 +152,7 @@ func (c *consumer) mayRepeat(r *run, s *settlement, err error, now time.Duration
 		if s.Emit == nil {
 			return false
 		}
-		*s = c.retry(r, err, nil) // its follow-ups are refused: the attempt has failed
+		*s = c.retry(r, failed{err: err}) // its follow-ups are refused: the attempt has failed
 		c.giveBackKey(r)
 		return true
 	case errors.Is(err, ferry.ErrUnknown):

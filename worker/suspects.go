@@ -54,8 +54,8 @@ func (e *engine) cleared() {
 	e.suspect = nil
 	for _, c := range e.consumers {
 		e.offer(c)
-		c.makeRoom()
 	}
+	e.makeRoom()
 	e.wakeSlot()
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // window bounds how far publishers run ahead of handlers where both run at once, so that a run measures a steady flow
-// and not how fast a backlog grows. Of 512 to 16,384 every system is best, or as good as best, at the small end.
+// and not how fast a backlog grows. With 512 and 2,048 every system needed less processor time for a message than with 16,384, or as much.
 const window = 1024
 
 // rig is a session with its callers and its ledger.

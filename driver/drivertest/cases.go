@@ -58,6 +58,7 @@ func Cases() []Case {
 		{"order/key beats priority", keyOrderBeatsPriority},
 		{"order/key runs at its head's priority", keyRunsAtItsHeadsPriority},
 		{"order/run", runInOrder},
+		{"order/run is one claim", runIsOneClaim},
 		{"order/run stays together", runStaysTogether},
 		{"order/retry in a run returns the tail", retryInARunReturnsTheTail},
 		{"order/retry of a run blocks its tail", retryOfARunBlocksItsTail},
@@ -230,6 +231,10 @@ func Cases() []Case {
 		{"restart/topics and groups", restartKeepsTopics},
 		{"restart/known ids", restartKeepsKnownIDs},
 		{"restart/counts", restartKeepsCounts},
+
+		{"audit/sound", auditOfASoundTopic},
+		{"audit/unknown topic", auditOfAnUnknownTopic},
+		{"audit/diagnose", diagnoseSaysWhatItFound},
 
 		{"invalid/kept whole", invalidIsKeptWhole},
 		{"invalid/mended", invalidIsMended},

@@ -89,6 +89,7 @@ func (s script) run(t *T) {
 		h.step(&d)
 	}
 	h.drain()
+	h.t.sound(topic)
 }
 
 // open creates the topic with one or two groups and their members.

@@ -185,6 +185,7 @@ func (h *history) drain() {
 			for len(c.held) > 0 {
 				h.apply(c, []driver.Settlement{{Delivery: c.held[0], Outcome: driver.Ack}})
 			}
+			c.member.claims++
 			if h.m.mustTake(c.member) {
 				one := consumerOnly(h, c)
 				one.receive(&d)

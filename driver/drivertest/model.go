@@ -59,14 +59,16 @@ type entry struct {
 	causes     []driver.Cause
 
 	holder *member
+	claim  int // which Receive of its holder took it
 	token  string
 	lease  time.Time
 }
 
 // member is a subscription.
 type member struct {
-	g *group
-	o driver.SubscribeOptions
+	g      *group
+	o      driver.SubscribeOptions
+	claims int // Receives so far
 }
 
 func (m *model) group(name string) *group {

@@ -50,8 +50,8 @@ func (x *entry) before(e *entry) bool {
 // keyBars says why x bars a member from e, which has the same key.
 func (x *entry) keyBars(s *member, e *entry) string {
 	switch {
-	case x.state == driver.StateInflight && x.holder != s:
-		return "while another member holds its key"
+	case x.state == driver.StateInflight && (x.holder != s || x.claim != s.claims):
+		return "while " + x.ID + " of the same key is held"
 	case x.before(e):
 		return "before " + x.ID + " of the same key"
 	case x.state == driver.StateWaiting && x.place < e.place && s.g.order == driver.Strict:
@@ -95,7 +95,7 @@ func (m *model) take(s *member, d *driver.Delivery) error {
 		return fmt.Errorf("%s was delivered with attempt %d, deliveries %d, cause %s; want %d, %d, one of %v",
 			d.ID, d.Attempt, d.Deliveries, d.Cause, e.attempt, e.deliveries, e.causes)
 	}
-	e.state, e.holder, e.token, e.lease = driver.StateInflight, s, d.Token.String(), m.now.Add(s.o.Lease)
+	e.state, e.holder, e.claim, e.token, e.lease = driver.StateInflight, s, s.claims, d.Token.String(), m.now.Add(s.o.Lease)
 	return nil
 }
 

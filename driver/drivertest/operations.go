@@ -95,6 +95,7 @@ func (h *history) consumer(d *dice) *consumer { return h.subs[d.n(len(h.subs))] 
 // receive demands a delivery where the model has one, and judges whatever comes.
 func (h *history) receive(d *dice) {
 	c := h.consumer(d)
+	c.member.claims++
 	most, must := 1+d.n(5), h.m.mustTake(c.member)
 	wait := h.t.Patience
 	if !must {

@@ -85,10 +85,11 @@ func oneInFlightPerKey(t *T) {
 	if t.Caps.Parallel != driver.Everything { // either may own the only partition
 		s, idle = t.owner(a, b)
 	}
-	d := s.expect("a1")[0]
+	ds := s.claim()
+	t.equal(bodies(ds), []string{"a1"}, "deliveries of one key")
 	idle.idle()
 	s.idle()
-	s.ack(d)
+	s.ack(ds...)
 	s, _ = t.owner(a, b)
 	s.expect("a2")
 }
@@ -202,13 +203,24 @@ func keyRunsAtItsHeadsPriority(t *T) {
 func runInOrder(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{MaxRun: 3})
 	t.putKeyed("k", numbered("a", 5)...)
-	ds := s.expect("a1", "a2", "a3")
-	s.idle() // MaxRun is held
-	s.ack(ds[0])
-	ds = append(ds[1:], s.expect("a4")...)
+	ds := s.claim()
+	t.equal(bodies(ds), []string{"a1", "a2", "a3"}, "run")
 	s.idle()
-	s.ack(ds...)
-	s.expect("a5")
+	s.ack(ds[0])
+	s.idle() // while any of the run is held
+	s.ack(ds[1:]...)
+	s.ack(s.expect("a4", "a5")...)
+}
+
+// runIsOneClaim: a run is what one Receive took of a key, however few; the rest waits until it is settled.
+func runIsOneClaim(t *T) {
+	s := t.subscribe(driver.SubscribeOptions{MaxRun: 3})
+	t.putKeyed("k", "a1")
+	d := s.expect("a1")[0]
+	t.putKeyed("k", "a2", "a3")
+	s.idle()
+	s.ack(d)
+	s.expect("a2", "a3")
 }
 
 // runStaysTogether: while one consumer holds a run of a key, nobody else gets a message of that key.
@@ -224,7 +236,9 @@ func runStaysTogether(t *T) {
 	b.idle()
 	a.ack(ds[0])
 	b.idle()
+	a.idle()
 	a.ack(ds[1])
+	t.equal(bodies(b.take(2)), []string{"a3", "a4"}, "the next run")
 }
 
 func retryInARunReturnsTheTail(t *T) {
@@ -272,6 +286,7 @@ func releaseOfARunReturnsTheTail(t *T) {
 	ds := s.expect("a1", "a2", "a3")
 	s.release(ds[1])
 	s.refused(driver.Settlement{Delivery: ds[2], Outcome: driver.Ack})
+	s.idle() // the head is still held
 	s.ack(ds[0])
 	for _, d := range s.expect("a2", "a3") {
 		t.uncounted(d)

@@ -65,6 +65,14 @@ func (s *sub) take(n int) []*driver.Delivery {
 	return got
 }
 
+// claim receives once, however much there is.
+func (s *sub) claim() []*driver.Delivery {
+	s.t.Helper()
+	ds, err := s.Receive(s.t.ctx(), 100)
+	s.t.ok(err, "Receive")
+	return ds
+}
+
 // one receives a single delivery.
 func (s *sub) one() *driver.Delivery { s.t.Helper(); return s.take(1)[0] }
 

@@ -276,7 +276,19 @@ func (t *T) balanced() {
 		for _, complaint := range unbalanced(t.stats(info.Topic)) {
 			t.Error(complaint)
 		}
+		t.sound(info.Topic)
 	}
+}
+
+// sound demands that an audit finds nothing wrong.
+func (t *T) sound(topic string) driver.AuditReport {
+	t.Helper()
+	report, err := t.Audit(t.ctx(), topic, false)
+	t.ok(err, "Audit")
+	for _, p := range report.Problems {
+		t.Errorf("Audit of %q found %+v", topic, p)
+	}
+	return report
 }
 
 // unbalanced says which of the equations in the comments of TopicStats and GroupStats do not hold.

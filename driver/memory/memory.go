@@ -5,6 +5,7 @@
 package memory
 
 import (
+	"context"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -77,4 +78,12 @@ func capabilities(o Options) driver.Capabilities {
 		MaxBody:        o.MaxBody,
 		Local:          true,
 	}
+}
+
+// Diagnose says what the process itself cannot promise.
+func (d *Driver) Diagnose(context.Context) ([]driver.Finding, error) {
+	return []driver.Finding{{
+		Severity: driver.SeverityWarning, Subject: "durability",
+		Text: "messages live in this process and end with it", Hint: "use another broker for messages that must survive a restart",
+	}}, nil
 }

@@ -28,7 +28,6 @@ type tally struct {
 	count    [done + 1]int64
 	chains   map[*chain]bool
 	lanes    int
-	own      map[*subscription]int
 	inflight map[*subscription]int
 }
 
@@ -43,7 +42,7 @@ type auditor struct {
 func (a *auditor) run() {
 	a.Helper()
 	for _, g := range a.t.groups {
-		a.groups[g] = &tally{chains: map[*chain]bool{}, own: map[*subscription]int{}, inflight: map[*subscription]int{}}
+		a.groups[g] = &tally{chains: map[*chain]bool{}, inflight: map[*subscription]int{}}
 	}
 	ids := 0
 	for _, e := range a.t.log.all() {
@@ -128,9 +127,7 @@ func (a *auditor) item(it *item) {
 		case it.chain != nil && offered != (it.chain.offered == it):
 			a.Errorf("ready item %d: offered %v, but its chain thinks otherwise", it.e.seq, offered)
 		}
-		if offered && it.chain != nil && it.chain.offeredTo != nil {
-			want.own[it.chain.offeredTo]++
-		} else if offered {
+		if offered {
 			want.lanes++
 		}
 	case waiting:
@@ -179,19 +176,21 @@ func (a *auditor) group(g *group, want *tally) {
 
 func (a *auditor) chain(g *group, c *chain) {
 	held := 0
+	var holder *subscription
 	for it := c.head; it != nil; it = it.keyNext {
 		if it.state == inflight {
 			held++
-			if it.claim.s != c.holder {
+			if holder != nil && it.claim.s != holder {
 				a.Errorf("key %q is held by two subscriptions", c.key)
 			}
+			holder = it.claim.s
 		}
 		if it.keyNext != nil && it.keyNext.place <= it.place {
 			a.Errorf("key %q is out of order", c.key)
 		}
 	}
-	it, to := c.candidate()
-	if held != c.held || c.offered != it || it != nil && c.offeredTo != to {
+	it := c.candidate()
+	if held != c.held || c.offered != it {
 		a.Errorf("key %q: held %d, want %d; offered %v, want %v", c.key, c.held, held, c.offered, it)
 	}
 }
@@ -211,15 +210,12 @@ func (a *auditor) offers(g *group, want *tally) {
 		a.Errorf("the lanes of group %s hold %d, want %d", g.name, lanes, want.lanes)
 	}
 	for _, s := range g.members {
-		own, leases := 0, 0
-		for i := range s.own {
-			own += len(s.own[i].slots)
-		}
+		leases := 0
 		for c := s.leases.head; c != nil; c = c.next {
 			leases++
 		}
-		if own != want.own[s] || leases != want.inflight[s] || leases != s.inflight {
-			a.Errorf("subscription has %d own, %d leases, %d in flight; want %d, %d", own, leases, s.inflight, want.own[s], want.inflight[s])
+		if leases != want.inflight[s] || leases != s.inflight {
+			a.Errorf("subscription has %d leases, %d in flight; want %d", leases, s.inflight, want.inflight[s])
 		}
 		if s.inflight > s.o.MaxInflight {
 			a.Errorf("subscription holds %d, more than %d", s.inflight, s.o.MaxInflight)

@@ -5,10 +5,8 @@ package engine
 type chain struct {
 	key        string
 	head, tail *item
-	held       int           // in flight
-	holder     *subscription // who holds them
-	offered    *item         // the one that stands for the chain
-	offeredTo  *subscription // who may claim it; nil: anyone
+	held       int   // in flight
+	offered    *item // the one that stands for the chain
 }
 
 // join puts a keyed item into its chain, at its place.
@@ -51,7 +49,7 @@ func (g *group) leave(it *item) {
 	c := it.chain
 	if c.offered == it {
 		g.withdraw(it)
-		c.offered, c.offeredTo = nil, nil
+		c.offered = nil
 	}
 	if it.keyPrev != nil {
 		it.keyPrev.keyNext = it.keyNext
@@ -68,39 +66,29 @@ func (g *group) leave(it *item) {
 
 // arrange makes the lanes agree with the chain after any change of it, and frees an empty one.
 func (g *group) arrange(c *chain) {
-	it, to := c.candidate()
-	if it == c.offered && to == c.offeredTo && it != nil {
+	it := c.candidate()
+	if it == c.offered && it != nil {
 		return
 	}
 	if c.offered != nil {
 		g.withdraw(c.offered)
 	}
-	c.offered, c.offeredTo = it, to
-	switch {
-	case it == nil && c.head == nil:
+	c.offered = it
+	if it != nil {
+		g.offer(it)
+		return
+	}
+	if c.head == nil {
 		if current, _ := g.chains.get(c.key); current == c {
 			g.chains.remove(c.key)
 		}
-	case it == nil:
-	case to == nil:
-		g.offer(it)
-	default:
-		g.offerTo(to, it)
 	}
 }
 
-// candidate returns the item that may be claimed next, and by whom alone (nil: anyone).
-func (c *chain) candidate() (*item, *subscription) {
-	if c.held > 0 && c.held >= c.holder.o.MaxRun {
-		return nil, nil
+// candidate returns the item with which the next run begins, if the key is free.
+func (c *chain) candidate() *item {
+	if c.held > 0 || c.head == nil || c.head.state != ready { // only strict order leaves one that waits, to block the key
+		return nil
 	}
-	for it := c.head; it != nil; it = it.keyNext {
-		switch it.state {
-		case ready:
-			return it, c.holder
-		case waiting: // only strict order leaves it in the chain, to block it
-			return nil, nil
-		}
-	}
-	return nil, nil
+	return c.head
 }

@@ -15,7 +15,7 @@ func (s *subscription) claim(most int, now moment) []claim {
 		if lane < 0 {
 			break
 		}
-		it := g.front(s, lane)
+		it := g.lanes[lane].front()
 		if it.e.expires <= now.tick {
 			g.expire(it, now)
 			continue
@@ -36,32 +36,28 @@ func (s *subscription) claim(most int, now moment) []claim {
 	return claims
 }
 
-// take picks it and, of its key, as many followers as the run of s allows.
+// take picks it and, of its key, the followers that make up the run of s.
 func (g *group) take(s *subscription, it *item, picked []*item, most int, now moment) []*item {
+	g.withdraw(it)
 	c := it.chain
 	if c == nil {
-		g.withdraw(it)
-		g.move(it, inflight, now)
-		s.inflight++
-		return append(picked, it)
+		return append(picked, s.pick(it, now))
 	}
-	for it != nil && len(picked) < most {
-		if it == c.offered {
-			g.withdraw(it)
-			c.offered, c.offeredTo = nil, nil
-		}
-		g.move(it, inflight, now)
-		s.inflight++
+	c.offered = nil
+	for run := 0; run < s.o.MaxRun && len(picked) < most; run++ {
+		picked = append(picked, s.pick(it, now))
 		c.held++
-		c.holder = s
-		picked = append(picked, it)
-		it, _ = c.candidate()
-		if it != nil && it.e.expires <= now.tick {
+		if it = it.keyNext; it == nil || it.state != ready || it.e.expires <= now.tick {
 			break
 		}
 	}
-	g.arrange(c)
 	return picked
+}
+
+func (s *subscription) pick(it *item, now moment) *item {
+	s.g.move(it, inflight, now)
+	s.inflight++
+	return it
 }
 
 // lease makes a claim for each picked item, in one allocation.

@@ -42,8 +42,6 @@ type Engine struct {
 	timers sync.WaitGroup // those armed, and their callbacks
 }
 
-var _ driver.Driver = (*Engine)(nil)
-
 // New returns an empty Engine.
 func New(o Options) *Engine {
 	var nonce [8]byte

@@ -34,13 +34,17 @@ func (e *Engine) Stats(_ context.Context, topic string) (driver.TopicStats, erro
 		return driver.TopicStats{}, err
 	}
 	defer t.unlock(now)
+	return t.statistics(now), nil
+}
+
+func (t *topic) statistics(now moment) driver.TopicStats {
 	s := t.stats
 	s.Topic, s.Paused = t.name, t.paused
 	s.Groups = make([]driver.GroupStats, len(t.groups))
 	for i, g := range t.groups {
 		s.Groups[i] = g.statistics(now)
 	}
-	return s, nil
+	return s
 }
 
 // Get returns a message as every group sees it.

@@ -36,14 +36,6 @@ func (g *group) offer(it *item) {
 	g.wakeLater()
 }
 
-// offerTo puts it where only s can claim it: s holds its key.
-func (g *group) offerTo(s *subscription, it *item) {
-	n := it.content().priority.Lane()
-	g.stride.enter(n)
-	pushItem(&s.own[n], tick(it.place), it)
-	s.wake()
-}
-
 // withdraw takes it back, so that nobody can claim it.
 func (g *group) withdraw(it *item) {
 	if it.heap != nil {
@@ -58,7 +50,7 @@ func (g *group) withdraw(it *item) {
 func (g *group) pick(s *subscription) int {
 	best := -1
 	for l := len(g.lanes) - 1; l >= 0; l-- {
-		if g.lanes[l].empty() && s.own[l].empty() {
+		if g.lanes[l].empty() {
 			continue
 		}
 		if s.o.StrictPriority {
@@ -69,17 +61,6 @@ func (g *group) pick(s *subscription) int {
 		}
 	}
 	return best
-}
-
-// front returns the next item of a lane for s.
-func (g *group) front(s *subscription, lane int) *item {
-	it := g.lanes[lane].front()
-	if own := &s.own[lane]; !own.empty() {
-		if o := own.top(); it == nil || o.place < it.place {
-			return o
-		}
-	}
-	return it
 }
 
 func (g *group) claimable() bool {

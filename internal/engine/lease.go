@@ -70,9 +70,7 @@ func (c *claim) end() {
 	s.inflight--
 	it.claim, c.item = nil, nil
 	if ch := it.chain; ch != nil {
-		if ch.held--; ch.held == 0 {
-			ch.holder = nil
-		}
+		ch.held--
 	}
 }
 

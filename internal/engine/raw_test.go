@@ -38,6 +38,7 @@ func TestRawIsDecodedWhenClaimed(t *testing.T) {
 		for ds := take(t, s, 9); len(ds) > 0; ds = take(t, s, 9) {
 			for _, d := range ds {
 				got = append(got, d.ID+d.Key)
+				settle(t, s, driver.Ack, 0, d)
 			}
 			audit(t, e)
 		}

@@ -19,7 +19,6 @@ type subscription struct {
 	closed   bool
 	inflight int
 	leases   leaseList
-	own      [4]itemHeap // followers of keys that it holds
 	waiters  []*waiter
 	spare    *waiter
 	picked   []*item // scratch of Receive
@@ -45,9 +44,6 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 		return nil, err
 	}
 	s := &subscription{e: e, t: t, g: g, o: o, steps: stepsOf(o.Weights)}
-	for i := range s.own {
-		s.own[i] = newItemHeap()
-	}
 	g.members = append(g.members, s)
 	return s, nil
 }

@@ -30,7 +30,8 @@ func (System) Info() system.Info {
 		Name: "watermill gochannel", Version: system.ModuleVersion("github.com/ThreeDotsLabs/watermill"),
 		Settings: "OutputChannelBuffer 1024, BlockPublishUntilSubscriberAck false, no logger, one subscription read by 8 goroutines, or as many as there are slow handlers; " +
 			"Persistent only where messages are published before anybody subscribes",
-		Why: "not blocking until the acknowledgement and a buffered output channel are the documented ways to make it fast; " +
+		Why: "of its four documented settings these two bear on speed: a publish that does not wait for the handler, and a buffered output channel " +
+			"(buffers of 0, 100, 1024 and 16,384 and 1, 2 and 8 readers were tried, on a busy machine, by processor time for a message); " +
 			"without Persistent it drops what nobody subscribes to; message ids are counters, cheaper than its random ones",
 	}
 }

@@ -1,0 +1,62 @@
+package redistest
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// process is a running child. One goroutine starts and awaits it, locked to its thread: the kernel ends the child when
+// the thread that started it ends, and Go ends idle threads' owners when it likes.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the child has been awaited
+}
+
+// startProcess runs a program whose output is appended to log.
+func startProcess(binary string, args []string, dir string, log *os.File) (*process, error) {
+	cmd := exec.Command(binary, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd.SysProcAttr = endWithParent()
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		defer close(p.done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in its log
+		}
+	}()
+	if err := <-started; err != nil {
+		<-p.done
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) pid() int {
+	return p.cmd.Process.Pid
+}
+
+// signal fails when the child has ended: it never reaches another process that got its number.
+func (p *process) signal(s os.Signal) error {
+	return p.cmd.Process.Signal(s)
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the child at once and returns when it is gone.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // the only error is that it has ended
+	<-p.done
+}

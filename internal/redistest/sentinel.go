@@ -1,0 +1,166 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// SentinelName is the name under which the sentinels watch their primary.
+const SentinelName = "ferry"
+
+// SentinelSet is a primary with a replica, watched by three sentinels that agree on a dead primary after about a second.
+type SentinelSet struct {
+	// Nodes keep the data. The first is the primary at the start.
+	Nodes []*Server
+	// Sentinels have no password.
+	Sentinels []*Server
+
+	options   Options
+	authority *authority
+}
+
+// Sentinel starts a set that ends with the test, and returns when everybody knows everybody. Options are for the nodes.
+func Sentinel(t testing.TB, o Options) *SentinelSet {
+	t.Helper()
+	dir := t.TempDir()
+	s := &SentinelSet{options: o}
+	t.Cleanup(func() { endAll(t, s.Nodes, s.Sentinels) })
+	var err error
+	if s.authority, err = authorityFor(o, dir); err == nil {
+		err = s.launch(dir)
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
+		defer cancel()
+		err = s.Ready(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// launch starts the sentinels last: what they see first is complete, so they need not wait for their next look.
+func (s *SentinelSet) launch(dir string) error {
+	primary, err := launch(spec{dir: filepath.Join(dir, "node0"), options: s.options, authority: s.authority})
+	if err != nil {
+		return err
+	}
+	s.Nodes = append(s.Nodes, primary)
+	replicaOf := fmt.Sprintf("replicaof 127.0.0.1 %d", primary.port.number)
+	replica, err := launch(spec{dir: filepath.Join(dir, "node1"), options: s.options, authority: s.authority, extra: []string{replicaOf}})
+	if err != nil {
+		return err
+	}
+	s.Nodes = append(s.Nodes, replica)
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	if err := until(ctx, func() error { return replicates(primary, 1) }); err != nil {
+		return err
+	}
+	for i := range 3 {
+		sentinel, err := launch(spec{
+			dir:       filepath.Join(dir, fmt.Sprintf("sentinel%d", i)),
+			options:   Options{Version: s.options.Version, TLS: s.options.TLS},
+			authority: s.authority, sentinel: true, extra: s.watching(primary),
+		})
+		if err != nil {
+			return err
+		}
+		s.Sentinels = append(s.Sentinels, sentinel)
+		// They introduce themselves every 2 s; 7.0 and later can be told to hurry. Older ones refuse, and take longer.
+		_, _ = sentinel.Command("SENTINEL", "DEBUG", "PUBLISH-PERIOD", "100", "INFO-PERIOD", "500")
+	}
+	return nil
+}
+
+func (s *SentinelSet) watching(primary *Server) []string {
+	lines := []string{
+		fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", SentinelName, primary.port.number),
+		"sentinel down-after-milliseconds " + SentinelName + " 1000",
+		"sentinel failover-timeout " + SentinelName + " 5000",
+	}
+	if s.options.Password != "" {
+		lines = append(lines, "sentinel auth-pass "+SentinelName+" "+quote(s.options.Password))
+	}
+	return lines
+}
+
+// URL names the three sentinels and what they watch: redis+sentinel://h1,h2,h3/ferry.
+func (s *SentinelSet) URL() string {
+	return location("+sentinel", s.authority, "", s.options.Password, strings.Join(s.Addrs(), ","), SentinelName)
+}
+
+// Addrs are those of the sentinels.
+func (s *SentinelSet) Addrs() []string {
+	return addrs(s.Sentinels)
+}
+
+// Primary returns the node that the sentinels name now. During a fail-over this may still be the dead one.
+func (s *SentinelSet) Primary() (*Server, error) {
+	var failed error
+	for _, sentinel := range s.Sentinels {
+		reply, err := sentinel.Command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelName)
+		if err == nil && len(reply.List) == 2 {
+			return nodeAt(s.Nodes, reply.List[0].Text, reply.List[1].Text)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, fmt.Errorf("no sentinel names a primary: %w", failed)
+}
+
+// NextPrimary waits until another node than old is named and accepts writes.
+func (s *SentinelSet) NextPrimary(ctx context.Context, old *Server) (*Server, error) {
+	var next *Server
+	err := until(ctx, func() (err error) {
+		if next, err = s.Primary(); err != nil {
+			return err
+		}
+		if next == old {
+			return fmt.Errorf("%s is still the primary", old)
+		}
+		return isPrimary(next)
+	})
+	return next, err
+}
+
+// Ready waits for full strength: all run, the sentinels agree and know each other, the replica is connected.
+func (s *SentinelSet) Ready(ctx context.Context) error {
+	return until(ctx, func() error {
+		primary, err := s.Primary()
+		if err != nil {
+			return err
+		}
+		for _, sentinel := range s.Sentinels {
+			if err := s.sees(sentinel, primary); err != nil {
+				return err
+			}
+		}
+		return errors.Join(isPrimary(primary), replicates(primary, len(s.Nodes)-1))
+	})
+}
+
+// sees compares what one sentinel knows with what it should know.
+func (s *SentinelSet) sees(sentinel, primary *Server) error {
+	reply, err := sentinel.Command("SENTINEL", "MASTER", SentinelName)
+	if err != nil {
+		return err
+	}
+	known := map[string]string{}
+	for i := 0; i+1 < len(reply.List); i += 2 {
+		known[reply.List[i].Text] = reply.List[i+1].Text
+	}
+	for name, want := range map[string]string{
+		"port": fmt.Sprint(primary.port.number), "flags": "master",
+		"num-slaves": fmt.Sprint(len(s.Nodes) - 1), "num-other-sentinels": fmt.Sprint(len(s.Sentinels) - 1),
+	} {
+		if known[name] != want {
+			return fmt.Errorf("the sentinel at %s has %s %q, not %q", sentinel.Addr(), name, known[name], want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSentinelFailsOver(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	s := Sentinel(t, Options{Password: "secret"})
+	t.Logf("up after %v", time.Since(start))
+	if want := "redis+sentinel://:secret@" + strings.Join(s.Addrs(), ",") + "/" + SentinelName; s.URL() != want {
+		t.Errorf("the URL is %s, not %s", s.URL(), want)
+	}
+	old := s.Nodes[0]
+	must(t)(old.Command("SET", "key", "value"))
+	awaitReplicated(t, s.Nodes[1])
+
+	killed := time.Now()
+	old.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
+	defer cancel()
+	next, err := s.NextPrimary(ctx, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s took over after %v", next, time.Since(killed))
+	if got := must(t)(next.Command("GET", "key")); got != "value" {
+		t.Errorf("key = %q after the fail-over", got)
+	}
+	must(t)(next.Command("SET", "key", "newer"))
+	if err := old.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("full strength after %v", time.Since(killed))
+	awaitReplicated(t, old)
+	if role, err := old.info("replication", "role"); role != "slave" {
+		t.Errorf("the old primary came back as %s, %v", role, err)
+	}
+}
+
+// awaitReplicated waits for the key that the tests write.
+func awaitReplicated(t *testing.T, replica *Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
+	defer cancel()
+	if err := until(ctx, func() error {
+		if r, err := replica.Command("GET", "key"); err != nil || r.Null {
+			return fmt.Errorf("no key on %s: %w", replica, err)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClusterFailsOver(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	c := Cluster(t, Options{AOF: "everysec"})
+	t.Logf("up after %v", time.Since(start))
+	if want := "redis+cluster://" + strings.Join(c.Addrs(), ","); c.URL() != want {
+		t.Errorf("the URL is %s, not %s", c.URL(), want)
+	}
+	writeEverywhere(t, c)
+
+	old, err := c.PrimaryOf("key0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	old.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
+	defer cancel()
+	next, err := c.NextPrimaryOf(ctx, "key0", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s took over after %v", next, time.Since(killed))
+	if next == old {
+		t.Error("the dead node owns the key")
+	}
+	writeEverywhere(t, c)
+	if err := old.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("full strength after %v", time.Since(killed))
+	writeEverywhere(t, c)
+}
+
+// writeEverywhere writes enough keys to meet every primary, and reads them back.
+func writeEverywhere(t *testing.T, c *ClusterSet) {
+	t.Helper()
+	owners := map[*Server]bool{}
+	for i := range 60 {
+		key := fmt.Sprint("key", i)
+		must(t)(c.Command("SET", key, key))
+		if got := must(t)(c.Command("GET", key)); got != key {
+			t.Errorf("%s = %q", key, got)
+		}
+		if i < 20 {
+			owner, err := c.PrimaryOf(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owners[owner] = true
+		}
+	}
+	if len(owners) != clusterPrimaries {
+		t.Errorf("the keys have %d owners, not %d", len(owners), clusterPrimaries)
+	}
+}
+
+func TestSetsOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	for _, v := range []string{"redis-6.2", "valkey-9"} {
+		t.Run(v, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			s := Sentinel(t, Options{Version: v})
+			if p, err := s.Primary(); err != nil || p != s.Nodes[0] {
+				t.Errorf("the primary is %v, %v", p, err)
+			}
+			sentinels := time.Since(start)
+			writeEverywhere(t, Cluster(t, Options{Version: v}))
+			t.Logf("sentinels up after %v, then the cluster after %v", sentinels, time.Since(start)-sentinels)
+		})
+	}
+}
+
+func TestSetsWithTLS(t *testing.T) {
+	t.Parallel()
+	c := Cluster(t, Options{TLS: true, ClientCerts: true, Password: "secret"})
+	writeEverywhere(t, c)
+	s := Sentinel(t, Options{TLS: true})
+	if !strings.HasPrefix(c.URL(), "rediss+cluster://:secret@127") || !strings.HasPrefix(s.URL(), "rediss+sentinel://127") {
+		t.Errorf("%s, %s", c.URL(), s.URL())
+	}
+}

@@ -1,0 +1,135 @@
+package mutants
+
+import "github.com/ferrymq/ferry/test/torture/overlay"
+
+// conformance runs cases of the conformance suite, torture one fault of the torture smoke.
+func conformance(cases string) Check { return Check{"./driver/memory", "TestDriver/" + cases} }
+func torture(fault string) Check {
+	return Check{"./test/torture/rig", "TestMemorySmoke/" + fault + "$"}
+}
+
+// All returns every mutant. Keep the searches short: they follow the sources.
+func All() []Mutant {
+	edit := func(file, search, replace string) []overlay.Edit {
+		return []overlay.Edit{{File: file, Search: search, Replace: replace}}
+	}
+	const engine = "internal/engine/"
+	return []Mutant{
+		{
+			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
+			Edits: edit(engine+"publish.go", "\tt.store(e, now)\n\treturn driver.Receipt", "\tif len(e.body)%31 != 7 {\n\t\tt.store(e, now)\n\t}\n\treturn driver.Receipt"),
+			Check: torture("none"),
+		},
+		{
+			Name: "lease-not-checked", Bug: "a settlement needs only the id of the message, not its token",
+			Edits: edit(engine+"lease.go", "\tc, ok := d.Token.(*claim)\n", `	if e, found := s.t.ids.get(d.ID); found {
+		if it := e.item(s.g); it != nil && it.claim != nil {
+			return it.claim, nil
+		}
+	}
+	c, ok := d.Token.(*claim)
+`),
+			Check: conformance("lease/stale_settle_refused"),
+		},
+		{
+			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
+			Edits: edit(engine+"chain.go", "\tif c.held > 0 || c.head == nil ||", `	for it := c.head; it != nil && c.held == 0; it = it.keyNext {
+		if it.state == ready {
+			return it
+		}
+	}
+	if c.held > 0 || c.head == nil ||`),
+			Check: torture("fail-handler"),
+		},
+		{
+			Name: "retry-to-every-group", Bug: "a retry is stored again in the topic, so that every group gets it",
+			Edits: edit(engine+"settle.go", "\t\tg.retry(it, o, now)", "\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, now)\n\t\ts.t.store(newEntry(it.e.message(s.t.name, it.e), now), now)"),
+			Check: conformance("groups/retry_belongs_to_one"),
+		},
+		{
+			Name: "dedup-before-success", Bug: "a dedup id is remembered before the message is accepted",
+			Edits: edit(engine+"publish.go", "\tif err := t.room(e, 1, e.size()); err != nil {", "\tt.known.note(e, now)\n\tif err := t.room(e, 1, e.size()); err != nil {"),
+			Check: conformance("dedup/not_of_a_refused"),
+		},
+		{
+			Name: "due-truncated", Bug: "a due time is cut to whole seconds",
+			Edits: edit(engine+"entry.go", "\treturn now.after(m.Delay)", "\treturn now.after(m.Delay.Truncate(time.Second))"),
+			Check: torture("none"),
+		},
+		{
+			Name: "parse-error-dropped", Bug: "what cannot be decoded is thrown away",
+			Edits: edit(engine+"raw.go", "\tt.invalid.put(e.seq, e)\n\tt.stats.Invalid++\n", ""),
+			Check: conformance("invalid"),
+		},
+		{
+			Name: "release-to-tail", Bug: "a released message goes behind all others",
+			Edits: edit(engine+"settle.go", "\t\tit.cause = driver.CauseReleased\n", "\t\tit.cause = driver.CauseReleased\n\t\tit.place = g.t.nextPlace()\n"),
+			Check: conformance("release/to_the_head"),
+		},
+		{
+			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
+			Edits: edit("worker/renewer.go", "\terrs := c.conn.Extend(call, ds)\n", "\terrs, _ := make([]error, len(ds)), call\n"),
+			Check: torture("slow-handler"),
+		},
+		{
+			Name: "drain-forgets-buffer", Bug: "a worker that stops keeps what it has fetched and not started",
+			Edits: edit("worker/drainer.go", "\t\tc.giveBackAll()\n", ""),
+			Check: Check{"./test/torture/rig", "TestHandOver"},
+		},
+		{
+			Name: "close-keeps-leases", Bug: "a subscription that closes does not return what it holds",
+			Edits: edit(engine+"subscription.go", "\t\ts.g.comeBack(it, now)\n", ""),
+			Check: conformance("stop/close_returns"),
+		},
+		{
+			Name: "counter-not-decremented", Bug: "a message that waits for a retry still counts as in flight",
+			Edits: edit(engine+"transitions.go", "\tg.count[from]--\n", "\tif from != inflight || to != waiting {\n\t\tg.count[from]--\n\t}\n"),
+			Check: torture("fail-handler"),
+		},
+		{
+			Name: "bytes-not-decremented", Bug: "the bytes of settled messages still count",
+			Edits: edit(engine+"transitions.go", "\tt.stats.Bytes -= e.size()\n", ""),
+			Check: torture("none"),
+		},
+		{
+			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
+			Edits: edit(engine+"lease.go", "\t\tit.cause = driver.CauseLeaseExpired\n", "\t\tit.cause = driver.CauseLeaseExpired\n\t\tit.failures++\n"),
+			Check: torture("kill-consumer"),
+		},
+		{
+			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
+			Edits: edit(engine+"lease.go", "\t\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n", "\t\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
+			Check: torture("kill-consumer"),
+		},
+		{
+			Name: "lease-too-short", Bug: "a lease ends at half its time",
+			Edits: edit(engine+"claim.go", "\texpires := now.after(s.o.Lease)\n", "\texpires := now.after(s.o.Lease / 2)\n"),
+			Check: torture("kill-consumer"),
+		},
+		{
+			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",
+			Edits: edit(engine+"settle.go", "\t\tg.bury(it, o.Failure, s.o.Instance, now)", "\t\tg.finish(it, gone, now)"),
+			Check: torture("fail-handler"),
+		},
+		{
+			Name: "expired-delivered", Bug: "messages live a second longer than they should",
+			Edits: edit(engine+"entry.go", "\t\te.expires = now.after(m.TTL)", "\t\te.expires = now.after(m.TTL + time.Second)"),
+			Check: conformance("expiry"),
+		},
+		{
+			Name: "worker-ignores-keys", Bug: "the worker runs messages of one key at the same time",
+			Edits: edit("worker/lanes.go", "\tkey := r.d.Key\n", "\tkey := \"\"\n"),
+			Check: torture("none"),
+		},
+		{
+			Name: "client-clock", Bug: "the worker reckons the age of a message with its own clock",
+			Edits: edit("worker/retrier.go", "r.d.ClaimedAt.Sub(r.d.PublishedAt)", "time.Since(r.d.PublishedAt)"),
+			Check: torture("clock"),
+		},
+		{
+			Name: "retry-burns-nothing", Bug: "a failure is not counted, so that a message is retried for ever",
+			Edits: edit(engine+"settle.go", "\tit.failures++\n", ""),
+			Check: conformance("retry"),
+		},
+	}
+}
