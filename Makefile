@@ -18,10 +18,10 @@ FUZZTIME   ?= 10s
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: ## Run an embedded broker with demo traffic, nothing else needed
 	go run ./cmd/ferry dev
@@ -73,6 +73,12 @@ cover: ## Measure coverage over all packages, and show the total
 
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## Measure a broker beside its peers (BROKER=memory|all QUICK=1 ONLY=pickup,delay)
+	cd bench && go run ./cmd/bench -broker $(or $(BROKER),all) $(if $(filter-out 0,$(QUICK)),-quick) $(if $(ONLY),-only $(ONLY))
+
+bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)
+	cd bench && go run ./cmd/compare -old $(or $(OLD),HEAD) -new $(or $(NEW),.) -pkg "$(PKG)" -bench "$(or $(BENCH),.)" -count $(or $(COUNT),10)
 
 generate: ## Run all code generators
 	go generate ./...

@@ -73,29 +73,23 @@ func (c *consumer) takeBack(l *lane, first *run) {
 	first.returns = true
 }
 
-// takenBack is told that the settlement of r, which gave back messages of its key, has been answered.
-func (c *consumer) takenBack(r *run, accepted bool, now time.Duration) {
+// takenBack is told that the settlement of r, which gave back messages of its key, has been answered. Ours says that r
+// was, as far as is known.
+func (c *consumer) takenBack(r *run, ours bool, now time.Duration) {
 	l := r.lane
 	l.doubt.returning--
-	if r.inDoubt && accepted && l.doubt.is && !l.doubt.accepted {
-		// It was ours. So the one that was awaited is done elsewhere, and this is the first now.
+	if r.inDoubt && ours && l.doubt.is && !l.doubt.accepted {
+		// So the one that was awaited is done elsewhere, and this is the first now.
 		l.doubt.accepted, l.doubt.awaited = true, r.d.ID
-		c.lanes.resolve(l)
+		l.resolve()
 	}
 	c.advance(l, now)
 }
 
-// resolve ends the doubt about l if the awaited message is in its queue. What is before it is void.
-func (ls *lanes) resolve(l *lane) {
-	for r := l.queue.head; r != nil; r = r.next {
-		if r.d.ID != l.doubt.awaited {
-			continue
-		}
-		for l.queue.head != r {
-			ls.shift(l).leave()
-		}
+// resolve ends the doubt about l if the awaited message is the first in its queue.
+func (l *lane) resolve() {
+	if l.doubt.is && l.queue.head != nil && l.queue.head.d.ID == l.doubt.awaited {
 		l.doubt.is, l.doubt.accepted = false, false
-		return
 	}
 }
 

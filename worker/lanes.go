@@ -70,9 +70,7 @@ func (ls *lanes) push(r *run) {
 	r.lane, r.state = l, following
 	l.queue.push(r)
 	ls.queued++
-	if l.doubt.is && r.d.ID == l.doubt.awaited {
-		ls.resolve(l)
-	}
+	l.resolve()
 }
 
 func (ls *lanes) open(key string) *lane {

@@ -183,7 +183,7 @@ func (c *consumer) answered(r *run, o driver.Outcome, err error, now time.Durati
 		c.giveBackKey(r)
 	}
 	if r.returns {
-		c.takenBack(r, err == nil, now)
+		c.takenBack(r, err == nil || r.doubtful, now)
 	}
 	if r == e.suspect {
 		e.cleared()

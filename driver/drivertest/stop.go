@@ -163,7 +163,11 @@ func cancelPassesTheWakeUpOn(t *T) {
 		}
 		got <- len(ds) > 0
 	}
-	for i := range 100 {
+	rounds := 100
+	if t.Virtual {
+		rounds = 2000
+	}
+	for i := range rounds {
 		got := make(chan bool, 2)
 		waiting, cancel := context.WithTimeout(t.Context(), t.Patience)
 		ending, end := context.WithTimeout(t.Context(), 2*time.Millisecond)

@@ -54,6 +54,7 @@ func (c *ClusterSet) launch(dir string) error {
 		"cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-announce-ip 127.0.0.1",
 		"cluster-node-timeout 1500",
 		"cluster-replica-validity-factor 0", // a replica takes over however long it was cut off
+		"repl-ping-replica-period 1",        // 7.0 hides a replica from clients until it got its first byte
 	}
 	if c.options.TLS {
 		lines = append(lines, "tls-cluster yes")
