@@ -79,8 +79,8 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	if len(ms) == 0 {
 		return nil, nil
 	}
-	pubs := make([]publication, len(ms))
-	msgs := make([]*Message, len(ms))
+	room := batches.Get().(*batchRoom)
+	pubs, msgs := room.of(len(ms))
 	for i, m := range ms {
 		if err := b.prepare(ctx, &pubs[i], m, opts); err != nil {
 			return nil, fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
@@ -89,10 +89,35 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	}
 	start := b.started()
 	receipts, err := b.driver.Publish(ctx, msgs, pubs[0].send)
+	if b.hooks.Published == nil { // a hook may keep the messages
+		clear(pubs)
+		batches.Put(room)
+		return receipts, err
+	}
 	for i := range receipts {
 		b.published(ctx, msgs[i], receipts[i], start)
 	}
 	return receipts, err
+}
+
+// batches are reused like publications.
+var batches = sync.Pool{New: func() any { return new(batchRoom) }}
+
+// batchRoom has room for the messages of one PublishBatch.
+type batchRoom struct {
+	pubs []publication
+	msgs []*Message
+}
+
+func (r *batchRoom) of(n int) ([]publication, []*Message) {
+	const most = 1024 // of more it keeps nothing
+	if n > most {
+		return make([]publication, n), make([]*Message, n)
+	}
+	if cap(r.pubs) < n {
+		r.pubs, r.msgs = make([]publication, n), make([]*Message, n)
+	}
+	return r.pubs[:n], r.msgs[:n]
 }
 
 // PublishAsync queues a message and returns at once, or when there is room. Messages keep their order.
