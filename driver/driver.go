@@ -71,7 +71,8 @@ type Order uint8
 const (
 	// Strict makes followers of a key wait while its head waits for a retry. The default.
 	Strict Order = iota
-	// Relaxed lets followers pass a message that waits for a retry. Still one message of a key at a time.
+	// Relaxed lets followers pass a message that waits for a retry or is parked. Still one run of a key at a time; a
+	// retry in the middle of a run leaves the rest of it held.
 	Relaxed
 )
 
@@ -126,6 +127,11 @@ const (
 var DefaultWeights = [4]int{1, 4, 16, 64}
 
 // Subscription is one member of one group of one topic.
+//
+// A message that comes back because it was released, parked or its lease was lost returns to its old place. One whose
+// retry is due joins the tail of its lane or key, like one that was delayed, moved or replayed; but in strict order a
+// retry never leaves the head of its key. When a lease is lost, the later held messages of that key return with it,
+// uncounted, in any order.
 type Subscription interface {
 	// Receive waits until it can return at least one delivery, and returns at most max. Cancelling ctx ends the wait,
 	// never a claim in progress: what such a claim took is returned by the next Receive, or released by Close. While

@@ -45,11 +45,7 @@ func (h Harness) resolved(t testing.TB) Harness {
 		t.Fatalf("drivertest: Harness.Reopen is required, since %s says that a publish is %s", h.Want.Driver, h.Want.Durability)
 	}
 	h.seed = rand.Uint64() // not from the time, which begins the same in every bubble
-	if s := os.Getenv("FERRY_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("drivertest: FERRY_SEED=%q is not a seed", s)
-		}
+	if n, set := fromEnv(t, "FERRY_SEED", func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }); set {
 		h.seed = n
 	}
 	if h.Steps == 0 {
@@ -58,11 +54,7 @@ func (h Harness) resolved(t testing.TB) Harness {
 			h.Steps = 100_000
 		}
 	}
-	if s := os.Getenv("FERRY_HISTORY_STEPS"); s != "" {
-		n, err := strconv.ParseFloat(s, 64)
-		if err != nil || n < 1 {
-			t.Fatalf("drivertest: FERRY_HISTORY_STEPS=%q is not a number of steps", s)
-		}
+	if n, set := fromEnv(t, "FERRY_HISTORY_STEPS", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }); set {
 		h.Steps = int(n)
 	}
 	if h.Late == 0 {
@@ -75,6 +67,20 @@ func (h Harness) resolved(t testing.TB) Harness {
 		h.Patience = 30 * time.Second
 	}
 	return h
+}
+
+// fromEnv reads a number from the environment, which may be set for one run of the tests.
+func fromEnv[N any](t testing.TB, name string, parse func(string) (N, error)) (n N, set bool) {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return n, false
+	}
+	n, err := parse(text)
+	if err != nil {
+		t.Fatalf("drivertest: %s=%q is not a number", name, text)
+	}
+	return n, true
 }
 
 // Run runs the whole suite: every case, the random histories and the stress run, each with a driver of its own.

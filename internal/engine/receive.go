@@ -15,6 +15,9 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 	var w *waiter
 	for {
 		if err := ctx.Err(); err != nil {
+			if w != nil { // woken and cancelled at once: somebody else gets the wake-up
+				s.giveUp(w)
+			}
 			return nil, err
 		}
 		now := s.e.now()
