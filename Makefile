@@ -1,4 +1,5 @@
-# `make` alone explains itself. `make test` needs Go, make and a C compiler (for the race detector), nothing else.
+# `make` alone explains itself. `make dev` needs Go alone. `make test` needs Go, make, a C compiler (for the race
+# detector) and python3 (for pip); it installs the Redis servers that the tests run against.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -26,10 +27,11 @@ help: ## Show what can be made
 dev: ## Run an embedded broker with demo traffic, nothing else needed
 	go run ./cmd/ferry dev
 
-setup: ## Download modules and build the pinned tools into ./bin (once)
+setup: ## Download modules and servers, build the pinned tools into ./bin (once)
 	@start=$$(date +%s); \
 	$(RETRY) go mod download; \
 	for m in $(NESTED); do (cd $$m && $(RETRY) go mod download); done; \
+	scripts/servers.sh; \
 	$(MAKE) --no-print-directory $(LINT); \
 	echo "setup took $$(( $$(date +%s) - start ))s"
 

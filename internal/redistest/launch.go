@@ -139,5 +139,14 @@ func (s *Server) logTail(n int) string {
 	return strings.Join(lines, "")
 }
 
+// logTails returns the ends of several logs.
+func logTails(servers []*Server) string {
+	var b strings.Builder
+	for _, s := range servers {
+		fmt.Fprintf(&b, "%s, the end of its log:\n%s\n", s, s.logTail(15))
+	}
+	return b.String()
+}
+
 // readyTimeout is generous: many packages test at once, on few cores.
 const readyTimeout = 30 * time.Second

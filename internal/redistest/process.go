@@ -4,13 +4,15 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 )
 
-// process is a running child. One goroutine starts and awaits it, locked to its thread: the kernel ends the child when
-// the thread that started it ends, and Go ends idle threads' owners when it likes.
+// process is a running child. One goroutine starts and awaits it, locked to its thread: the kernel ends the child with
+// the thread that started it, not with the process, so that thread must live for nothing else.
 type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the child has been awaited
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when the child has been awaited
+	frozen atomic.Bool   // by Server.Stop
 }
 
 // startProcess runs a program whose output is appended to log.

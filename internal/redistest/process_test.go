@@ -42,7 +42,7 @@ const abandonVariable = "REDISTEST_ABANDON"
 func abandon() {
 	started := make(chan string)
 	go func() {
-		s, err := launchSingle(os.Getenv(abandonVariable), Options{})
+		s, err := StartSingle(os.Getenv(abandonVariable), Options{})
 		if err != nil {
 			started <- err.Error()
 			return

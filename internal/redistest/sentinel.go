@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
-	"testing"
 )
 
 // SentinelName is the name under which the sentinels watch their primary.
@@ -23,50 +23,60 @@ type SentinelSet struct {
 	authority *authority
 }
 
-// Sentinel starts a set that ends with the test, and returns when everybody knows everybody. Options are for the nodes.
-func Sentinel(t testing.TB, o Options) *SentinelSet {
-	t.Helper()
-	dir := t.TempDir()
-	s := &SentinelSet{options: o}
-	t.Cleanup(func() { endAll(t, s.Nodes, s.Sentinels) })
-	var err error
-	if s.authority, err = authorityFor(o, dir); err == nil {
-		err = s.launch(dir)
+// StartSentinel starts a set with its files in dir, and returns when everybody knows everybody. The options are for the
+// nodes. Programs use it; tests use Sentinel.
+func StartSentinel(ctx context.Context, dir string, o Options) (*SentinelSet, error) {
+	a, err := authorityFor(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	s := &SentinelSet{options: o, authority: a}
+	if err = s.launchNodes(ctx, dir); err == nil {
+		err = s.launchSentinels(dir)
 	}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
-		defer cancel()
 		err = s.Ready(ctx)
 	}
 	if err != nil {
-		t.Fatal(err)
+		defer s.Close()
+		return nil, fmt.Errorf("no set of sentinels: %w\n%s", err, logTails(slices.Concat(s.Nodes, s.Sentinels)))
 	}
-	return s
+	return s, nil
 }
 
-// launch starts the sentinels last: what they see first is complete, so they need not wait for their next look.
-func (s *SentinelSet) launch(dir string) error {
-	primary, err := launch(spec{dir: filepath.Join(dir, "node0"), options: s.options, authority: s.authority})
-	if err != nil {
-		return err
+// Close ends all processes for good.
+func (s *SentinelSet) Close() {
+	for _, server := range slices.Concat(s.Sentinels, s.Nodes) {
+		server.Close()
 	}
-	s.Nodes = append(s.Nodes, primary)
-	replicaOf := fmt.Sprintf("replicaof 127.0.0.1 %d", primary.port.number)
-	replica, err := launch(spec{dir: filepath.Join(dir, "node1"), options: s.options, authority: s.authority, extra: []string{replicaOf}})
-	if err != nil {
-		return err
+}
+
+// launchNodes returns when the replica is connected: what the sentinels see first is complete, so that they need not
+// wait for their next look.
+func (s *SentinelSet) launchNodes(ctx context.Context, dir string) error {
+	var role []string
+	for i := range 2 {
+		n, err := launch(spec{
+			dir:     filepath.Join(dir, fmt.Sprintf("node%d", i)),
+			options: s.options, authority: s.authority, extra: role,
+		})
+		if err != nil {
+			return err
+		}
+		s.Nodes = append(s.Nodes, n)
+		role = []string{fmt.Sprintf("replicaof 127.0.0.1 %d", s.Nodes[0].port.number)}
 	}
-	s.Nodes = append(s.Nodes, replica)
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
-	if err := until(ctx, func() error { return replicates(primary, 1) }); err != nil {
-		return err
-	}
+	return until(ctx, func() error { return replicates(s.Nodes[0], 1) })
+}
+
+func (s *SentinelSet) launchSentinels(dir string) error {
 	for i := range 3 {
 		sentinel, err := launch(spec{
 			dir:       filepath.Join(dir, fmt.Sprintf("sentinel%d", i)),
 			options:   Options{Version: s.options.Version, TLS: s.options.TLS},
-			authority: s.authority, sentinel: true, extra: s.watching(primary),
+			authority: s.authority, sentinel: true, extra: s.watching(s.Nodes[0]),
 		})
 		if err != nil {
 			return err
@@ -104,6 +114,9 @@ func (s *SentinelSet) Addrs() []string {
 func (s *SentinelSet) Primary() (*Server, error) {
 	var failed error
 	for _, sentinel := range s.Sentinels {
+		if !sentinel.answering() {
+			continue
+		}
 		reply, err := sentinel.Command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelName)
 		if err == nil && len(reply.List) == 2 {
 			return nodeAt(s.Nodes, reply.List[0].Text, reply.List[1].Text)

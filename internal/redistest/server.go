@@ -3,10 +3,8 @@ package redistest
 import (
 	"crypto/tls"
 	"net/url"
-	"slices"
 	"sync"
 	"syscall"
-	"testing"
 )
 
 // Server is one Redis process, or its files and its port while it is down. Its methods may be called concurrently.
@@ -20,33 +18,13 @@ type Server struct {
 	process *process // the last one started
 }
 
-// Single starts one server, which ends with the test.
-func Single(t testing.TB, o Options) *Server {
-	t.Helper()
-	s, err := launchSingle(t.TempDir(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { endAll(t, []*Server{s}) })
-	return s
-}
-
-func launchSingle(dir string, o Options) (*Server, error) {
+// StartSingle starts one server with its files in dir. Programs use it; tests use Single.
+func StartSingle(dir string, o Options) (*Server, error) {
 	a, err := authorityFor(o, dir)
 	if err != nil {
 		return nil, err
 	}
 	return launch(spec{dir: dir, options: o, authority: a})
-}
-
-// endAll ends servers after a test; one that failed shows what they had to say.
-func endAll(t testing.TB, groups ...[]*Server) {
-	for _, s := range slices.Concat(groups...) {
-		if t.Failed() {
-			t.Logf("%s, the end of its log:\n%s", s, s.logTail(15))
-		}
-		s.close()
-	}
 }
 
 // String names the version and the address.
@@ -125,12 +103,16 @@ func (s *Server) Restart() error {
 
 // Stop freezes the process with SIGSTOP: connections stay open and nothing answers.
 func (s *Server) Stop() error {
-	return s.current().signal(syscall.SIGSTOP)
+	p := s.current()
+	p.frozen.Store(true)
+	return p.signal(syscall.SIGSTOP)
 }
 
 // Continue lets a stopped process run on.
 func (s *Server) Continue() error {
-	return s.current().signal(syscall.SIGCONT)
+	p := s.current()
+	p.frozen.Store(false)
+	return p.signal(syscall.SIGCONT)
 }
 
 // Log is all the server has printed since it was first started.
@@ -138,10 +120,16 @@ func (s *Server) Log() string {
 	return s.logTail(-1)
 }
 
-// close ends the process for good and gives its port back.
-func (s *Server) close() {
+// Close ends the process for good and gives its port back. The files stay.
+func (s *Server) Close() {
 	s.Kill()
 	s.port.release()
+}
+
+// answering is false while a question would only run into its timeout.
+func (s *Server) answering() bool {
+	p := s.current()
+	return p.running() && !p.frozen.Load()
 }
 
 func (s *Server) current() *process {

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -94,7 +95,9 @@ func TestStoppedServerIsSilent(t *testing.T) {
 func processState(t *testing.T, pid int) string {
 	t.Helper()
 	state := ""
-	_ = until(t.Context(), func() error {
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
+	defer cancel()
+	_ = until(ctx, func() error {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +123,7 @@ func TestMaxMemoryRefusesWrites(t *testing.T) {
 
 func TestBadConfigurationShowsTheLog(t *testing.T) {
 	t.Parallel()
-	_, err := launchSingle(t.TempDir(), Options{Config: []string{"no-such-line yes"}})
+	_, err := StartSingle(t.TempDir(), Options{Config: []string{"no-such-line yes"}})
 	if err == nil || !strings.Contains(err.Error(), "no-such-line") {
 		t.Errorf("the error does not show the log: %v", err)
 	}
@@ -131,7 +134,7 @@ func TestMissingServerSaysWhatToDo(t *testing.T) {
 	if _, _, err := findVersion("redis-5"); err == nil || !strings.Contains(err.Error(), "valkey-9") {
 		t.Errorf("an unknown version: %v", err)
 	}
-	if _, err := (version{file: "redis-5/redis-server"}).find(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := (version{file: "redis-5/redis-server"}).find(); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "make setup") {
 		t.Errorf("a version without a program: %v", err)
 	}
 }

@@ -101,6 +101,13 @@ func TestClusterFailsOver(t *testing.T) {
 // writeEverywhere writes enough keys to meet every primary, and reads them back.
 func writeEverywhere(t *testing.T, c *ClusterSet) {
 	t.Helper()
+	for _, n := range c.Nodes {
+		if n.Running() {
+			if info := must(t)(n.Command("CLUSTER", "INFO")); field(info, "cluster_slots_ok") != fmt.Sprint(clusterSlots) {
+				t.Errorf("%s does not see all slots served:\n%s", n, info)
+			}
+		}
+	}
 	owners := map[*Server]bool{}
 	for i := range 60 {
 		key := fmt.Sprint("key", i)
@@ -132,9 +139,39 @@ func TestSetsOfOtherVersions(t *testing.T) {
 				t.Errorf("the primary is %v, %v", p, err)
 			}
 			sentinels := time.Since(start)
-			writeEverywhere(t, Cluster(t, Options{Version: v}))
-			t.Logf("sentinels up after %v, then the cluster after %v", sentinels, time.Since(start)-sentinels)
+			start = time.Now()
+			c := Cluster(t, Options{Version: v})
+			t.Logf("sentinels up after %v, the cluster after %v", sentinels, time.Since(start))
+			writeEverywhere(t, c)
 		})
+	}
+}
+
+// failOverFromFrozen checks that a primary that hangs is replaced, and joins again when it wakes.
+func failOverFromFrozen(t *testing.T, c *ClusterSet) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
+	defer cancel()
+	old, err := c.PrimaryOf("key0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	next, err := c.NextPrimaryOf(ctx, "key0", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t)(next.Command("SET", "key0", "newer"))
+	if err := old.Continue(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if role, err := old.info("replication", "role"); role != "slave" {
+		t.Errorf("the frozen primary woke as %s, %v", role, err)
 	}
 }
 
@@ -142,6 +179,7 @@ func TestSetsWithTLS(t *testing.T) {
 	t.Parallel()
 	c := Cluster(t, Options{TLS: true, ClientCerts: true, Password: "secret"})
 	writeEverywhere(t, c)
+	failOverFromFrozen(t, c)
 	s := Sentinel(t, Options{TLS: true})
 	if !strings.HasPrefix(c.URL(), "rediss+cluster://:secret@127") || !strings.HasPrefix(s.URL(), "rediss+sentinel://127") {
 		t.Errorf("%s, %s", c.URL(), s.URL())

@@ -24,7 +24,7 @@ func Shared(t testing.TB) *Server {
 	}
 	shared.once.Do(func() {
 		if shared.dir, shared.err = os.MkdirTemp("", "redistest"); shared.err == nil {
-			shared.server, shared.err = launchSingle(shared.dir, Options{})
+			shared.server, shared.err = StartSingle(shared.dir, Options{})
 		}
 	})
 	if shared.err != nil {
@@ -46,7 +46,7 @@ func Main(m *testing.M) Runner {
 func (r Runner) Run() int {
 	code := r.tests.Run()
 	if shared.server != nil {
-		shared.server.close()
+		shared.server.Close()
 	}
 	if shared.dir != "" {
 		_ = os.RemoveAll(shared.dir)

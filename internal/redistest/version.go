@@ -43,15 +43,21 @@ func findVersion(name string) (version, string, error) {
 			continue
 		}
 		binary, err := v.find()
-		if err != nil {
-			return v, "", fmt.Errorf("the server %s is not installed, run `make setup`: %w", name, err)
-		}
-		return v, binary, nil
+		return v, binary, err
 	}
 	return version{}, "", fmt.Errorf("no server %q: Options.Version is one of %v", name, Versions())
 }
 
+// find returns the path of the program, or an error that says how to get it.
 func (v version) find() (string, error) {
+	binary, err := v.locate()
+	if err != nil {
+		return "", fmt.Errorf("the server %s is not installed, run `make setup`: %w", v.name, err)
+	}
+	return binary, nil
+}
+
+func (v version) locate() (string, error) {
 	if v.file == "" {
 		if found, err := exec.LookPath("redis-server"); err == nil {
 			return found, nil
