@@ -19,7 +19,7 @@ FUZZTIME   ?= 10s
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare torture mutants soak
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,15 @@ bench: ## Measure a broker beside its peers (BROKER=memory|all QUICK=1 ONLY=pick
 
 bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)
 	cd bench && go run ./cmd/compare -old $(or $(OLD),HEAD) -new $(or $(NEW),.) -pkg "$(PKG)" -bench "$(or $(BENCH),.)" -count $(or $(COUNT),10)
+
+torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES)
+	go run ./test/torture/cmd/torture -broker $(or $(BROKER),memory) -fault $(or $(FAULT),all) -seed $(or $(SEED),1) -minutes $(or $(MINUTES),1)
+
+mutants: ## Plant every known bug; each must be caught
+	go run ./test/torture/cmd/mutants
+
+soak: ## Run long, fail on growth, plot to soak.html (MINUTES)
+	go run ./test/torture/cmd/soak -minutes $(or $(MINUTES),60)
 
 generate: ## Run all code generators
 	go generate ./...

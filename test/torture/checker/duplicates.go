@@ -19,7 +19,7 @@ const (
 // checkDuplicates counts deliveries beyond the first by cause, and finds those whose cause the history does not bear out.
 func checkDuplicates(l *ledger, r *Report) {
 	for _, c := range l.courses {
-		started := false
+		attempt := 0 // that was started last
 		for i, h := range c.leases {
 			if h.claims > 1 {
 				r.violate(Unexplained, c.ID, fmt.Sprintf("Receive returned lease %s of group %s %d times", h.Token, c.group, h.claims))
@@ -34,13 +34,17 @@ func checkDuplicates(l *ledger, r *Report) {
 				continue
 			}
 			r.Delivered++
-			if started {
-				r.Duplicates[h.Cause]++
-				if l.run.NoDuplicates && h.Cause != causeRetry && !l.stalled(c.leases[i-1].from, h.At) {
+			if attempt > 0 {
+				cause := h.Cause
+				if h.Attempt > attempt { // given back in between, perhaps: it is a retry all the same
+					cause = causeRetry
+				}
+				r.Duplicates[cause]++
+				if l.run.NoDuplicates && cause != causeRetry && !l.stalled(c.leases[i-1].from, h.At) {
 					r.violate(Duplicate, c.ID, fmt.Sprintf("handled again in group %s as %q in a run that promises none", c.group, h.Cause))
 				}
 			}
-			started = true
+			attempt = h.Attempt
 		}
 	}
 }
@@ -69,6 +73,9 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return "no handler had failed"
 		}
 	case causeLease:
+		if a != nil && l.gaveBack(c, a, b.At) {
+			a = nil // somebody else had it after that
+		}
 		if !l.harmed(a, from, b.At) {
 			return "its holder was well and had not let go"
 		}
@@ -90,9 +97,8 @@ func (l *ledger) unexplained(c *course, i int) string {
 // harmed says that a fault explains a lost lease: of its holder, or of anybody where the history cannot know the holder,
 // because it died between the claim and its first line about it.
 func (l *ledger) harmed(a *lease, from, to int64) bool {
-	anybody := a == nil || len(a.settles) > 0
 	for _, s := range l.faults {
-		if (anybody || s.process == "" || s.process == a.Process) && s.overlaps(from, to) {
+		if (a == nil || s.process == "" || s.process == a.Process) && s.overlaps(from, to) {
 			return true
 		}
 	}

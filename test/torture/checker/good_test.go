@@ -129,6 +129,24 @@ var good = map[string]func(*tape){
 		t.handle("consumer-2.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 2, Cause: causeLease})
 		t.handle("consumer-2.1", ev{ID: "b", Key: "k", Seq: 2, Cause: causeReleased})
 	},
+	"a retry that was given back before it ran is no duplicate": func(t *tape) {
+		t.run().NoDuplicates = true
+		t.publish(ev{ID: "a"})
+		c := t.claim("consumer-1.1", ev{ID: "a"})
+		t.start(c)
+		t.settle(c, "retry", 0)
+		c = t.claim("consumer-1.1", ev{ID: "a", Attempt: 2, Cause: causeRetry})
+		t.settle(c, "release", 0)
+		t.handle("consumer-2.1", ev{ID: "a", Attempt: 2, Cause: causeReleased})
+	},
+	"given back, then claimed by a process that dies before it says so": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.claim("consumer-1.1", ev{ID: "a"})
+		t.mark(history.KindClose, "consumer-1.1")
+		t.mark(history.KindCrash, "consumer-3.1")
+		t.wait(leaseTime)
+		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	},
 	"order of a key, settle called before the next starts": func(t *tape) {
 		t.publish(ev{ID: "a", Key: "k", Seq: 1})
 		t.publish(ev{ID: "b", Key: "k", Seq: 2})

@@ -17,7 +17,7 @@ const (
 // that begins with search. Several places of one package can be given to one build, and chosen at run time.
 func (o *Overlay) KillAt(place, pkg, file, search string) error {
 	err := o.Apply(Edit{
-		File:    filepath.Join(file),
+		File:    file,
 		Search:  search,
 		Replace: fmt.Sprintf("overlayKillAt(%q); %s", place, search),
 	})

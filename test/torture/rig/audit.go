@@ -13,7 +13,7 @@ import (
 func drained(ctx context.Context, d driver.Driver, patience time.Duration) (bool, error) {
 	end := time.Now().Add(patience)
 	for {
-		s, err := d.Stats(ctx, topic)
+		s, err := d.Stats(ctx, Topic)
 		if err != nil {
 			return false, fmt.Errorf("while draining: %w", err)
 		}
@@ -34,22 +34,22 @@ func drained(ctx context.Context, d driver.Driver, patience time.Duration) (bool
 // audit writes down what the broker still has, and what it counts.
 func audit(ctx context.Context, d driver.Driver, log *history.Writer) error {
 	for _, state := range []driver.State{driver.StateDelayed, driver.StateHeld, driver.StateInvalid} {
-		if err := list(ctx, d, log, driver.Query{Topic: topic, State: state}); err != nil {
+		if err := list(ctx, d, log, driver.Query{Topic: Topic, State: state}); err != nil {
 			return err
 		}
 	}
 	for _, group := range groups() {
 		for _, state := range []driver.State{driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead} {
-			if err := list(ctx, d, log, driver.Query{Topic: topic, Group: group, State: state}); err != nil {
+			if err := list(ctx, d, log, driver.Query{Topic: Topic, Group: group, State: state}); err != nil {
 				return err
 			}
 		}
 	}
-	stats, err := d.Stats(ctx, topic)
+	stats, err := d.Stats(ctx, Topic)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	log.Record(history.Event{Kind: history.KindCounters, Topic: topic, Counters: &stats})
+	log.Record(history.Event{Kind: history.KindCounters, Topic: Topic, Counters: &stats})
 	return nil
 }
 
@@ -61,7 +61,7 @@ func list(ctx context.Context, d driver.Driver, log *history.Writer, q driver.Qu
 			return fmt.Errorf("audit: listing %s of group %q: %w", q.State, q.Group, err)
 		}
 		for i := range page.Entries {
-			e := history.Event{Kind: history.KindListed, Topic: topic, Group: q.Group, State: string(q.State), ID: "not decodable"}
+			e := history.Event{Kind: history.KindListed, Topic: Topic, Group: q.Group, State: string(q.State), ID: "not decodable"}
 			if m := page.Entries[i].Message; m != nil {
 				e.ID = m.ID
 			}

@@ -22,14 +22,14 @@ func TestHandOver(t *testing.T) {
 		}
 		const messages = 40
 		for i := range messages {
-			if _, err := ferry.Publish(ctx, broker, topic, i); err != nil {
+			if _, err := ferry.Publish(ctx, broker, Topic, i); err != nil {
 				t.Fatal(err)
 			}
 		}
 		arrived := make(chan int, messages)
 		run := func(ctx context.Context, work time.Duration) <-chan error {
 			w := worker.New(broker, worker.Options{Concurrency: 1})
-			worker.Handle(w, topic, func(_ context.Context, m *ferry.Msg[int]) error {
+			worker.Handle(w, Topic, func(_ context.Context, m *ferry.Msg[int]) error {
 				arrived <- m.Value
 				time.Sleep(work)
 				return nil

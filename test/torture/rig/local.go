@@ -22,10 +22,12 @@ type localStage struct {
 	o      Options
 
 	mu        sync.Mutex
-	processes []*localProcess
+	processes map[*localProcess]struct{}
 }
 
-func newLocalStage(d driver.Driver, o Options) *localStage { return &localStage{shared: d, o: o} }
+func newLocalStage(d driver.Driver, o Options) *localStage {
+	return &localStage{shared: d, o: o, processes: map[*localProcess]struct{}{}}
+}
 
 func (s *localStage) driver() driver.Driver { return s.shared }
 
@@ -55,11 +57,10 @@ type localProcess struct {
 }
 
 func (s *localStage) start(ctx context.Context, role string, seed uint64, name string) (process, error) {
-	log, err := history.Create(s.o.Dir, name)
+	log, err := s.o.history(name)
 	if err != nil {
 		return nil, err
 	}
-	log.Clock = s.o.Clock
 	p := &localProcess{
 		harm: victim.NewHarm(), habits: &workload.Habits{}, log: log,
 		over: make(chan struct{}), gone: make(chan struct{}),
@@ -72,13 +73,26 @@ func (s *localStage) start(ctx context.Context, role string, seed uint64, name s
 	settings := s.o.settings(role, seed)
 	go func() {
 		p.result = errors.Join(settings.Run(ctx, broker, log, p.habits, p.harm.Pass), broker.Close(context.WithoutCancel(ctx)))
+		if !p.killed.Load() {
+			s.forget(p)
+		}
 		close(p.over)
 		p.leave()
 	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.processes = append(s.processes, p)
+	s.processes[p] = struct{}{}
 	return p, nil
+}
+
+// forget lets go of a process that ended by itself. A killed one must be buried in the end.
+func (s *localStage) forget(p *localProcess) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.processes[p]; ok {
+		delete(s.processes, p)
+		p.result = errors.Join(p.result, p.log.Close())
+	}
 }
 
 func (p *localProcess) leave() { p.once.Do(func() { close(p.gone) }) }
@@ -125,9 +139,11 @@ func (p *localProcess) err() error {
 // close buries the dead, ends the living, and returns when no goroutine is left.
 func (s *localStage) close(ctx context.Context) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	left := s.processes
+	s.processes = map[*localProcess]struct{}{}
+	s.mu.Unlock()
 	var errs []error
-	for _, p := range s.processes {
+	for p := range left {
 		p.harm.Bury()
 		p.cancel()
 		<-p.over

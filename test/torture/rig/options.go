@@ -15,7 +15,7 @@ type Options struct {
 	Seed   uint64
 	// Load is how long messages are published and faults happen. Defaults to 5 s.
 	Load time.Duration
-	// Dir gets the histories. Required.
+	// Dir gets the histories. Empty: none are written, and nothing can be checked.
 	Dir string
 
 	// Producers and Consumers are how many processes there are. Default to 2 and 3.
@@ -32,9 +32,11 @@ type Options struct {
 	Drain time.Duration
 }
 
-// What every run has in common. More deliveries than the default: some faults take a lease from one message many times.
+// Topic is what every run publishes to.
+const Topic = "torture"
+
+// What else every run has in common. More deliveries than the default: some faults take a lease from one message often.
 const (
-	topic         = "torture"
 	concurrency   = 16
 	maxAttempts   = 4
 	maxDeliveries = 50
@@ -70,7 +72,20 @@ func (o Options) withDefaults() Options {
 // settings of a process of a role.
 func (o Options) settings(role string, seed uint64) workload.Settings {
 	return workload.Settings{
-		Role: role, Topic: topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Lease: o.Lease,
+		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Lease: o.Lease,
 		Concurrency: concurrency, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 	}
+}
+
+// history opens the history of a process, or one that is not written.
+func (o Options) history(name string) (*history.Writer, error) {
+	log := history.Discard(name)
+	if o.Dir != "" {
+		var err error
+		if log, err = history.Create(o.Dir, name); err != nil {
+			return nil, err
+		}
+	}
+	log.Clock = o.Clock
+	return log, nil
 }

@@ -16,6 +16,9 @@ import (
 // Run tortures one broker with one fault and returns the verdict. An error means that the run itself failed.
 func Run(ctx context.Context, o Options) (*checker.Report, error) {
 	o = o.withDefaults()
+	if o.Dir == "" {
+		return nil, errors.New("a run that is to be checked needs a directory for its histories")
+	}
 	open, err := Lookup(o.Broker)
 	if err != nil {
 		return nil, err
@@ -24,11 +27,10 @@ func Run(ctx context.Context, o Options) (*checker.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := history.Create(o.Dir, "harness")
+	log, err := o.history("harness")
 	if err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
-	log.Clock = o.Clock
 	err = errors.Join(play(ctx, o, s, log), s.close(context.WithoutCancel(ctx)), log.Close())
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func play(ctx context.Context, o Options, s stage, log *history.Writer) error {
 		return err
 	}
 	for _, group := range groups() {
-		if err := s.driver().EnsureGroup(ctx, topic, group, driver.GroupOptions{}); err != nil {
+		if err := s.driver().EnsureGroup(ctx, Topic, group, driver.GroupOptions{}); err != nil {
 			return err
 		}
 	}
@@ -101,7 +103,7 @@ func (o Options) plan(actions schedule.Actions, count map[string]int) ([]schedul
 
 func (o Options) promise(c driver.Capabilities, steps []schedule.Step) *history.Run {
 	run := &history.Run{
-		Broker: o.Broker, Fault: o.Fault.Name, Seed: o.Seed, Groups: map[string][]string{topic: groups()},
+		Broker: o.Broker, Fault: o.Fault.Name, Seed: o.Seed, Groups: map[string][]string{Topic: groups()},
 		Lease: o.Lease, RedeliverIn: o.RedeliverIn, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 		Exact: c.Counts == driver.Exact, NoDuplicates: o.Fault.NoDuplicates,
 	}

@@ -1,7 +1,10 @@
 package rig
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,10 +20,29 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // inVirtualTime runs in a bubble: seconds of load take as long as the work in them, and a busy machine delays nothing.
 func inVirtualTime(t *testing.T, o Options) (r *checker.Report, err error) {
 	t.Helper()
-	o.Dir, o.Broker = t.TempDir(), "memory"
+	o.Dir, o.Broker = keptOnFailure(t), "memory"
 	o.Clock = virtualClock()
 	synctest.Test(t, func(t *testing.T) { r, err = Run(t.Context(), o) })
 	return r, err
+}
+
+// keptOnFailure returns a directory that stays when the test fails.
+func keptOnFailure(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ferry-torture-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("histories: %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // virtualClock returns one whose readings all differ: much happens at the same moment of virtual time.
@@ -36,18 +58,23 @@ func virtualClock() func() int64 {
 }
 
 // Every fault against the memory broker. `make torture` does it in real time, longer, and with more load.
+// FERRY_TORTURE_SEED chooses another seed than 1.
 func TestMemorySmoke(t *testing.T) {
 	t.Parallel()
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("FERRY_TORTURE_SEED"), "1"), 10, 64)
+	if err != nil {
+		t.Fatalf("FERRY_TORTURE_SEED: %v", err)
+	}
 	for _, f := range Faults() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			r, err := inVirtualTime(t, Options{Fault: f, Seed: 1, Load: 4 * time.Second, Rate: 150})
+			r, err := inVirtualTime(t, Options{Fault: f, Seed: seed, Load: 4 * time.Second, Rate: 150})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Log(r.Verdict())
 			if !r.OK {
-				t.Errorf("a promise was broken; again with more load: make torture FAULT=%s SEED=1", f.Name)
+				t.Errorf("a promise was broken; again with more load: make torture FAULT=%s SEED=%d", f.Name, seed)
 			}
 			if r.Published < 200 || r.Delivered < 2*r.Published*8/10 {
 				t.Errorf("only %d published and %d delivered: that proves little", r.Published, r.Delivered)

@@ -57,7 +57,7 @@ func (c *Consumer) handle(ctx context.Context, d *ferry.Delivery) error {
 	_, _ = h.Write([]byte(d.ID + d.Group))
 	fate := rand.New(rand.NewPCG(c.Seed^h.Sum64(), uint64(d.Attempt)))
 	work, outcome := c.Habits.choose(fate)
-	pause(ctx, work)
+	pause(context.WithoutCancel(ctx), work) // the rude kind of handler: it does not look at its context
 	c.Pass()
 	done := history.Event{Kind: history.KindHandled, ID: d.ID, Topic: d.Topic, Group: d.Group, Note: history.HandledOK}
 	if d.Token != nil {
