@@ -16,11 +16,11 @@ func Publish[T any](ctx context.Context, b *Broker, topic string, value T, opts 
 	if b == nil {
 		return Receipt{}, errNilBroker
 	}
-	m, err := NewMessage(b, topic, value, opts...)
+	p, err := encode(b, topic, value, opts)
 	if err != nil {
 		return Receipt{}, err
 	}
-	return b.Publish(ctx, m, opts...) // again, for those that say how it is sent
+	return b.Publish(ctx, &p.msg, opts...) // again, for those that say how it is sent
 }
 
 // NewMessage encodes value into a message, for PublishBatch and the asynchronous calls.
@@ -28,13 +28,24 @@ func NewMessage[T any](b *Broker, topic string, value T, opts ...PublishOption) 
 	if b == nil {
 		return nil, errNilBroker
 	}
-	p := publication{msg: Message{Topic: topic}}
+	p, err := encode(b, topic, value, opts)
+	if err != nil {
+		return nil, err
+	}
+	if p.send != (driver.PublishOptions{}) {
+		return nil, driver.NewError(ErrInvalid, "Level and Atomic say how a message is sent, not what it is", "give them to the publish call", nil)
+	}
+	return &p.msg, nil
+}
+
+func encode(b *Broker, topic string, value any, opts []PublishOption) (*publication, error) {
+	p := &publication{msg: Message{Topic: topic}}
 	if err := p.apply(opts); err != nil {
 		return nil, err
 	}
 	if p.codec == nil {
 		p.codec = b.codecs[0]
-		if _, raw := any(value).([]byte); raw {
+		if _, raw := value.([]byte); raw {
 			p.codec = codec.Raw
 		}
 	}
@@ -44,7 +55,7 @@ func NewMessage[T any](b *Broker, topic string, value T, opts ...PublishOption) 
 			"publish a value this codec can encode, or bytes", err)
 	}
 	p.msg.Body, p.msg.ContentType = body, p.codec.ContentType()
-	return &p.msg, nil
+	return p, nil
 }
 
 // Publish stores one message and returns when the broker has acknowledged it. Concurrent calls travel together.

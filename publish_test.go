@@ -142,6 +142,7 @@ func TestBadInputIsRefusedWithAHint(t *testing.T) {
 		"replicas not available":  {publish("t", ferry.Level(ferry.Replicated(2))), ferry.ErrUnsupported},
 		"value not encodable":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", math.Inf(1)); return err }, ferry.ErrInvalid},
 		"body over the limit":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", make([]byte, 1001)); return err }, ferry.ErrTooLarge},
+		"level of a message":      {func() error { _, err := ferry.NewMessage(b, "t", 1, ferry.Level(ferry.InMemory)); return err }, ferry.ErrInvalid},
 		"nil message":             {func() error { _, err := b.Publish(t.Context(), nil); return err }, ferry.ErrInvalid},
 		"nil in a batch":          {func() error { _, err := b.PublishBatch(t.Context(), []*ferry.Message{nil}); return err }, ferry.ErrInvalid},
 		"nil broker":              {func() error { _, err := ferry.Publish(t.Context(), nil, "t", 1); return err }, ferry.ErrInvalid},

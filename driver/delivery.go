@@ -90,8 +90,8 @@ type Settlement struct {
 	// Failure is appended to the history of the message in this group. For Retry and Dead.
 	Failure *Failure
 	// Emit is published no later than the outcome takes effect: in the same step where Capabilities.AtomicEmit covers
-	// the topics, before it otherwise. Valid messages with IDs. Where it is not one step their IDs derive from the
-	// parent's, so that a repeat is a duplicate. A bound (ErrFull) never refuses an Emit.
+	// the topics, before it otherwise. Valid messages with IDs. Their IDs derive from the parent and its group
+	// (see EmitID), so that a repeat is a duplicate where it is not one step. A bound (ErrFull) never refuses an Emit.
 	Emit []*Message
 }
 

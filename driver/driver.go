@@ -145,13 +145,15 @@ type Subscription interface {
 	// ErrLeaseLost, ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its
 	// state nor its Emit. In strict order, Retry and Release (with or without After) also return the later held
 	// messages of that key behind it, uncounted; their tokens die in the same step. A settlement stands even when ctx
-	// is cancelled meanwhile.
+	// is cancelled meanwhile; the call then returns at once, with ErrUnknown for what it could not learn. The slice is
+	// not retained.
 	Settle(ctx context.Context, s []Settlement) []error
 
 	// Extend makes the leases end one full lease from the backend's now, and returns one error each. The deliveries
-	// are not changed: their holder reckons from the time before the call.
+	// are not changed: their holder reckons from the time before the call. It returns when ctx ends.
 	Extend(ctx context.Context, ds []*Delivery) []error
 
 	// Close releases what is held to the head of its queue, uncounted, and leaves the group. Nothing waits for a lease.
+	// It returns when ctx ends.
 	Close(ctx context.Context) error
 }

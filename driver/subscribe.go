@@ -55,7 +55,7 @@ func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
 	return o, nil
 }
 
-// EmitID is the id of the index-th follow-up of a message that has none of its own: the same each time it is derived,
+// EmitID is the id of the index-th follow-up that has none of its own, of a parent named by topic, group and id: the same each time it is derived,
 // so that a repeated emit is recognised as a duplicate. It has the form of a UUID (version 8) however long the chain.
 func EmitID(parent string, index int) string {
 	sum := sha256.Sum256([]byte(parent + "/" + strconv.Itoa(index)))

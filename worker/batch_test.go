@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -206,5 +207,62 @@ func TestSuspectInABatchRunsAlone(t *testing.T) {
 		pause(time.Second)
 		mustStop(t, stop)
 		equal(t, log.all(), []string{"suspect", "a b"})
+	})
+}
+
+func TestItemErrorsShowEachError(t *testing.T) {
+	t.Parallel()
+	err := error(worker.ItemErrors{nil, errBilling, worker.Drop(nil)})
+	if !errors.Is(err, errBilling) || err.Error() != "timeout to billing\ndropped" {
+		t.Errorf("%q", err)
+	}
+	if text := (worker.ItemErrors{nil}).Error(); text != "no errors" {
+		t.Errorf("%q", text)
+	}
+}
+
+// One message of a batch loses its lease: its handler is cancelled, and the others are given back uncounted.
+func TestBatchThatLosesALease(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		w := worker.New(r.broker, worker.Options{Lease: 3 * time.Second})
+		var log journal
+		worker.HandleBatch(w, topic, func(ctx context.Context, ms []*ferry.Msg[[]byte]) error {
+			log.add("%s", bodies(ms))
+			if len(log.all()) == 1 {
+				<-ctx.Done()
+				if !errors.Is(context.Cause(ctx), ferry.ErrLeaseLost) {
+					t.Error(context.Cause(ctx))
+				}
+			}
+			return ctx.Err()
+		}, worker.BatchSize(3))
+		r.publish(topic, []string{"a", "b", "c"})
+		d.set(func() { d.lose = "b" })
+		stop := start(t, w)
+		pause(1500 * time.Millisecond)
+		if s := w.Stats().Consumers[0]; s.LeasesLost != 1 || s.Refused != 1 || s.Released != 2 {
+			t.Errorf("%+v", s)
+		}
+		d.set(func() { d.lose = "" })
+		pause(time.Minute)
+		mustStop(t, stop)
+		if g := r.group(topic); g.Acked != 3 {
+			t.Errorf("%q, %+v", log.all(), g)
+		}
+	})
+}
+
+func TestBatchThatEndsItsGoroutine(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		w := worker.New(r.broker, worker.Options{Concurrency: 1})
+		worker.HandleBatch(w, topic, func(context.Context, []*ferry.Msg[[]byte]) error { runtime.Goexit(); return nil },
+			worker.MaxAttempts(1))
+		r.publish(topic, numbered(3))
+		stop := start(t, w)
+		pause(time.Second)
+		mustStop(t, stop)
+		if g := r.group(topic); g.Dead != 3 {
+			t.Errorf("%+v", g)
+		}
 	})
 }

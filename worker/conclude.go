@@ -13,25 +13,23 @@ var errFollowed = driver.NewError(ferry.ErrLeaseLost, "an earlier message of the
 // conclude passes the outcome of one delivery on, and its key to the next message.
 func (c *consumer) conclude(r *run, s *settlement, now time.Duration) {
 	sent := c.send(r, s)
-	l := r.lane
-	if l == nil {
+	if r.lane == nil {
 		return
 	}
 	if sent {
-		c.hold(l, r, s.Outcome)
+		c.follow(r, s.Outcome)
 	}
-	l.busy = false
-	c.advance(l, now)
+	c.lanes.advance(r.lane, now)
 }
 
-// hold keeps the key of r from going on until the broker has answered, if it depends on the answer who comes next.
-func (c *consumer) hold(l *lane, r *run, o driver.Outcome) {
+// follow decides what becomes of the rest of a run whose message r was settled so.
+func (c *consumer) follow(r *run, o driver.Outcome) {
+	l := r.lane
 	switch {
 	case c.returns(o):
-		c.takeBack(l, r)
-	case r.lost: // unless it is accepted, it comes again
-		l.doubt.returning++
-		r.returns = true
+		c.lanes.forget(l, r.fetch)
+	case r.lost && l.queue.head != nil && l.queue.head.fetch == r.fetch:
+		c.giveBackQueue(l) // unless the broker still accepts r, it comes again, and before these
 	}
 }
 
@@ -44,14 +42,13 @@ func (c *consumer) concludeBatch(items []*run, each []settlement, now time.Durat
 		case l != nil && l == back:
 			c.refuse(m, each[i].Outcome, errFollowed)
 		case c.send(m, &each[i]) && l != nil:
-			c.hold(l, m, each[i].Outcome)
+			c.follow(m, each[i].Outcome)
 			if c.returns(each[i].Outcome) {
 				back = l
 			}
 		}
 		if l != nil && (i+1 == len(items) || items[i+1].lane != l) {
-			l.busy = false
-			c.advance(l, now)
+			c.lanes.advance(l, now)
 		}
 	}
 }

@@ -63,19 +63,17 @@ func (e *engine) beginDrain() {
 func (e *engine) await(limit time.Duration, done func() bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for {
+	for over := false; ; {
 		e.mu.Lock()
 		ok := done()
 		e.mu.Unlock()
-		if ok {
-			return true
+		if ok || over {
+			return ok
 		}
 		select {
 		case <-e.progress:
 		case <-timer.C:
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			return done()
+			over = true // look once more
 		}
 	}
 }

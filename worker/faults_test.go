@@ -18,6 +18,7 @@ type faulty struct {
 	settle    func(s []driver.Settlement) error // instead of the call
 	answer    func(s []driver.Settlement) error // instead of its answers
 	extend    func() error
+	lose      string // the body of a message whose lease is lost when it is to be extended
 	close     func() error
 	calls     map[string]int
 	revoking  func(ctx context.Context, ds []*driver.Delivery)
@@ -116,7 +117,15 @@ func (s *faultySubscription) Extend(ctx context.Context, ds []*driver.Delivery) 
 	if err := s.f.fail("extend", func() func() error { return s.f.extend }); err != nil {
 		return same(err, len(ds))
 	}
-	return s.Subscription.Extend(ctx, ds)
+	errs := s.Subscription.Extend(ctx, ds)
+	s.f.set(func() {
+		for i, d := range ds {
+			if s.f.lose != "" && string(d.Body) == s.f.lose {
+				errs[i] = ferry.ErrLeaseLost
+			}
+		}
+	})
+	return errs
 }
 
 func (s *faultySubscription) Close(ctx context.Context) error {

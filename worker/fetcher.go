@@ -20,10 +20,11 @@ const (
 
 // intake is the fetcher's side of a consumer. It is guarded by engine.mu.
 type intake struct {
-	wake      *sync.Cond
-	parked    bool               // the fetcher waits for room
-	receiving bool               // a Receive is under way, or what it brought is not taken in yet
-	cancel    context.CancelFunc // ends the Receive under way; nil without one
+	wake    *sync.Cond
+	parked  bool               // the fetcher waits for room
+	fetches uint64             // so far
+	asked   time.Duration      // when the fetch under way began; zero: there is none
+	cancel  context.CancelFunc // ends the Receive under way; nil without one
 }
 
 // fetch subscribes and brings in deliveries until ctx ends.
@@ -99,7 +100,7 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 			return 0, false
 		}
 		if n := c.room(); n > 0 {
-			c.intake.receiving = true
+			c.ask()
 			return n, true
 		}
 		c.intake.parked = true
@@ -115,10 +116,14 @@ func (c *consumer) room() int {
 	if e.suspect != nil {
 		return 0
 	}
-	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies)) * c.batchSize
+	promised, hungry := e.others(c)
+	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies-promised)) * c.batchSize
 	target := min(max(free, c.pace.prefetch), c.pace.fits())
 	if c.timid > 0 {
 		target = min(free, 1)
+	}
+	if hungry {
+		target = min(target, max(0, c.share()-c.inUse)*c.batchSize)
 	}
 	held := c.lanes.ready.n
 	if c.batch != nil {
@@ -128,25 +133,6 @@ func (c *consumer) room() int {
 		return missing
 	}
 	return 0
-}
-
-// makeRoom wakes the fetcher if it waits for room and there is some.
-func (c *consumer) makeRoom() {
-	if c.intake.parked && c.room() > 0 {
-		c.intake.parked = false
-		c.e.parked--
-		c.intake.wake.Signal()
-	}
-}
-
-// makeRoom does so for every consumer: slots are shared.
-func (e *engine) makeRoom() {
-	if e.parked == 0 {
-		return
-	}
-	for _, c := range e.consumers {
-		c.makeRoom()
-	}
 }
 
 // accept takes in what was fetched.
@@ -167,13 +153,14 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	c.intake.fetches++
 	size := 0
 	for i := range runs {
 		size += len(runs[i].d.Body)
+		runs[i].fetch = c.intake.fetches
 		c.admit(&runs[i])
 	}
-	c.intake.receiving = false
-	c.layGhosts(now)
+	c.intake.asked = 0
 	c.pace.sized(size, len(ds))
 	c.timid = max(0, c.timid-len(ds))
 	c.settleSoon()

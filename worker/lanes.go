@@ -7,17 +7,15 @@ import "time"
 type lanes struct {
 	ready  runList // may start, in order of arrival
 	keys   map[string]*lane
-	queued int     // messages behind the first of their key
-	spare  *lane   // free lanes, to use again
-	ghosts []*lane // empty, but a fetch under way may bring what is void
+	queued int   // messages behind the first of their key
+	spare  *lane // free lanes, to use again
 }
 
 // lane is one key of which something is held. It is freed when nothing is.
 type lane struct {
 	key   string
 	queue runList // behind the first
-	busy  bool    // its first message is ready or running
-	doubt doubt
+	first *run    // ready or running; nil while none is
 	free  *lane
 }
 
@@ -52,7 +50,8 @@ func (l *runList) pop() *run {
 	return r
 }
 
-// push takes in a delivery, in order of arrival.
+// push takes in a delivery, in order of arrival. A key comes in runs: what one fetch brings of it. The broker hands out
+// nothing more of a key while it takes anything of a run for held, so what an earlier fetch brought is void by now.
 func (ls *lanes) push(r *run) {
 	key := r.d.Key
 	if key == "" {
@@ -62,15 +61,33 @@ func (ls *lanes) push(r *run) {
 	l := ls.keys[key]
 	if l == nil {
 		l = ls.open(key)
-		l.busy = true
-		r.lane = l
-		ls.ready.push(r)
+	} else {
+		ls.outdate(l, r.fetch)
+	}
+	r.lane = l
+	if l.first == nil {
+		ls.lead(l, r)
 		return
 	}
-	r.lane, r.state = l, following
+	r.state = following
 	l.queue.push(r)
 	ls.queued++
-	l.resolve()
+}
+
+// lead makes r the first of its key.
+func (ls *lanes) lead(l *lane, r *run) {
+	l.first, r.state = r, waiting
+	ls.ready.push(r)
+}
+
+// outdate drops what is held of a key from before this fetch, unless it runs.
+func (ls *lanes) outdate(l *lane, fetch uint64) {
+	if l.queue.head != nil && l.queue.head.fetch != fetch {
+		ls.forget(l, l.queue.head.fetch)
+	}
+	if l.first != nil && l.first.fetch != fetch && l.first.state == waiting {
+		l.first.lost = true // and is skipped when its turn comes
+	}
 }
 
 func (ls *lanes) open(key string) *lane {
@@ -103,28 +120,20 @@ func (ls *lanes) shift(l *lane) *run {
 	return r
 }
 
-// forget drops the queue of l: the broker has taken it back.
-func (ls *lanes) forget(l *lane) {
-	for r := ls.shift(l); r != nil; r = ls.shift(l) {
-		r.leave()
+// forget drops what the queue of l has of one fetch: the broker has taken it back, or is about to.
+func (ls *lanes) forget(l *lane, fetch uint64) {
+	for l.queue.head != nil && l.queue.head.fetch == fetch {
+		ls.shift(l).leave()
 	}
 }
 
-// advance lets the next message of l start if it may, and frees l if nothing of it is held.
-func (c *consumer) advance(l *lane, now time.Duration) {
-	ls := &c.lanes
-	switch {
-	case l.busy || l.doubt.returning > 0:
-	case l.queue.n == 0 && l.doubt.is && c.intake.receiving:
-		c.haunt(l)
-	case l.queue.n == 0:
-		ls.close(l)
-	case l.doubt.is:
-		c.returnDoubtful(l)
-	default:
-		r := ls.shift(l)
-		l.busy = true
-		r.arrived, r.state = now, waiting
-		ls.ready.push(r)
+// advance lets the next message of l start, and frees l if there is none.
+func (ls *lanes) advance(l *lane, now time.Duration) {
+	l.first = nil
+	if r := ls.shift(l); r != nil {
+		r.arrived = now
+		ls.lead(l, r)
+		return
 	}
+	ls.close(l)
 }

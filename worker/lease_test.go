@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +156,60 @@ func TestHandlerThatIgnoresALostLease(t *testing.T) {
 		mustStop(t, stop)
 		if g := r.group(topic); g.Acked != 2 {
 			t.Errorf("%+v", g)
+		}
+	})
+}
+
+// While leases cannot be renewed, nothing starts whose lease is about to end.
+func TestNothingStartsOnAnEndingLease(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		d.set(func() { d.extend = func() error { return ferry.ErrUnknown } })
+		w := worker.New(r.broker, worker.Options{Concurrency: 2, Lease: time.Second})
+		var runs atomic.Int64
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			if left := time.Until(d.LeaseUntil); left <= 100*time.Millisecond {
+				t.Errorf("%s starts with %v left", d.Body, left)
+			}
+			if n := runs.Add(1); n > 200 && n < 210 { // when much was prefetched for fast handlers
+				time.Sleep(950 * time.Millisecond)
+			}
+			return nil
+		})
+		r.publish(topic, numbered(1000))
+		stop := start(t, w)
+		pause(time.Minute)
+		mustStop(t, stop)
+		if g := r.group(topic); g.Acked != 1000 {
+			t.Errorf("%+v", g)
+		}
+	})
+}
+
+// The broker says that leases are lost of which some run and some wait.
+func TestLostLeasesOfAWholeRun(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		w := worker.New(r.broker, worker.Options{Concurrency: 4, Lease: 3 * time.Second})
+		var log journal
+		worker.HandleRaw(w, topic, func(ctx context.Context, d *ferry.Delivery) error {
+			log.add("%s/%d", body(d), d.Deliveries)
+			if d.Deliveries == 1 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		r.keyed(topic, "k", 3)
+		stop := start(t, w)
+		pause(100 * time.Millisecond)
+		d.set(func() { d.extend = func() error { return ferry.ErrLeaseLost } }) // a little early
+		pause(1500 * time.Millisecond)
+		if s := w.Stats().Consumers[0]; s.Waiting != 0 || s.Running != 0 || s.LeasesLost != 1 || s.Lanes != 0 {
+			t.Errorf("%+v", s)
+		}
+		d.set(func() { d.extend = nil })
+		pause(time.Minute)
+		mustStop(t, stop)
+		if lines := log.all(); len(lines) != 4 || lines[0] != "k:0/1" || lines[1] != "k:0/2" {
+			t.Errorf("%q", lines)
 		}
 	})
 }

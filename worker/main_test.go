@@ -92,15 +92,15 @@ func numbered(n int) []string {
 func start(t *testing.T, w *worker.Worker) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	var once sync.Once
 	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = w.Run(ctx)
+	}()
 	stop = func() error {
-		once.Do(func() {
-			cancel()
-			err = <-done
-		})
+		cancel()
+		<-done
 		return err
 	}
 	t.Cleanup(func() { _ = stop() })

@@ -18,7 +18,7 @@ var (
 	ErrStopping = errors.New("the worker is stopping")
 )
 
-// ErrAbandoned: handlers that ignore their context still ran when Run returned.
+// ErrAbandoned is what Run returns when handlers that ignore their context still run.
 var ErrAbandoned = errors.New("handlers abandoned")
 
 // errReturned is the cause of a context whose handler has returned.

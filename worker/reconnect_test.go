@@ -176,7 +176,12 @@ func TestFlakyBroker(t *testing.T) {
 		d.set(func() {
 			d.receive, d.extend = flaky, flaky
 			d.settle = func([]driver.Settlement) error { return flaky() }
-			d.answer = func([]driver.Settlement) error { return flaky() }
+			d.answer = func([]driver.Settlement) error { // applied, whatever it says
+				if flaky() != nil {
+					return ferry.ErrUnknown
+				}
+				return nil
+			}
 		})
 		o := newOrderly(t)
 		w := worker.New(r.broker, worker.Options{Concurrency: 4})
@@ -195,13 +200,44 @@ func TestFlakyBroker(t *testing.T) {
 		}
 		stop := start(t, w)
 		pause(10 * time.Minute)
-		t.Logf("%+v", w.Stats())
-		t.Logf("%+v", r.group(topic))
-		t.Logf("%+v", w.Health())
+		if s := w.Stats().Consumers[0]; s.Refused != 0 || s.Running+s.Waiting+s.Settling+s.Lanes != 0 {
+			t.Errorf("%+v", s)
+		}
 		d.set(func() { d.receive, d.extend, d.settle, d.answer = nil, nil, nil, nil })
 		mustStop(t, stop)
 		if g := r.group(topic); g.Acked != 200 {
 			t.Errorf("%+v", g)
 		}
+	})
+}
+
+// What has to be repeated goes before what came meanwhile: a key is settled in its order.
+func TestSettleKeepsItsOrder(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		var log journal
+		var calls atomic.Int64
+		d.set(func() {
+			d.settle = func(s []driver.Settlement) error {
+				if calls.Add(1) < 3 {
+					time.Sleep(4 * time.Millisecond) // more comes meanwhile
+					return ferry.ErrNotApplied
+				}
+				for i := range s {
+					log.add("%s", s[i].Delivery.Body)
+				}
+				return nil
+			}
+		})
+		w := worker.New(r.broker, worker.Options{})
+		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { time.Sleep(time.Millisecond); return nil })
+		r.keyed(topic, "k", 10)
+		stop := start(t, w)
+		pause(time.Minute)
+		mustStop(t, stop)
+		var want []string
+		for _, n := range numbered(10) {
+			want = append(want, "k:"+n)
+		}
+		equal(t, log.all(), want)
 	})
 }

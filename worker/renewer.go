@@ -150,7 +150,7 @@ func (c *consumer) lose(lead, r *run, refused bool, now time.Duration) bool {
 	return true
 }
 
-// detach opens a key whose message comes again. The followers are given back: it comes before them.
+// detach opens a key whose message comes again. Its followers went back with it.
 func (c *consumer) detach(lead, r *run, now time.Duration) {
 	l := r.lane
 	lead.each(func(m *run) {
@@ -158,24 +158,13 @@ func (c *consumer) detach(lead, r *run, now time.Duration) {
 			m.lane = nil
 		}
 	})
-	c.giveBackQueue(l, r.d.ID)
-	l.busy = false
-	c.advance(l, now)
-	c.settleSoon()
+	c.lanes.forget(l, r.fetch)
+	c.lanes.advance(l, now)
 }
 
-// drop forgets a waiting message whose lease is lost, and gives back its followers. If it is in a list it is skipped
-// when its turn comes.
+// drop forgets a waiting message whose lease is lost. It is skipped when its turn comes.
 func (c *consumer) drop(r *run, now time.Duration) {
 	r.lost = true
-	if l := r.lane; l != nil {
-		first := r.d.ID
-		if r.state == following {
-			first = l.queue.head.d.ID
-		}
-		c.giveBackQueue(l, first)
-		c.settleSoon()
-	}
 	if r == c.e.suspect {
 		c.skip(r, now)
 		c.e.cleared()

@@ -27,15 +27,11 @@ func (c *consumer) giveBackThese(going map[*driver.Delivery]bool) (runs []*run) 
 	e := c.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c.eachHeld(func(r *run) {
-		if going[r.d] {
-			runs = append(runs, r)
-			if !r.awaited {
-				r.awaited = true
-				c.leaving[r] = make(chan struct{})
-			}
+	for _, l := range c.lanes.keys {
+		if l.queue.head != nil && (going[l.queue.head.d] || going[l.queue.tail.d]) {
+			c.giveBackQueue(l)
 		}
-	})
+	}
 	ready := c.lanes.ready
 	c.lanes.ready = runList{}
 	for r := ready.pop(); r != nil; r = ready.pop() {
@@ -45,16 +41,20 @@ func (c *consumer) giveBackThese(going map[*driver.Delivery]bool) (runs []*run) 
 			c.lanes.ready.push(r)
 		}
 	}
-	for _, r := range runs {
-		if l := r.lane; r.state == following && l.queue.n > 0 {
-			c.giveBackQueue(l, l.queue.head.d.ID)
-		}
-	}
 	if s := e.suspect; s != nil && going[s.d] && s.state == waiting {
 		c.giveBack(s)
 		e.cleared()
 	}
 	c.settleSoon()
+	c.eachHeld(func(r *run) {
+		if going[r.d] || r.state == settling { // its return may be that of others
+			runs = append(runs, r)
+			if !r.awaited {
+				r.awaited = true
+				c.leaving[r] = make(chan struct{})
+			}
+		}
+	})
 	return runs
 }
 

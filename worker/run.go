@@ -37,14 +37,13 @@ type run struct {
 	arrived, started time.Duration // on the engine's clock
 	timeoutAt        time.Duration // when to act on its timeout; zero: never
 	leaseUntil       time.Duration
+	fetch            uint64 // number of the fetch that brought it
 
 	state     runState
 	overtime  bool // its context has ended, and timeoutAt is when to give it up
 	lost      bool // its lease is lost, by the broker's word or by our clock
 	refused   bool // by the broker's word
 	abandoned bool // settled, or lost, although its handler still runs: a zombie
-	returns   bool // settling it gives back messages of its lane
-	inDoubt   bool // it is given back without knowing whether it is ours
 	doubtful  bool // a settlement of it ended in ErrUnknown
 	awaited   bool // somebody waits in consumer.leaving for it to be gone
 }

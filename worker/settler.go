@@ -116,7 +116,7 @@ func (c *consumer) settled(ctx context.Context, list []settlement, runs []*run, 
 			retry, retryRuns = append(retry, list[i]), append(retryRuns, r)
 			continue
 		}
-		c.answered(r, list[i].Outcome, err, now)
+		c.answered(r, list[i].Outcome, err)
 	}
 	c.outbox.sending = nil
 	if len(retry) > 0 { // before what came meanwhile: order is kept
@@ -153,7 +153,9 @@ func (c *consumer) mayRepeat(r *run, s *settlement, err error, now time.Duration
 			return false
 		}
 		*s = c.retry(r, failed{err: err}) // its follow-ups are refused: the attempt has failed
-		c.giveBackKey(r)
+		if c.returns(s.Outcome) {
+			c.forgetRun(r)
+		}
 		return true
 	case errors.Is(err, ferry.ErrUnknown):
 		r.doubtful = true
@@ -162,7 +164,7 @@ func (c *consumer) mayRepeat(r *run, s *settlement, err error, now time.Duration
 }
 
 // answered ends the life of a run whose settlement was answered for good.
-func (c *consumer) answered(r *run, o driver.Outcome, err error, now time.Duration) {
+func (c *consumer) answered(r *run, o driver.Outcome, err error) {
 	e := c.e
 	e.unsettled--
 	r.leave()
@@ -180,20 +182,10 @@ func (c *consumer) answered(r *run, o driver.Outcome, err error, now time.Durati
 	default:
 		c.count.refused++
 		c.notify(r, o, err)
-		c.giveBackKey(r)
-	}
-	if r.returns {
-		c.takenBack(r, err == nil || r.doubtful, now)
+		c.forgetRun(r)
 	}
 	if r == e.suspect {
 		e.cleared()
-	}
-}
-
-// giveBackKey returns the followers of a message that comes again, and before them.
-func (c *consumer) giveBackKey(r *run) {
-	if l := c.lanes.keys[r.d.Key]; l != nil && c.strict() {
-		c.giveBackQueue(l, r.d.ID)
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *consumer) stats() ConsumerStats {
 		Running:     c.inUse,
 		Waiting:     c.lanes.ready.n + c.lanes.queued,
 		Settling:    len(c.outbox.runs) + len(c.outbox.sending),
-		Lanes:       len(c.lanes.keys) - len(c.lanes.ghosts),
+		Lanes:       len(c.lanes.keys),
 		Zombies:     n.zombies,
 		Acked:       n.outcomes[driver.Ack],
 		Retried:     n.outcomes[driver.Retry],

@@ -31,6 +31,11 @@ func TestStopGivesBackWhatHasNotStarted(t *testing.T) {
 		stop := start(t, w)
 		pause(time.Second)
 		begin := time.Now()
+		go func() { _ = stop() }()
+		pause(100 * time.Millisecond)
+		if g := r.group(topic); g.Ready != 10_000-50 || g.Inflight != 50 {
+			t.Errorf("100 ms later: %+v", g)
+		}
 		mustStop(t, stop)
 		if took := time.Since(begin); took != 2*time.Second {
 			t.Errorf("stopped after %v, when handlers were done after 2s", took)

@@ -66,7 +66,7 @@ func (e *engine) lookAtSuspect(now time.Duration) {
 		return
 	}
 	if now < e.suspectUntil {
-		e.watch.next = min(e.watch.next, e.suspectUntil)
+		e.watchUntil(e.suspectUntil)
 		return
 	}
 	s := settlement{Delivery: r.d, Outcome: driver.Release, After: 2 * e.options.StopTimeout}

@@ -66,7 +66,7 @@ func (c *consumer) takeOne(now time.Duration) *run {
 
 // takeFollowers adds the messages behind the first of a key to its batch.
 func (c *consumer) takeFollowers(l *lane, items []*run, now time.Duration) []*run {
-	if l == nil || l.doubt.returning > 0 || l.doubt.is {
+	if l == nil {
 		return items
 	}
 	for len(items) < c.batchSize {
@@ -84,11 +84,11 @@ func (c *consumer) expired(r *run, now time.Duration) bool {
 	return r.lost || r.leaseUntil-c.margin <= now
 }
 
-// skip passes over a lost message whose turn has come.
+// skip passes over a lost message whose turn has come. The rest of its run is lost with it.
 func (c *consumer) skip(r *run, now time.Duration) {
 	r.leave()
-	if l := r.lane; l != nil {
-		l.busy = false
-		c.advance(l, now)
+	c.forgetRun(r)
+	if r.lane != nil {
+		c.lanes.advance(r.lane, now)
 	}
 }

@@ -11,8 +11,9 @@ import (
 // not fill, and messages that wait in vain for a slot. Nothing sets a timer of its own: deadlines only bring the next
 // look forward. Guarded by engine.mu.
 type watchdog struct {
-	next time.Duration // the next look; never: math.MaxInt64
-	kick chan struct{}
+	next    time.Duration // the next look; never: math.MaxInt64
+	looking bool          // it looks right now, and needs no kick
+	kick    chan struct{}
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -23,6 +24,9 @@ func (e *engine) watchUntil(t time.Duration) {
 		return
 	}
 	e.watch.next = t
+	if e.watch.looking {
+		return
+	}
 	select {
 	case e.watch.kick <- struct{}{}:
 	default:
@@ -58,17 +62,19 @@ func (e *engine) watchdog() {
 
 // look acts on everything that is out of time, and reckons when to look again. It returns runs whose lease was lost.
 func (e *engine) look(now time.Duration) (lost []*run) {
-	e.watch.next = never
+	e.watch.next, e.watch.looking = never, true
 	for _, s := range e.pool.slots {
 		if r := s.cur; r != nil && !r.abandoned {
 			lost = e.lookAtRun(r, now, lost)
-			e.watch.next = min(e.watch.next, r.limit())
+			e.watchUntil(r.limit())
 		}
 	}
 	for _, c := range e.consumers {
 		c.lookAtWaiting(now)
 	}
 	e.lookAtSuspect(now)
+	e.makeRoom()
+	e.watch.looking = false
 	e.wakeSlot()
 	return lost
 }
@@ -120,7 +126,7 @@ func (c *consumer) lookAtWaiting(now time.Duration) {
 	}
 	if c.batch != nil && c.inUse < c.limit {
 		if due := head.arrived + c.batchWait; due > now {
-			c.e.watch.next = min(c.e.watch.next, due)
+			c.e.watchUntil(due)
 		}
 		c.e.offer(c)
 	}
@@ -130,7 +136,7 @@ func (c *consumer) lookAtWaiting(now time.Duration) {
 		c.settleSoon()
 		return
 	}
-	c.e.watch.next = min(c.e.watch.next, head.arrived+c.patience())
+	c.e.watchUntil(head.arrived + c.patience())
 }
 
 func (e *engine) announceLost(lost []*run) {
