@@ -62,7 +62,7 @@ func encode(b *Broker, topic string, value any, opts []PublishOption) (*publicat
 // The message is not changed: the id it was stored under is in the receipt.
 func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption) (Receipt, error) {
 	p := publications.Get().(*publication)
-	if err := b.prepare(ctx, p, m, opts); err != nil {
+	if err := b.prepare(ctx, p, m, opts, time.Now()); err != nil {
 		return Receipt{}, err
 	}
 	start := b.started()
@@ -92,8 +92,9 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	}
 	room := batches.Get().(*batchRoom)
 	pubs, msgs := room.of(len(ms))
+	now := time.Now()
 	for i, m := range ms {
-		if err := b.prepare(ctx, &pubs[i], m, opts); err != nil {
+		if err := b.prepare(ctx, &pubs[i], m, opts, now); err != nil {
 			return nil, fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
 		}
 		msgs[i] = &pubs[i].msg
@@ -151,7 +152,7 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 		return driver.NewError(ErrInvalid, "the callback is nil", "use PublishAsync if the receipt is not needed here", nil)
 	}
 	p := new(publication)
-	if err := b.prepare(ctx, p, m, opts); err != nil {
+	if err := b.prepare(ctx, p, m, opts, time.Now()); err != nil {
 		return err
 	}
 	p.msg = *p.msg.Clone() // it outlives this call
@@ -167,7 +168,7 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 var errNilBroker = driver.NewError(ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
 
 // prepare copies m into p, applies the options and checks everything, before anything is sent.
-func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts []PublishOption) error {
+func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts []PublishOption, now time.Time) error {
 	switch {
 	case b == nil:
 		return errNilBroker
@@ -182,7 +183,7 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 	if err := p.apply(opts); err != nil {
 		return err
 	}
-	if err := p.check(b.caps); err != nil {
+	if err := p.check(&b.caps, now); err != nil {
 		return err
 	}
 	if b.hooks.Authorize != nil {
@@ -191,7 +192,7 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 		}
 	}
 	if p.msg.ID == "" {
-		p.msg.ID = uuid7.New()
+		p.msg.ID = uuid7.New(now)
 	} else {
 		p.msg.OwnID = true
 	}
@@ -207,12 +208,12 @@ func (p *publication) apply(opts []PublishOption) error {
 	return p.err
 }
 
-func (p *publication) check(caps driver.Capabilities) error {
+func (p *publication) check(caps *driver.Capabilities, now time.Time) error {
 	if !caps.Gives(p.send.Level) {
 		return driver.NewError(ErrUnsupported, fmt.Sprintf("%s cannot give durability %v", caps.Driver, p.send.Level),
 			fmt.Sprintf("it gives %v; another broker or setting gives more", caps.Levels), nil)
 	}
-	if p.msg.TTL > 0 && !p.msg.At.IsZero() && time.Until(p.msg.At) >= p.msg.TTL {
+	if p.msg.TTL > 0 && !p.msg.At.IsZero() && p.msg.At.Sub(now) >= p.msg.TTL {
 		return driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v ends before the scheduled time", p.msg.TTL),
 			"TTL counts from the publish: make it longer", nil)
 	}

@@ -40,11 +40,21 @@ func checkText(what, s string, limit int) error {
 		return NewError(ErrInvalid, fmt.Sprintf("%s of %d bytes is too long", what, len(s)),
 			fmt.Sprintf("use at most %d bytes, a hash of it for example", limit), nil)
 	}
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+	if !plain(s) && (!utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl)) {
 		return NewError(ErrInvalid, fmt.Sprintf("%s %s contains control characters or is not UTF-8", what, quote(s)),
 			"use printable UTF-8 text", nil)
 	}
 	return nil
+}
+
+// plain reports whether s is printable ASCII, as nearly all keys and ids are.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // quote shows hostile text on one bounded line.
@@ -55,16 +65,8 @@ func (m *Message) Validate(maxBody int) error {
 	if err := CheckName("topic", m.Topic); err != nil {
 		return err
 	}
-	for _, t := range [...]struct {
-		what, s string
-		limit   int
-	}{{"key", m.Key, MaxKeyLen}, {"id", m.ID, MaxIDLen}, {"dedup id", m.DedupID, MaxIDLen}, {"content type", m.ContentType, MaxNameLen}} {
-		if t.s == "" {
-			continue
-		}
-		if err := checkText(t.what, t.s, t.limit); err != nil {
-			return err
-		}
+	if err := m.checkTexts(); err != nil {
+		return err
 	}
 	if len(m.Body) > maxBody {
 		return NewError(ErrTooLarge, fmt.Sprintf("body of %d bytes exceeds the limit of %d", len(m.Body), maxBody),
@@ -81,6 +83,19 @@ func (m *Message) Validate(maxBody int) error {
 		}
 	}
 	return m.checkNumbers()
+}
+
+func (m *Message) checkTexts() error {
+	if err := checkText("key", m.Key, MaxKeyLen); err != nil {
+		return err
+	}
+	if err := checkText("id", m.ID, MaxIDLen); err != nil {
+		return err
+	}
+	if err := checkText("dedup id", m.DedupID, MaxIDLen); err != nil {
+		return err
+	}
+	return checkText("content type", m.ContentType, MaxNameLen)
 }
 
 func (m *Message) checkHeaders() error {

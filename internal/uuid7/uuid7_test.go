@@ -11,7 +11,7 @@ func TestNewIsAVersion7UUID(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	seen := map[string]bool{}
 	for range 10_000 {
-		id := New()
+		id := New(time.Now())
 		if !form.MatchString(id) {
 			t.Fatalf("%q is not a UUID of version 7", id)
 		}
@@ -24,10 +24,10 @@ func TestNewIsAVersion7UUID(t *testing.T) {
 
 func TestLaterIDsSortLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		last := New()
+		last := New(time.Now())
 		for range 1000 {
 			time.Sleep(time.Millisecond) // virtual
-			id := New()
+			id := New(time.Now())
 			if id <= last {
 				t.Fatalf("%s was made after %s but sorts before it", id, last)
 			}
@@ -39,6 +39,6 @@ func TestLaterIDsSortLater(t *testing.T) {
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		New()
+		New(time.Now())
 	}
 }
