@@ -42,7 +42,7 @@ func newBench(p process) *cobra.Command {
 		Short:   "Measure publish → handle → acknowledge: throughput and latency",
 		Long:    benchLong,
 		Example: benchExample,
-		Args:    noArgs,
+		Args:    asUsed,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,18 +15,19 @@ func brokerFlag(flags *pflag.FlagSet, url *string) {
 	flags.StringVar(url, "broker", "memory://", "URL of the broker, or just its scheme")
 }
 
-// openBroker opens the broker of --broker, where "memory" stands for "memory://". A URL that cannot be one is a
-// mistake of usage.
+// opener opens a broker by its URL: open.With, except in tests.
+type opener func(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error)
+
+// openBroker opens the broker of --broker, where "memory" stands for "memory://".
 func openBroker(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error) {
+	return open.With(ctx, withScheme(url), o)
+}
+
+func withScheme(url string) string {
 	if !strings.Contains(url, ":") {
 		url += "://"
 	}
-	b, err := open.With(ctx, url, o)
-	var e *ferry.Error
-	if errors.Is(err, ferry.ErrInvalid) && errors.As(err, &e) {
-		return nil, usage(e.Text, e.Hint)
-	}
-	return b, err
+	return url
 }
 
 // brokerName returns what may be shown of a broker's URL: everything in it but the scheme may be secret.

@@ -39,7 +39,7 @@ func newDev(p process) *cobra.Command {
 		Short:   "Run a broker with demo traffic, nothing else needed",
 		Long:    devLong,
 		Example: devExample,
-		Args:    noArgs,
+		Args:    asUsed,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 func setFromEnvironment(flags *pflag.FlagSet, env func(string) (string, bool)) error {
 	var problem error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if problem != nil || f.Changed || f.Name == "help" {
+		if problem != nil || f.Changed || f.Name == "help" || f.Annotations[onCommandLine] != nil {
 			return
 		}
 		name := variableOf(f.Name)
@@ -25,6 +25,15 @@ func setFromEnvironment(flags *pflag.FlagSet, env func(string) (string, bool)) e
 		}
 	})
 	return problem
+}
+
+// onCommandLine marks flags that no variable sets: a forgotten FERRY_ALL=1 would be a disaster.
+const onCommandLine = "on the command line only"
+
+func onlyOnCommandLine(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = flags.SetAnnotation(name, onCommandLine, []string{}) // fails for a flag that does not exist, which help would show
+	}
 }
 
 // variableOf returns the variable of a flag: FERRY_NO_DEMO for no-demo.

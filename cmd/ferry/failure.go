@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,10 @@ import (
 
 // Exit codes. Scripts rely on them.
 const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
+	exitOK       = 0
+	exitFailure  = 1
+	exitUsage    = 2 // also input that is wrong
+	exitNotFound = 3 // no such topic, group or message
 )
 
 // usageError is a mistake in the command line or the environment.
@@ -26,6 +28,11 @@ func (e *usageError) Error() string { return e.text }
 
 func usage(text, hint string) error { return &usageError{text: text, hint: hint} }
 
+// failure is an error of a command itself, with its hint.
+func failure(text, hint string) error { return &ferry.Error{Kind: errFailed, Text: text, Hint: hint} }
+
+var errFailed = errors.New("failed")
+
 // report prints an error with its hint as the last line, and returns the exit code.
 func report(w io.Writer, c *cobra.Command, err error) int {
 	var wrong *usageError
@@ -33,13 +40,32 @@ func report(w io.Writer, c *cobra.Command, err error) int {
 		_, _ = fmt.Fprintf(w, "error: %s\nhint: %s\n", printable(wrong.text), printable(wrong.hint))
 		return exitUsage
 	}
-	hint := ""
+	hint, code := "", 0
 	for _, one := range joined(err) {
+		code = worse(code, codeOf(one))
 		text, its := explain(one)
 		hint = cmp.Or(hint, its)
 		_, _ = fmt.Fprintf(w, "error: %s\n", printable(text))
 	}
-	_, _ = fmt.Fprintf(w, "hint: %s\n", printable(cmp.Or(hint, "see '"+c.CommandPath()+" --help'")))
+	_, _ = fmt.Fprintf(w, "hint: %s\n", printable(cmp.Or(hint, seeHelp(c))))
+	return code
+}
+
+func codeOf(err error) int {
+	switch {
+	case errors.Is(err, ferry.ErrInvalid):
+		return exitUsage
+	case errors.Is(err, ferry.ErrNotFound):
+		return exitNotFound
+	}
+	return exitFailure
+}
+
+// worse returns the code of two errors together: their own if they agree.
+func worse(a, b int) int {
+	if a == b || a == exitOK {
+		return b
+	}
 	return exitFailure
 }
 
@@ -62,6 +88,9 @@ func joined(err error) []error {
 func explain(err error) (text, hint string) {
 	text = err.Error()
 	var ours *ferry.Error
+	if errors.Is(err, context.Canceled) && !errors.As(err, &ours) {
+		return "interrupted", "run it again when you like"
+	}
 	for errors.As(err, &ours) {
 		text = strings.Replace(text, " (hint: "+ours.Hint+")", "", 1)
 		text = strings.Replace(text, "ferry: ", "", 1)

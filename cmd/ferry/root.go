@@ -13,11 +13,24 @@ import (
 type process struct {
 	args []string
 	env  func(name string) (string, bool)
+	in   io.Reader
 	out  io.Writer
 	err  io.Writer
+	open opener
 }
 
-// run executes one command line and returns its exit code: 0 for success, 1 for a failure, 2 for wrong usage.
+// notef tells something that is not the output itself. What it quotes cannot harm the terminal.
+func (p process) notef(format string, args ...any) {
+	_, _ = fmt.Fprintln(p.err, printable(fmt.Sprintf(format, args...)))
+}
+
+// sayf prints a line of output for people. What it quotes cannot harm the terminal.
+func (p process) sayf(format string, args ...any) error {
+	_, err := fmt.Fprintln(p.out, printable(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// run executes one command line and returns its exit code, one of those in failure.go.
 func run(ctx context.Context, p process) int {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -35,16 +48,24 @@ func run(ctx context.Context, p process) int {
 const rootLong = `Ferry (摆渡) is a message queue for Go: the same program runs on a broker inside its own
 process, on Redis, on Redis Streams and on Kafka. Today the broker in memory is built.
 
-Every flag can also be set in the environment: FERRY_BROKER for --broker, FERRY_RATE for
---rate and so on. FERRY_BROKER_FILE names a file to read the value from, for URLs with
-passwords. NO_COLOR turns colours off.
+Flags can also be set in the environment: FERRY_BROKER for --broker, FERRY_RATE for --rate and
+so on; not those that name one message or confirm a change (--id, --all, --yes, ...). A URL with
+a password belongs in FERRY_BROKER, or in a file named by FERRY_BROKER_FILE: the command line is
+visible to others on the machine. NO_COLOR turns colours off.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage.`
+Exit codes: 0 success, 1 failure, 2 wrong usage or input, 3 not found.`
 
 const rootExample = `  ferry dev                                     a broker with demo traffic, nothing else needed
   ferry dev --duration 10s                      the same, for ten seconds
   ferry bench --messages 1000000 --batch 100    how fast is it here?
-  ferry help bench                              what a command can do`
+  ferry help bench                              what a command can do
+
+  export FERRY_BROKER=redis://localhost:6379    for the commands below
+  ferry doctor                                  is the broker set up well?
+  ferry pub orders '{"id":1,"name":"世界"}'       publish a message
+  ferry sub orders --count 3                    look at messages, and give them back
+  ferry topic ls                                what is there, and is it moving?
+  ferry dlq ls --group-by error                 what failed for good, and why`
 
 func newRoot(p process) *cobra.Command {
 	root := &cobra.Command{
@@ -57,34 +78,37 @@ func newRoot(p process) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 
-		Args: cobra.ArbitraryArgs, // RunE tells what is wrong with them
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return c.Help()
-			}
-			return unknownCommand(c, args[0])
-		},
+		Args:              cobra.ArbitraryArgs, // RunE tells what is wrong with them
+		RunE:              helpOrUnknown,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return setFromEnvironment(c.Flags(), p.env) },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(err.Error(), "see '"+c.CommandPath()+" --help'")
+		return usage(err.Error(), seeHelp(c))
 	})
-	root.AddCommand(newDev(p), newBench(p), newVersion(p))
+	root.AddCommand(
+		newDev(p), newBench(p), newVersion(p),
+		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newAudit(p), newDoctor(p),
+	)
 	return root
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
-	hint := "see 'ferry --help'"
-	if near := root.SuggestionsFor(name); len(near) > 0 {
-		hint = "did you mean 'ferry " + strings.Join(near, "' or 'ferry ") + "'?"
-	}
-	return usage(fmt.Sprintf("unknown command %q", printable(name)), hint)
+// newNoun returns a command that has others below it, "ferry topic" for example.
+func newNoun(use, short, example string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: helpOrUnknown, SuggestionsMinimumDistance: 2}
+	c.AddCommand(commands...)
+	return c
 }
 
-// noArgs refuses what stands behind a command's flags.
-func noArgs(c *cobra.Command, args []string) error {
+// helpOrUnknown runs a command that does nothing by itself.
+func helpOrUnknown(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return nil
+		return c.Help()
 	}
-	return usage(fmt.Sprintf("%s takes no argument %q", c.CommandPath(), printable(args[0])), "see '"+c.CommandPath()+" --help'")
+	hint := seeHelp(c)
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean '" + c.CommandPath() + " " + strings.Join(near, "' or '"+c.CommandPath()+" ") + "'?"
+	}
+	return usage(fmt.Sprintf("unknown command %q", printable(args[0])), hint)
 }
+
+func seeHelp(c *cobra.Command) string { return "see '" + c.CommandPath() + " --help'" }

@@ -17,13 +17,25 @@ func newTable(headers ...string) table.Writer {
 	configs := make([]table.ColumnConfig, len(headers))
 	for i, h := range headers {
 		header[i] = h
-		align := text.AlignRight
-		if i == 0 {
-			align = text.AlignLeft
-		}
-		configs[i] = table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align}
+		configs[i] = columnConfig(i, i > 0)
 	}
 	t.SetColumnConfigs(configs)
 	t.AppendHeader(header)
 	return t
+}
+
+func columnConfig(i int, number bool) table.ColumnConfig {
+	align := text.AlignLeft
+	if number {
+		align = text.AlignRight
+	}
+	return table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align}
+}
+
+func columnConfigs[T any](columns []column[T]) []table.ColumnConfig {
+	configs := make([]table.ColumnConfig, len(columns))
+	for i, c := range columns {
+		configs[i] = columnConfig(i, c.number)
+	}
+	return configs
 }

@@ -16,14 +16,20 @@ type terminal struct {
 }
 
 func newTerminal(p process) *terminal {
-	name, _ := p.env("TERM")
-	noColor, _ := p.env("NO_COLOR")
-	live := isTerminal(p.out) && name != "dumb"
-	return &terminal{w: p.out, live: live, color: live && noColor == ""}
+	return newTerminalOn(p, p.out)
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// newTerminalOn prints to w, standard error for example.
+func newTerminalOn(p process, w io.Writer) *terminal {
+	name, _ := p.env("TERM")
+	noColor, _ := p.env("NO_COLOR")
+	live := isTerminal(w) && name != "dumb"
+	return &terminal{w: w, live: live, color: live && noColor == ""}
+}
+
+// isTerminal tells of an input or output whether somebody sits behind it.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
@@ -48,6 +54,14 @@ func (t *terminal) draw(picture string) {
 	b.WriteString("\x1b[?7l" + picture + "\x1b[?7h")
 	t.drawn = strings.Count(picture, "\n")
 	_, _ = io.WriteString(t.w, b.String())
+}
+
+// erase removes what was drawn.
+func (t *terminal) erase() {
+	if t.drawn > 0 {
+		_, _ = fmt.Fprintf(t.w, "\x1b[%dA\x1b[J", t.drawn)
+	}
+	t.drawn = 0
 }
 
 func (t *terminal) green(s string) string { return t.paint("32", s) }

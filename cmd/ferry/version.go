@@ -14,7 +14,7 @@ func newVersion(p process) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version, the commit it was built from, and the Go version",
 		Example: "  ferry version",
-		Args:    noArgs,
+		Args:    asUsed,
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
 			_, err := fmt.Fprintln(p.out, describe(info))

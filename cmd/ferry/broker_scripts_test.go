@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/open"
+)
+
+// scriptBroker is a broker that the scripts in testdata/script/broker run on.
+type scriptBroker struct {
+	name string
+	// start returns the URL of an empty broker for one script, which env.Defer may tidy up. FERRY_BROKER is set to it,
+	// and the commands run as processes. Empty: commands run in this process, on a broker in memory.
+	start func(env *testscript.Env) (url string, err error)
+	// plant puts bytes that cannot be decoded into a topic of the broker, and waits until they are found.
+	plant func(url, topic, raw string) error
+}
+
+// scriptBrokers are all brokers that the scripts run on: one row for each driver that other processes can reach.
+var scriptBrokers = []scriptBroker{
+	{name: "memory"},
+}
+
+func TestBrokerScripts(t *testing.T) {
+	t.Parallel()
+	for _, b := range scriptBrokers {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			testscript.Run(t, testscript.Params{
+				Dir:                "testdata/script/broker",
+				Setup:              b.setup,
+				Cmds:               map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants},
+				RequireUniqueNames: true,
+			})
+		})
+	}
+}
+
+// The keys of values that scripts carry.
+type scriptKey string
+
+const (
+	keyBroker scriptKey = "broker" // scriptBroker
+	keyMemory scriptKey = "memory" // *memory.Driver, in this process
+)
+
+func (b scriptBroker) setup(env *testscript.Env) error {
+	env.Values[keyBroker] = b
+	if b.start != nil {
+		url, err := b.start(env)
+		env.Setenv("FERRY_BROKER", url)
+		return err
+	}
+	m := memory.New(memory.Options{})
+	env.Values[keyMemory] = m
+	env.Setenv("FERRY_BROKER", "test://memory")
+	env.Defer(func() { _ = m.Close(context.Background()) })
+	return nil
+}
+
+// scriptDoes runs a command line that must succeed. With <file its standard input is that file:
+// does ferry <lines pub orders --ndjson
+func scriptDoes(ts *testscript.TestScript, neg bool, args []string) {
+	scriptExits(ts, neg, append([]string{"0"}, args...))
+}
+
+// scriptExits runs a command line that must end with one exit code: exits 3 ferry topic show orders
+func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || args[1] != "ferry" {
+		ts.Fatalf("usage: does ferry args..., or exits code ferry args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := invoke(ts, args[2:]); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// invoke runs ferry, here or as a process, and returns its exit code.
+func invoke(ts *testscript.TestScript, args []string) int {
+	input := ""
+	if file, ok := strings.CutPrefix(args[0], "<"); ok {
+		input, args = ts.ReadFile(file), args[1:]
+	}
+	if m, ok := ts.Value(keyMemory).(*memory.Driver); ok {
+		return run(context.Background(), process{
+			args: args, in: strings.NewReader(input), out: ts.Stdout(), err: ts.Stderr(), open: opensKept(m),
+			env: func(name string) (string, bool) { v := ts.Getenv(name); return v, v != "" },
+		})
+	}
+	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator)) // where testscript puts our commands
+	c := exec.Command(filepath.Join(bin, "ferry"), args...)
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = ts.MkAbs("."), strings.NewReader(input), ts.Stdout(), ts.Stderr()
+	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"))
+	var exit *exec.ExitError
+	if err := c.Run(); err != nil && !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	return c.ProcessState.ExitCode()
+}
+
+// scriptDies makes the next message of a group a dead letter: dies TOPIC GROUP REASON ERROR
+func scriptDies(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: dies topic group reason error")
+	}
+	s := driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.Reason(args[2]), Error: args[3]}}
+	if m, ok := ts.Value(keyMemory).(*memory.Driver); ok {
+		ts.Check(settleOne(m, args[0], args[1], s))
+		return
+	}
+	b, err := open.URL(context.Background(), ts.Getenv("FERRY_BROKER"))
+	ts.Check(err)
+	ts.Check(errors.Join(settleOne(b.Driver(), args[0], args[1], s), b.Close(context.Background())))
+}
+
+// scriptPlants puts bytes that cannot be decoded into a topic: plants TOPIC BYTES
+func scriptPlants(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: plants topic bytes")
+	}
+	if m, ok := ts.Value(keyMemory).(*memory.Driver); ok {
+		ts.Check(plantOne(m, args[0], args[1]))
+		return
+	}
+	ts.Check(ts.Value(keyBroker).(scriptBroker).plant(ts.Getenv("FERRY_BROKER"), args[0], args[1]))
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+const msgExample = `  ferry msg ls orders                              what is ready, in every group
+  ferry msg ls orders --state delayed --limit 0    everything that is scheduled
+  ferry msg get orders 0-42                        one message as every group sees it
+  ferry msg get orders 0-42 --raw > body           its body, byte by byte
+  ferry msg move orders 0-42                       run it now
+  ferry msg move orders 0-42 --delay 1h            or in an hour
+  ferry msg rm orders 0-42 --group billing         remove it, for one group only`
+
+func newMsg(p process) *cobra.Command {
+	return newNoun("msg", "List, show, move and remove single messages", msgExample, newMsgList(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p))
+}
+
+var states = []string{
+	string(driver.StateReady), string(driver.StateInflight), string(driver.StateWaiting), string(driver.StateDelayed), string(driver.StateHeld),
+	string(driver.StateDead), string(driver.StateInvalid), string(driver.StateDone),
+}
+
+const msgListLong = `Lists the messages of a topic in one state, oldest first:
+
+  ready     due; may wait for its key         delayed   published for later
+  inflight  leased to a consumer              held      half of a transaction
+  waiting   waits for a retry, or parked      invalid   cannot be decoded (see ferry parse-errors)
+  dead      a dead letter (see ferry dlq)     done      settled, and kept by the topic
+
+Where there is more than --limit, standard error says with which --cursor to go on.`
+
+func newMsgList(p process) *cobra.Command {
+	c := &cobra.Command{Use: "ls TOPIC", Short: "List messages in one state, page by page", Long: msgListLong,
+		Example: "  ferry msg ls orders\n  ferry msg ls orders --state waiting --group billing\n  ferry msg ls orders --limit 0 --output ndjson > orders.ndjson"}
+	r := newRemote(p, c)
+	var sc scope
+	var state string
+	c.Flags().StringVar(&state, "state", string(driver.StateReady), strings.Join(states, ", "))
+	sc.flags(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		sc.topic, sc.state = args[0], driver.State(state)
+		if err := oneOf("state", state, states...); err != nil {
+			return err
+		}
+		if err := sc.check(); err != nil {
+			return err
+		}
+		return r.with(c.Context(), func(s session) error {
+			return s.listEntries(c.Context(), sc, entryColumns, nil, fmt.Sprintf("No messages of topic %s are %s.", sc.topic, state))
+		})
+	}
+	return c
+}
+
+// listEntries prints the messages of a scope, of which keep may leave some out.
+func (s session) listEntries(ctx context.Context, sc scope, columns []column[entryView], keep func(driver.Entry) bool, empty string) error {
+	l := newListing(s.remote, columns)
+	err := sc.browse(ctx, s, func(q driver.Query, e driver.Entry) (bool, error) {
+		if keep != nil && !keep(e) {
+			return false, nil
+		}
+		return true, l.add(viewEntry(q.Topic, e))
+	})
+	if err != nil {
+		_ = l.end("") // what was found before
+		return err
+	}
+	return l.end(empty)
+}
+
+var entryColumns = []column[entryView]{
+	{title: "ref", cell: func(v entryView) any { return v.Ref }},
+	{title: "id", width: 36, cell: func(v entryView) any { return v.ID }},
+	{title: "group", width: 20, cell: func(v entryView) any { return v.Group }},
+	{title: "key", width: 20, cell: func(v entryView) any { return v.Key }},
+	{title: "priority", cell: func(v entryView) any { return v.Priority }},
+	{title: "attempt", number: true, cell: func(v entryView) any { return plain(v.Attempt) }},
+	{title: "due", cell: func(v entryView) any { return clock(v.DueAt) }},
+	{title: "body", width: 60, cell: func(v entryView) any { return v.preview() }},
+}
+
+func newMsgGet(p process) *cobra.Command {
+	c := &cobra.Command{Use: "get TOPIC MESSAGE", Short: "Show one message as every group sees it", Long: "Shows one message as every group sees it, with its history.\n\n" + targetHelp,
+		Example: "  ferry msg get orders 0-42\n  ferry msg get orders 0198c0de-0000-7000-8000-000000000001 --output json\n  ferry msg get orders 0-42 --raw > body"}
+	r := newRemote(p, c)
+	var raw bool
+	rawFlag(c.Flags(), &raw)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return r.with(c.Context(), func(s session) error {
+			found, err := locate(c.Context(), s.driver, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return r.showAll(args[0], found.views, raw)
+		})
+	}
+	return c
+}
+
+func newMsgRemove(p process) *cobra.Command {
+	c := &cobra.Command{Use: "rm TOPIC MESSAGE...", Short: "Remove messages, for every group or for one", Example: "  ferry msg rm orders 0-42\n  ferry msg rm orders 0-42 0-43 --group billing --yes",
+		Long: "Removes messages: for every group, or with --group for that one. What is in flight stays. It asks\nfirst, or takes --yes.\n\n" + targetHelp}
+	r := newRemote(p, c)
+	var group string
+	var yes bool
+	groupFlag(c.Flags(), &group, "only for this group (default: for every group)")
+	yesFlag(c.Flags(), &yes)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkGroup(group); err != nil {
+			return err
+		}
+		return r.with(c.Context(), func(s session) error {
+			found, err := locateAll(c.Context(), s.driver, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			for i := range found {
+				found[i].target.Group = group
+			}
+			return s.remove(c.Context(), args[0], found, yes)
+		})
+	}
+	return c
+}
+
+// remove deletes messages after a question.
+func (s session) remove(ctx context.Context, topic string, found []located, yes bool) error {
+	targets, names := make([]driver.Target, len(found)), make([]string, len(found))
+	for i, l := range found {
+		targets[i], names[i] = l.target, l.name
+	}
+	if err := s.confirm(ctx, yes, fmt.Sprintf("remove from topic %s: %s", topic, strings.Join(names, ", ")), ""); err != nil {
+		return err
+	}
+	return s.outcomes("removed", targets, names, s.driver.Delete(ctx, targets))
+}
+
+func newMsgMove(p process) *cobra.Command {
+	c := &cobra.Command{Use: "move TOPIC MESSAGE...", Short: "Make messages due: run now, reschedule, replay, change", Example: "  ferry msg move orders 0-42\n  ferry msg move orders 0-42 --delay 1h\n  ferry msg move orders 0-42 --body '{\"id\":42}'",
+		Long: "Makes messages due that are delayed, held, waiting or dead: at once, or after --delay. The content of\na single one can be changed on the way.\n\n" + targetHelp}
+	r := newRemote(p, c)
+	var m moveFlags
+	var group string
+	groupFlag(c.Flags(), &group, "the group, where several wait for it")
+	m.add(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := m.check(c.Flags(), len(args)-1); err != nil {
+			return err
+		}
+		if err := checkGroup(group); err != nil {
+			return err
+		}
+		return r.with(c.Context(), func(s session) error {
+			found, views, err := selected(c.Context(), s, args[0], group, args[1:], driver.StateDelayed, driver.StateHeld, driver.StateWaiting, driver.StateDead)
+			if err != nil {
+				return err
+			}
+			return m.move(c.Context(), s, c.Flags(), "moved", found, views)
+		})
+	}
+	return c
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// remote is what every command on a broker outside this process has: --broker and --output.
+type remote struct {
+	process
+	url    string
+	format string
+}
+
+// newRemote adds the flags to a command, and the check of its arguments.
+func newRemote(p process, c *cobra.Command) *remote {
+	r := &remote{process: p}
+	c.Args = asUsed
+	c.Flags().StringVar(&r.url, "broker", "", "URL of the broker; one with a password belongs in FERRY_BROKER or FERRY_BROKER_FILE")
+	c.Flags().StringVar(&r.format, "output", formatTable, "table, json or ndjson")
+	return r
+}
+
+// groupFlag adds --group.
+func groupFlag(f *pflag.FlagSet, group *string, what string) {
+	f.StringVar(group, "group", "", what)
+}
+
+// session is an open broker, for one command.
+type session struct {
+	*remote
+	broker *ferry.Broker
+	driver driver.Driver
+}
+
+// with opens the broker, lets work use it, and closes it.
+func (r *remote) with(ctx context.Context, work func(s session) error) (err error) {
+	if err := oneOf("output", r.format, formatTable, formatJSON, formatNDJSON); err != nil {
+		return err
+	}
+	url, err := r.reachable()
+	if err != nil {
+		return err
+	}
+	broker, err := r.open(ctx, url, ferry.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
+	return work(session{remote: r, broker: broker, driver: broker.Driver()})
+}
+
+const brokerHint = "set FERRY_BROKER to its URL, redis://localhost:6379 for example; one with a password may be in a file: FERRY_BROKER_FILE"
+
+// reachable returns the URL of a broker that others can reach too. One inside this process would be born empty and die
+// with the command.
+func (r *remote) reachable() (string, error) {
+	if r.url == "" {
+		return "", usage("no broker is given", brokerHint)
+	}
+	url := withScheme(r.url)
+	if hasPassword(url) && slices.ContainsFunc(r.args, func(arg string) bool { return strings.Contains(arg, r.url) }) {
+		r.notef("note: others on this machine can read the password on your command line; FERRY_BROKER or FERRY_BROKER_FILE keep it to you")
+	}
+	if scheme, _, _ := strings.Cut(url, ":"); strings.EqualFold(scheme, "memory") {
+		return "", driver.NewError(driver.ErrUnsupported, "a memory:// broker lives inside one process, and this one would be empty",
+			"run 'ferry dev' to see one at work, or "+brokerHint, nil)
+	}
+	return url, nil
+}
+
+// hasPassword tells of a URL whether it looks as if it had one.
+func hasPassword(url string) bool {
+	_, rest, _ := strings.Cut(url, "://")
+	user, _, found := strings.Cut(rest, "@")
+	return found && strings.Contains(user, ":")
+}
