@@ -43,13 +43,13 @@ func ExampleWith() {
 
 // Every error says what to do next.
 func ExampleURL_mistake() {
-	_, err := open.URL(context.Background(), "memory://localhost")
+	_, err := open.URL(context.Background(), "disk://orders")
 	var e *ferry.Error
 	if errors.As(err, &e) {
 		fmt.Println(e.Text)
 		fmt.Println("hint:", e.Hint)
 	}
 	// Output:
-	// memory:// takes no host and no path
-	// hint: the schemes that work today: memory:// (parameters: max_messages, max_body)
+	// a disk:// URL names a directory
+	// hint: write disk:///absolute/path or disk://./relative/path
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/memory"
 )
 
 // schemes is what the hints say about the URLs that work today.
-const schemes = "the schemes that work today: memory:// (parameters: max_messages, max_body)"
+const schemes = "what works today: memory:// (parameters: max_messages, max_body); " +
+	"disk:///path or disk://./path (sync, reserve, max_messages, max_body); " +
+	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2 (prefix, shards, strict, max_body, and those of the connection)"
 
 // URL opens the broker that rawURL names, "memory://" for example, with default options.
 func URL(ctx context.Context, rawURL string) (*ferry.Broker, error) {
@@ -23,7 +24,7 @@ func URL(ctx context.Context, rawURL string) (*ferry.Broker, error) {
 
 // With opens the broker that rawURL names, with these options: hooks, logger, codecs.
 //
-// Its errors never contain anything from the URL but the scheme and the names of parameters, so they may be logged.
+// Its errors never contain a user, a password or a parameter's value, so they may be logged.
 func With(ctx context.Context, rawURL string, o ferry.Options) (*ferry.Broker, error) {
 	if ctx.Err() != nil {
 		return nil, driver.NewError(driver.ErrNotApplied, "the context had ended before the broker was opened", "use a live context", context.Cause(ctx))
@@ -32,18 +33,18 @@ func With(ctx context.Context, rawURL string, o ferry.Options) (*ferry.Broker, e
 	if err != nil {
 		return nil, err
 	}
+	rest, p, err := split(scheme, rawURL)
+	if err != nil {
+		return nil, err
+	}
 	switch scheme {
 	case "memory":
-		mo, err := memoryOptions(rawURL)
-		if err != nil {
-			return nil, err
-		}
-		mo.Broker = o
-		return memory.Open(ctx, mo)
-	case "disk",
-		"redis", "rediss", "redis+sentinel", "redis+cluster",
-		"redisstream", "redisstreams", "redisstream+sentinel", "redisstream+cluster",
-		"kafka", "kafkas":
+		return openMemory(ctx, rest, p, o)
+	case "disk":
+		return openDisk(ctx, rest, p, o)
+	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
+		return openRedis(ctx, rest, p, o)
+	case "redisstream", "redisstreams", "redisstream+sentinel", "redisstream+cluster", "kafka", "kafkas":
 		return nil, driver.NewError(driver.ErrUnsupported, scheme+":// is planned, but not built yet", schemes, nil)
 	}
 	return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("broker scheme %q is not known", scheme), schemes, nil)

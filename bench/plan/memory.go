@@ -19,8 +19,9 @@ import (
 func Memory() Plan {
 	ferry := ours.System{
 		Driver: "memory", Settings: "memory.New(memory.Options{}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
-		Connect: func(context.Context) (driver.Driver, func() error, error) {
-			return memory.New(memory.Options{}), nil, nil
+		Missing: map[system.Feature]string{system.Stores: "messages are on the heap", system.Restarts: "messages are on the heap"},
+		Start: func(context.Context) (ours.Backend, error) {
+			return ours.Backend{Open: func(context.Context) (driver.Driver, error) { return memory.New(memory.Options{}), nil }}, nil
 		},
 	}
 	peers := []system.System{gochannel.System{}, natsjs.System{Storage: jetstream.MemoryStorage}}

@@ -3,6 +3,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ferrymq/ferry/bench/scenario"
@@ -13,16 +14,26 @@ import (
 type Plan struct {
 	Broker string
 	Ours   system.System
-	Peers  []system.System
+	// Variants are ours in other settings, measured where it matters.
+	Variants []Variant
+	Peers    []system.System
 	// Limit is what the medium underneath can do without a queue.
 	Limit     system.System
 	Scenarios []scenario.Scenario
 	Checks    []Check
 }
 
+// Variant is a system that is measured in a few scenarios only.
+type Variant struct {
+	System    system.System
+	Scenarios []string
+}
+
 // Check is a figure of ours with a target, or a comparison beyond those of the same scenario on every other system.
 type Check struct {
 	Scenario, Measure string
+	// Of is the variant whose figure it is. Empty: ours itself.
+	Of string
 	// With are the figures it is compared with; the best of them counts. Empty: the figure itself has the target.
 	With []Point
 	// Against is what the report calls them.
@@ -49,13 +60,34 @@ func Find(broker string) (Plan, error) {
 	return Plan{}, fmt.Errorf("there is no broker %q; there are: %s, and all", broker, strings.Join(names, ", "))
 }
 
-// Systems returns ours, the peers and the limit, in that order.
+// Systems returns ours, its variants, the peers and the limit, in that order.
 func (p Plan) Systems() []system.System {
-	all := append([]system.System{p.Ours}, p.Peers...)
-	if p.Limit != nil {
-		all = append(all, p.Limit)
+	all := []system.System{p.Ours}
+	for _, v := range p.Variants {
+		all = append(all, v.System)
 	}
-	return all
+	return append(all, p.others()...)
+}
+
+func (p Plan) others() []system.System {
+	if p.Limit == nil {
+		return p.Peers
+	}
+	return append(slices.Clone(p.Peers), p.Limit)
+}
+
+// Asked returns the systems that a scenario is for, whether or not they can answer it.
+func (p Plan) Asked(s scenario.Scenario) []system.System {
+	asked := []system.System{p.Ours}
+	for _, v := range p.Variants {
+		if slices.Contains(v.Scenarios, s.Name) {
+			asked = append(asked, v.System)
+		}
+	}
+	if s.OursOnly {
+		return asked
+	}
+	return append(asked, p.others()...)
 }
 
 // System returns the system with this name.

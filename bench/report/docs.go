@@ -56,7 +56,7 @@ func (r Report) targets(b *strings.Builder) {
 }
 
 func (r Report) comparisons(b *strings.Builder) {
-	b.WriteString("\n### Figures\n\nEach figure is the median of the rounds; ± is the distance from the least to the greatest. CPU is µs of processor time for one message, ours / theirs.\n\n" +
+	b.WriteString("\n### Figures\n\nEach figure is the median of the rounds; ± is the distance from the least to the greatest. CPU is µs of processor time for one message, ours / theirs; where there is a server: of the process + of the server.\n\n" +
 		"| what | measure | ours | ± | against | theirs | ± | ratio | CPU |\n|---|---|--:|--:|---|--:|--:|--:|--:|\n")
 	for _, x := range r.Rows {
 		if x.Met != nil && x.Theirs == nil && r.listed(x) {
@@ -85,7 +85,7 @@ func (r Report) systems(b *strings.Builder) {
 	if len(r.Skipped) == 0 {
 		return
 	}
-	b.WriteString("\nNot measured, because the system cannot do it:\n\n")
+	b.WriteString("\nNot measured, and why:\n\n")
 	for _, s := range r.Skipped {
 		fmt.Fprintf(b, "- %s, %s: %s\n", s.Scenario, s.System, s.Reason)
 	}

@@ -31,14 +31,22 @@ type Report struct {
 	Rounds  []run.Round   `json:"rounds"`
 }
 
+// CPU is µs of processor time for one message: of the process, and of the servers beside it.
+type CPU struct {
+	Process float64 `json:"process"`
+	Server  float64 `json:"server,omitempty"`
+}
+
 // Row is one figure of ours, beside one of somebody else, or with a target, or both.
 type Row struct {
-	Scenario string   `json:"scenario"`
-	Title    string   `json:"title"`
-	Measure  string   `json:"measure"`
-	Unit     string   `json:"unit"`
-	Lower    bool     `json:"lower_is_better,omitempty"`
-	Ours     *float64 `json:"ours"`
+	Scenario string `json:"scenario"`
+	// Of is the variant of ours whose figure it is; empty for ours itself.
+	Of      string   `json:"of,omitempty"`
+	Title   string   `json:"title"`
+	Measure string   `json:"measure"`
+	Unit    string   `json:"unit"`
+	Lower   bool     `json:"lower_is_better,omitempty"`
+	Ours    *float64 `json:"ours"`
 	// Against is who; empty where the figure itself has the target.
 	Against string   `json:"against"`
 	Theirs  *float64 `json:"theirs"`
@@ -50,8 +58,8 @@ type Row struct {
 	// Spreads are (greatest − least) ÷ median over the rounds. CPUs are µs of processor time for one message.
 	OursSpread   float64 `json:"ours_spread"`
 	TheirsSpread float64 `json:"theirs_spread,omitempty"`
-	OursCPU      float64 `json:"ours_cpu_us,omitempty"`
-	TheirsCPU    float64 `json:"theirs_cpu_us,omitempty"`
+	OursCPU      CPU     `json:"ours_cpu_us,omitzero"`
+	TheirsCPU    CPU     `json:"theirs_cpu_us,omitzero"`
 	// Note says what went wrong: who failed, in which way, how often.
 	Note string `json:"note,omitempty"`
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/ferrymq/ferry/bench/scenario"
 )
 
-// beside is a measure that has rows only where it has a target.
-const beside = "allocs"
-
 // Rows compares ours with everybody else, scenario by scenario, each followed by its checks.
 func Rows(p plan.Plan, rounds []run.Round) []Row {
 	t := table{plan: p, ours: p.Ours.Info().Name, rounds: rounds}
@@ -31,7 +28,7 @@ func Rows(p plan.Plan, rounds []run.Round) []Row {
 // alone.
 func (t table) measure(s scenario.Scenario, m scenario.Measure) []Row {
 	var rows []Row
-	if m.Name != beside {
+	if !m.Beside {
 		rows = t.compare(s, m)
 	}
 	for _, c := range t.plan.Checks {
@@ -39,7 +36,7 @@ func (t table) measure(s scenario.Scenario, m scenario.Measure) []Row {
 			rows = append(rows, t.check(s, m, c))
 		}
 	}
-	if len(rows) == 0 && m.Name != beside {
+	if len(rows) == 0 && !m.Beside {
 		r := t.row(s, m)
 		rows = append(rows, r)
 	}
@@ -64,9 +61,10 @@ func (t table) measured(scenario string) bool {
 
 // figure is what one system reached in one scenario.
 type figure struct {
-	median, spread, cpu float64
-	rounds, failed      int
-	why                 string
+	median, spread float64
+	cpu            CPU
+	rounds, failed int
+	why            string
 }
 
 func (f figure) ok() bool { return f.rounds > f.failed }
@@ -80,7 +78,7 @@ func (f figure) note(who string) string {
 
 func (t table) figure(scenario, system, measure string) figure {
 	var f figure
-	var values, cpu []float64
+	var values, process, server []float64
 	for _, r := range t.rounds {
 		if r.Scenario != scenario || r.System != system {
 			continue
@@ -92,16 +90,25 @@ func (t table) figure(scenario, system, measure string) figure {
 			continue
 		}
 		values = append(values, r.Values[measure])
-		cpu = append(cpu, r.CPU+r.ServerCPU)
+		process, server = append(process, r.CPU), append(server, r.ServerCPU)
 	}
-	f.median, f.spread, f.cpu = Median(values), Spread(values), Median(cpu)
+	f.median, f.spread, f.cpu = Median(values), Spread(values), CPU{Process: Median(process), Server: Median(server)}
 	return f
 }
 
 // row begins a row with our figure.
-func (t table) row(s scenario.Scenario, m scenario.Measure) Row {
-	f := t.figure(s.Name, t.ours, m.Name)
-	r := Row{Scenario: s.Name, Title: s.Title, Measure: m.Name, Unit: m.Unit, Lower: m.Lower, Note: f.note(t.ours)}
+func (t table) row(s scenario.Scenario, m scenario.Measure) Row { return t.rowOf(s, m, "") }
+
+// rowOf begins a row with the figure of a variant, or with ours.
+func (t table) rowOf(s scenario.Scenario, m scenario.Measure, variant string) Row {
+	r := Row{Scenario: s.Name, Of: variant, Title: s.Title, Measure: m.Name, Unit: m.Unit, Lower: m.Lower}
+	name := t.ours
+	if variant != "" {
+		name = variant
+		r.Title = fmt.Sprintf("%s (%s)", s.Title, variant)
+	}
+	f := t.figure(s.Name, name, m.Name)
+	r.Note = f.note(name)
 	if f.ok() {
 		r.Ours, r.OursSpread = &f.median, f.spread
 		if m.Name == "rate" {
@@ -148,7 +155,7 @@ func (r *Row) addNote(note string) { r.Note = strings.Trim(r.Note+"; "+note, "; 
 
 // check makes the row of a target or of a comparison across scenarios.
 func (t table) check(s scenario.Scenario, m scenario.Measure, c plan.Check) Row {
-	r := t.row(s, m)
+	r := t.rowOf(s, m, c.Of)
 	r.Against, r.Target = c.Against, target(c, m)
 	value := r.Ours
 	if len(c.With) > 0 {

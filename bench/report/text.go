@@ -16,7 +16,7 @@ func (r Report) Table() string {
 	row := func(cells ...string) { _, _ = io.WriteString(tw, strings.Join(cells, "\t")+"\n") } // into memory: cannot fail
 	row("scenario", "measure", "ours", "±", "against", "theirs", "±", "ratio", "CPU µs/msg", "target", "")
 	for _, x := range r.Rows {
-		row(x.Scenario, x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread), dash(x.Against), value(x.Theirs), percent(x.Theirs, x.TheirsSpread),
+		row(x.who(), x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread), dash(x.Against), value(x.Theirs), percent(x.Theirs, x.TheirsSpread),
 			ratio(x.Ratio), cpus(x), dash(x.Target), verdict(x.Met))
 	}
 	_ = tw.Flush()
@@ -55,6 +55,14 @@ func against(x Row) string {
 	return fmt.Sprintf(", %s of %s (%s)", ratio(x.Ratio), value(x.Theirs), x.Against)
 }
 
+// who is the scenario, with the variant whose figure it is.
+func (r Row) who() string {
+	if r.Of == "" {
+		return r.Scenario
+	}
+	return r.Scenario + " (" + r.Of + ")"
+}
+
 func (r Row) measure() string {
 	arrow := "↑"
 	if r.Lower {
@@ -75,12 +83,20 @@ func verdict(met *bool) string {
 
 func cpus(x Row) string {
 	switch {
-	case x.OursCPU == 0:
+	case x.OursCPU == CPU{}:
 		return "–"
-	case x.TheirsCPU == 0:
-		return number(x.OursCPU)
+	case x.TheirsCPU == CPU{}:
+		return x.OursCPU.String()
 	}
-	return number(x.OursCPU) + " / " + number(x.TheirsCPU)
+	return x.OursCPU.String() + " / " + x.TheirsCPU.String()
+}
+
+// String is the time of the process, and that of the servers where there are some: 3.1+4.5.
+func (c CPU) String() string {
+	if c.Server == 0 {
+		return number(c.Process)
+	}
+	return number(c.Process) + "+" + number(c.Server)
 }
 
 func ratio(v *float64) string {

@@ -4,6 +4,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/bench/plan"
 	"github.com/ferrymq/ferry/bench/scenario"
@@ -97,13 +98,7 @@ func rateOf(rounds []Round, scenario, system string, n int) float64 {
 
 // able are the systems that can answer a scenario.
 func able(p plan.Plan, s scenario.Scenario) []system.System {
-	var able []system.System
-	for i, sys := range p.Systems() {
-		if (i == 0 || !s.OursOnly) && lacks(sys, s) == "" {
-			able = append(able, sys)
-		}
-	}
-	return able
+	return slices.DeleteFunc(p.Asked(s), func(sys system.System) bool { return lacks(sys, s) != "" })
 }
 
 func inTurn(systems []system.System, round int) []system.System {
@@ -117,8 +112,8 @@ func inTurn(systems []system.System, round int) []system.System {
 func skipped(p plan.Plan) []Skipped {
 	var out []Skipped
 	for _, s := range p.Scenarios {
-		for i, sys := range p.Systems() {
-			if reason := lacks(sys, s); reason != "" && (i == 0 || !s.OursOnly) {
+		for _, sys := range p.Asked(s) {
+			if reason := lacks(sys, s); reason != "" {
 				out = append(out, Skipped{Scenario: s.Name, System: sys.Info().Name, Reason: reason})
 			}
 		}
@@ -127,6 +122,9 @@ func skipped(p plan.Plan) []Skipped {
 }
 
 func lacks(sys system.System, s scenario.Scenario) string {
+	if f, ok := sys.(scenario.Foreign); ok {
+		return f.Answers(s.Name)
+	}
 	for _, f := range s.Needs {
 		if reason := sys.Lacks(f); reason != "" {
 			return reason
@@ -145,7 +143,7 @@ func Here(ctx context.Context, p plan.Plan, size scenario.Size, j Job) (scenario
 	if err != nil {
 		return scenario.Result{}, err
 	}
-	res, err := s.Run(ctx, scenario.Env{Size: size, Seed: uint64(j.Round), Rate: j.Rate}, sys)
+	res, err := s.On(ctx, scenario.Env{Size: size, Seed: uint64(j.Round), Rate: j.Rate}, sys)
 	if err != nil {
 		return res, fmt.Errorf("%s on %s: %w", j.Scenario, j.System, err)
 	}

@@ -12,38 +12,76 @@ import (
 // Delay measures by how much delayed messages miss their time, over many random delays. Due is reckoned from before the
 // call of Publish, so that whatever is earlier than that is early beyond doubt.
 func Delay() Scenario {
-	measures := []Measure{{"earliest", "ms", true}, {"p50", "ms", true}, {"p99", "ms", true}, {"latest", "ms", true}, {"early", "messages", true}}
-	return Scenario{
-		Name: "delay", Title: "delay error over random delays", Measures: measures, Needs: []system.Feature{system.Delays, system.Consumes},
-		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Delays, Options: system.Options{Delayed: true}})
-			if err != nil {
-				return res, err
-			}
-			defer r.close(ctx, &err)
-			errors := make([]atomic.Int64, env.Size.Delays)
-			note := func(seq uint64, due time.Time) error {
-				if seq < uint64(len(errors)) {
-					errors[seq].Store(int64(time.Since(due)))
-				}
-				return nil
-			}
-			if err := r.consume(ctx, system.ConsumeOptions{}, note); err != nil {
-				return res, err
-			}
-			span := r.start()
-			n, err := r.publish(func(c *caller) error { return c.publishDelayed(ctx, env) })
-			if err != nil {
-				return res, err
-			}
-			if err := r.ledger.Wait(ctx, n); err != nil {
-				return res, err
-			}
-			res, err = r.result(n, span.Stop())
-			res.Values = delayErrors(errors)
+	return delay(Scenario{Name: "delay", Title: "delay error over random delays"})
+}
+
+// DelayLoaded measures the same while other messages flow at half of the rate the system reached in another scenario.
+func DelayLoaded(from Scenario) Scenario {
+	return delay(Scenario{Name: "delay-loaded", Title: "delay error over random delays, under half load", LoadFrom: from.Name})
+}
+
+func delay(s Scenario) Scenario {
+	s.Measures = []Measure{late("earliest"), late("p50"), late("p99"), late("latest"), {Name: "early", Unit: "messages", Lower: true}}
+	s.Needs = []system.Feature{system.Delays, system.Consumes}
+	s.Run = func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
+		l := newDelayLoad(env)
+		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: l.callers, most: l.callers * l.each, Options: system.Options{Delayed: true}})
+		if err != nil {
 			return res, err
-		},
+		}
+		defer r.close(ctx, &err)
+		r.callers[0].limit = env.Size.Delays
+		errors := make([]atomic.Int64, env.Size.Delays)
+		note := func(seq uint64, due time.Time) error {
+			if seq < uint64(len(errors)) { // the first caller's, which are the delayed ones
+				errors[seq].Store(int64(time.Since(due)))
+			}
+			return nil
+		}
+		if err := r.consume(ctx, system.ConsumeOptions{}, note); err != nil {
+			return res, err
+		}
+		span := r.start()
+		n, err := r.publish(func(c *caller) error { return l.publish(ctx, env, c) })
+		if err != nil {
+			return res, err
+		}
+		if err := r.ledger.Wait(ctx, n); err != nil {
+			return res, err
+		}
+		res, err = r.result(n, span.Stop())
+		res.Values = delayErrors(errors)
+		return res, err
 	}
+	return s
+}
+
+// delayLoad is one caller with delayed messages, and others that publish at a steady rate until the last one is due.
+type delayLoad struct {
+	callers, each int
+	interval      time.Duration
+	begin         time.Time
+}
+
+func newDelayLoad(env Env) delayLoad {
+	if env.Rate <= 0 {
+		return delayLoad{callers: 1, each: env.Size.Delays}
+	}
+	l := delayLoad{callers: 1 + throughCallers, begin: time.Now()}
+	perCaller := env.Rate / throughCallers
+	l.interval = time.Duration(float64(time.Second) / perCaller)
+	l.each = max(env.Size.Delays, int(perCaller*(2*env.Size.DelaySpan).Seconds()))
+	return l
+}
+
+func (l delayLoad) publish(ctx context.Context, env Env, c *caller) error {
+	if c.number == 0 {
+		return c.publishDelayed(ctx, env)
+	}
+	var stop atomic.Bool
+	timer := time.AfterFunc(2*env.Size.DelaySpan, func() { stop.Store(true) })
+	defer timer.Stop()
+	return paced(l.interval, l.begin)(ctx, c, &stop, 0)
 }
 
 func (c *caller) publishDelayed(ctx context.Context, env Env) error {

@@ -12,9 +12,9 @@ import (
 // Drain measures how fast a backlog is handled and acknowledged by a handler that does nothing.
 func Drain() Scenario {
 	return Scenario{
-		Name: "drain", Title: "drain a backlog of 1 KB messages", Measures: []Measure{rate, allocs}, Needs: []system.Feature{system.Backlog, system.Consumes},
+		Name: "drain", Title: "drain a backlog of 1 KB messages", Measures: []Measure{rate, allocs, server}, Needs: []system.Feature{system.Backlog, system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (Result, error) {
-			return drain(ctx, env, sys, env.Size.Backlog, env.Size.Backlog, nil)
+			return drain(ctx, env, sys, backlog{most: env.Size.Backlog})
 		},
 	}
 }
@@ -28,23 +28,41 @@ func DrainAt(behind int) Scenario {
 			if env.Size.Name == "tiny" {
 				behind = min(behind, env.Size.Backlog)
 			}
-			return drain(ctx, env, sys, behind+env.Size.Drained, env.Size.Drained, nil)
+			return drain(ctx, env, sys, backlog{most: behind + env.Size.Drained, timed: env.Size.Drained})
 		},
 	}
 }
 
+// backlog is what a drain begins with.
+type backlog struct {
+	most int
+	// timed is how many of them are timed. Zero: all that the system took in the time there was.
+	timed int
+	keys  keySet
+}
+
+// publish fills it, and returns how many messages are to be timed.
+func (b backlog) publish(ctx context.Context, env Env, sys system.System, r *rig) (int, error) {
+	if b.timed == 0 {
+		return r.fill(ctx, env, sys)
+	}
+	_, err := r.publishAll(ctx, filling(sys))
+	return b.timed, err
+}
+
 // drain times the first part of a backlog, and drains the rest to check it.
-func drain(ctx context.Context, env Env, sys system.System, backlog, timed int, keys keySet) (res Result, err error) {
-	r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: backlog, key: keys.choice(),
+func drain(ctx context.Context, env Env, sys system.System, b backlog) (res Result, err error) {
+	r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: b.most, key: b.keys.choice(),
 		Options: system.Options{Backlog: true}})
 	if err != nil {
 		return res, err
 	}
 	defer r.close(ctx, &err)
-	if _, err := r.publishAll(ctx, filling(sys)); err != nil {
+	timed, err := b.publish(ctx, env, sys, r)
+	if err != nil {
 		return res, err
 	}
-	order := orderCheck{keys: keys, last: make([]atomic.Uint64, len(keys))}
+	order := orderCheck{keys: b.keys, last: make([]atomic.Uint64, len(b.keys))}
 	runtime.GC() // what filling left behind is not the drain's
 	span := r.start()
 	if err := r.consume(ctx, system.ConsumeOptions{}, order.note()); err != nil {
@@ -53,10 +71,10 @@ func drain(ctx context.Context, env Env, sys system.System, backlog, timed int, 
 	if err := r.ledger.Wait(ctx, timed); err != nil {
 		return res, err
 	}
-	if timed == backlog {
+	if timed == r.ledger.Total() {
 		err = r.session.Settled(ctx)
 	}
-	n, reading := min(r.ledger.Handled(), backlog), span.Stop()
+	n, reading := min(r.ledger.Handled(), r.ledger.Total()), span.Stop()
 	if err != nil {
 		return res, err
 	}
@@ -64,7 +82,7 @@ func drain(ctx context.Context, env Env, sys system.System, backlog, timed int, 
 		return res, err
 	}
 	if wrong := order.wrong.Load(); wrong > 0 {
-		return res, fmt.Errorf("%d of %d messages overtook another one of their key", wrong, backlog)
+		return res, fmt.Errorf("%d of %d messages overtook another one of their key", wrong, r.ledger.Total())
 	}
 	return r.result(n, reading)
 }

@@ -11,7 +11,7 @@ import (
 // Heap measures what a waiting 1 KB message costs beyond its body.
 func Heap() Scenario {
 	return Scenario{
-		Name: "heap", Title: "heap of a waiting 1 KB message beyond its body", Measures: []Measure{{"beyond", "B/msg", true}},
+		Name: "heap", Title: "heap of a waiting 1 KB message beyond its body", Measures: []Measure{{Name: "beyond", Unit: "B/msg", Lower: true}},
 		Needs: []system.Feature{system.Backlog, system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Heap, Options: system.Options{Backlog: true}})
@@ -20,7 +20,7 @@ func Heap() Scenario {
 			}
 			defer r.close(ctx, &err)
 			span, before := r.start(), meter.LiveHeap()
-			n, err := r.publishAll(ctx, filling(sys))
+			n, err := r.fill(ctx, env, sys)
 			if err != nil {
 				return res, err
 			}
@@ -43,7 +43,7 @@ func Heap() Scenario {
 // to drain, and the verdict is empty.
 func DelayedHeap() Scenario {
 	return Scenario{
-		Name: "delayed-heap", Title: "heap of 1 M delayed messages of 128 B beyond their bodies", Measures: []Measure{{"beyond", "MB", true}},
+		Name: "delayed-heap", Title: "heap of 1 M delayed messages of 128 B beyond their bodies", Measures: []Measure{{Name: "beyond", Unit: "MB", Lower: true}},
 		Needs: []system.Feature{system.Delays}, OursOnly: true, FullOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 128, callers: 1, most: env.Size.DelayedHeap, Options: system.Options{Delayed: true}})

@@ -11,7 +11,7 @@ import (
 // Idle measures the processor time that a waiting consumer uses.
 func Idle() Scenario {
 	return Scenario{
-		Name: "idle", Title: "processor time while nothing happens", Measures: []Measure{{"cpu", "ms/s", true}}, Needs: []system.Feature{system.Consumes},
+		Name: "idle", Title: "processor time while nothing happens", Measures: []Measure{{Name: "cpu", Unit: "ms/s", Lower: true}, {Name: "commands", Unit: "1/s", Lower: true, Beside: true}}, Needs: []system.Feature{system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: 1})
 			if err != nil {
@@ -27,15 +27,17 @@ func Idle() Scenario {
 			if err := r.drained(ctx); err != nil {
 				return res, err
 			}
-			span := r.start()
+			span, before := r.start(), r.usage()
 			select {
 			case <-time.After(env.Size.Idle):
 			case <-ctx.Done():
 				return res, fmt.Errorf("the run ended before the idle time: %w", ctx.Err())
 			}
+			commands := r.usage().Commands - before.Commands
 			res, err = r.result(0, span.Stop())
 			used := res.Reading.CPU + res.Reading.ServerCPU
-			res.Values = map[string]float64{"cpu": ms(used) / res.Reading.Elapsed.Seconds()}
+			seconds := res.Reading.Elapsed.Seconds()
+			res.Values = map[string]float64{"cpu": ms(used) / seconds, "commands": float64(commands) / seconds}
 			return res, err
 		},
 	}

@@ -38,7 +38,7 @@ func Keyed(keys int) Scenario {
 		Name: "keys-" + thousands(keys), Title: fmt.Sprintf("drain 1 KB messages in order of %s", count(keys, "key")),
 		Measures: []Measure{rate}, Needs: []system.Feature{system.Backlog, system.Keys}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (Result, error) {
-			return drain(ctx, env, sys, env.Size.Backlog, env.Size.Backlog, newKeys(keys))
+			return drain(ctx, env, sys, backlog{most: env.Size.Backlog, keys: newKeys(keys)})
 		},
 	}
 	if keys == 0 {

@@ -15,27 +15,34 @@ import (
 const pickupWarm = 20
 
 // Pickup measures from the call of Publish until the handler of an idle consumer runs.
-func Pickup() Scenario {
-	measures := []Measure{{"p50", "ms", true}, {"p99", "ms", true}}
+func Pickup() Scenario { return pickup("pickup", "idle pickup latency, 1 KB", false) }
+
+// PickupAcked measures from when Publish returned: what the wait for the disk takes is not counted.
+func PickupAcked() Scenario {
+	return pickup("pickup-acked", "idle pickup latency after the publish was acknowledged, 1 KB", true)
+}
+
+func pickup(name, title string, acked bool) Scenario {
+	measures := []Measure{late("p50"), late("p99")}
 	return Scenario{
-		Name: "pickup", Title: "idle pickup latency, 1 KB", Measures: measures, Needs: []system.Feature{system.Consumes},
+		Name: name, Title: title, Measures: measures, Needs: []system.Feature{system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Pickups + pickupWarm})
 			if err != nil {
 				return res, err
 			}
 			defer r.close(ctx, &err)
-			took := make(chan time.Duration, 1)
-			note := func(_ uint64, stamp time.Time) error {
-				took <- time.Since(stamp)
+			ran := make(chan time.Time, 1)
+			note := func(uint64, time.Time) error {
+				ran <- time.Now()
 				return nil
 			}
 			if err := r.consume(ctx, system.ConsumeOptions{}, note); err != nil {
 				return res, err
 			}
-			hist := newHistogram()
+			idle := idleLoop{hist: newHistogram(), ran: ran, acked: acked, until: time.Now().Add(env.Size.PickupTime)}
 			span := r.start()
-			n, err := r.publish(func(c *caller) error { return c.publishIdle(ctx, env.Seed, took, hist) })
+			n, err := r.publish(func(c *caller) error { return c.publishIdle(ctx, env.Seed, idle) })
 			if err != nil {
 				return res, err
 			}
@@ -43,24 +50,36 @@ func Pickup() Scenario {
 				return res, err
 			}
 			res, err = r.result(n, span.Stop())
-			res.Values = quantiles(hist, measures)
+			res.Values = quantiles(idle.hist, measures)
 			return res, err
 		},
 	}
 }
 
+// idleLoop measures pickups one by one.
+type idleLoop struct {
+	hist  *hdrhistogram.Histogram
+	ran   <-chan time.Time // when a handler ran
+	acked bool             // reckon from when the publish returned
+	until time.Time        // a slow system has fewer pickups by then
+}
+
 // publishIdle publishes message after message, each a while after the one before was picked up.
-func (c *caller) publishIdle(ctx context.Context, seed uint64, took <-chan time.Duration, hist *hdrhistogram.Histogram) error {
+func (c *caller) publishIdle(ctx context.Context, seed uint64, l idleLoop) error {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	for c.next < c.limit {
+	for c.next < c.limit && (c.next <= 2*pickupWarm || time.Now().Before(l.until)) {
 		time.Sleep(time.Millisecond + time.Duration(rnd.Int64N(int64(2*time.Millisecond))))
-		if err := c.publisher.Publish(ctx, c.message(0, time.Now())); err != nil {
+		from := time.Now()
+		if err := c.publisher.Publish(ctx, c.message(0, from)); err != nil {
 			return err
 		}
+		if l.acked {
+			from = time.Now()
+		}
 		select {
-		case d := <-took:
+		case at := <-l.ran:
 			if c.next > pickupWarm {
-				record(hist, d)
+				record(l.hist, at.Sub(from))
 			}
 		case <-ctx.Done():
 			return fmt.Errorf("message %d was not picked up: %w", c.next, ctx.Err())

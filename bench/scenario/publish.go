@@ -24,7 +24,7 @@ func PublishAsync() Scenario {
 
 func publishing(name, title string, callers int, style publishStyle, needs ...system.Feature) Scenario {
 	return Scenario{
-		Name: name, Title: title, Measures: []Measure{rate, allocs}, Needs: append(needs, system.Backlog),
+		Name: name, Title: title, Measures: []Measure{rate, allocs, server}, Needs: append(needs, system.Backlog),
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: callers, most: env.Size.Most, Options: system.Options{Backlog: true}})
 			if err != nil {

@@ -24,6 +24,8 @@ type rig struct {
 	callers   []*caller
 	published atomic.Int64 // about; callers add to it now and then
 	consumer  system.Consumer
+
+	usageErr error // the first failed look at the servers
 }
 
 // rigOptions shape a rig.
@@ -101,6 +103,11 @@ func (r *rig) warmUp(ctx context.Context, env Env, style publishStyle, ahead int
 	return err
 }
 
+// fill publishes a backlog: all the messages the callers may, or what a slow system takes in the time there is.
+func (r *rig) fill(ctx context.Context, env Env, sys system.System) (int, error) {
+	return r.publishFor(ctx, env.Size.Fill, filling(sys), 0)
+}
+
 // publishAll lets the callers publish all the messages they may.
 func (r *rig) publishAll(ctx context.Context, style publishStyle) (int, error) {
 	return r.publish(func(c *caller) error { return style(ctx, c, new(atomic.Bool), 0) })
@@ -129,7 +136,18 @@ func (r *rig) drained(ctx context.Context) error {
 }
 
 // start begins to measure.
-func (r *rig) start() *meter.Span { return meter.Start(r.session.ServerCPU) }
+func (r *rig) start() *meter.Span {
+	return meter.Start(func() time.Duration { return r.usage().CPU })
+}
+
+// usage looks at the servers and files. An error spoils the result.
+func (r *rig) usage() system.Usage {
+	u, err := r.session.Usage()
+	if err != nil && r.usageErr == nil {
+		r.usageErr = err
+	}
+	return u
+}
 
 // result is a rate with what belongs to it, and the verdict over the whole run.
 func (r *rig) result(n int, reading meter.Reading) (Result, error) {
@@ -137,6 +155,7 @@ func (r *rig) result(n int, reading meter.Reading) (Result, error) {
 	if n > 0 {
 		res.Values[rate.Name] = float64(n) / reading.Elapsed.Seconds()
 		res.Values[allocs.Name] = float64(reading.Allocs) / float64(n)
+		_, res.Values[server.Name] = res.CPUPerMessage()
 	}
-	return res, res.Verdict.Err()
+	return res, errors.Join(res.Verdict.Err(), r.usageErr)
 }

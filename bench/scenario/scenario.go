@@ -31,14 +31,37 @@ type Measure struct {
 	Name, Unit string
 	// Lower says that less is better.
 	Lower bool
+	// Beside says that it is reported only where it has a target.
+	Beside bool
 }
+
+func late(name string) Measure { return Measure{Name: name, Unit: "ms", Lower: true} }
 
 // Measures that several scenarios share.
 var (
 	rate    = Measure{Name: "rate", Unit: "msg/s"}
-	allocs  = Measure{Name: "allocs", Unit: "allocs/msg", Lower: true}
-	quarter = []Measure{{"p50", "ms", true}, {"p95", "ms", true}, {"p99", "ms", true}, {"p99.9", "ms", true}}
+	allocs  = Measure{Name: "allocs", Unit: "allocs/msg", Lower: true, Beside: true}
+	server  = Measure{Name: "server", Unit: "µs/msg of the server", Lower: true, Beside: true}
+	quarter = []Measure{late("p50"), late("p95"), late("p99"), late("p99.9")}
 )
+
+// Foreign is a system of another language. It takes its measurements itself, in a process of its own: to hand it every
+// message from here would measure the handing over.
+type Foreign interface {
+	system.System
+	// Answers says why it cannot answer a scenario. Empty: it can.
+	Answers(scenario string) string
+	// Measure answers it, with the scenario's measures and a verdict over all that was published.
+	Measure(ctx context.Context, scenario string, env Env) (Result, error)
+}
+
+// On asks a system.
+func (s Scenario) On(ctx context.Context, env Env, sys system.System) (Result, error) {
+	if f, ok := sys.(Foreign); ok {
+		return f.Measure(ctx, s.Name, env)
+	}
+	return s.Run(ctx, env, sys)
+}
 
 // Env is what a run is given.
 type Env struct {

@@ -34,7 +34,7 @@ func ThroughFlood(bodySize int) Scenario {
 func through(name, how string, bodySize, callers, ahead int, style publishStyle, needs ...system.Feature) Scenario {
 	return Scenario{
 		Name: name + "-" + bodyLabel(bodySize, ""), Title: fmt.Sprintf("publish → handle → ack, %s, %s", bodyLabel(bodySize, " "), how),
-		Measures: []Measure{rate, allocs}, Needs: append(needs, system.Consumes),
+		Measures: []Measure{rate, allocs, server}, Needs: append(needs, system.Consumes),
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			o := rigOptions{bodySize: bodySize, callers: callers, most: env.Size.Most}
 			if ahead > 0 { // no backlog to bound the messages for

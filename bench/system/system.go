@@ -30,6 +30,8 @@ const (
 	Keys     Feature = "keys"     // orders messages by key
 	Retries  Feature = "retries"  // tries a failed message again later
 	Consumes Feature = "consumes" // runs handlers that acknowledge
+	Stores   Feature = "stores"   // keeps messages in servers or files, not on the heap of the process
+	Restarts Feature = "restarts" // keeps its messages when the process ends
 )
 
 // System opens sessions of one message system in one configuration.
@@ -59,9 +61,24 @@ type Session interface {
 	Consume(ctx context.Context, o ConsumeOptions, h Handler) (Consumer, error)
 	// Settled waits until everything that was handled is acknowledged, as the system itself sees it.
 	Settled(ctx context.Context) error
-	// ServerCPU is the processor time so far of servers outside this process. Zero: there are none.
-	ServerCPU() time.Duration
+	// Usage is what the servers and the files behind the session have used so far.
+	Usage() (Usage, error)
 	Close() error
+}
+
+// Usage is what servers outside this process, and files, have used so far. All zero: there are none.
+type Usage struct {
+	// CPU is the processor time of the servers, Commands what they were sent, Keys how many they hold.
+	CPU            time.Duration
+	Commands, Keys int64
+	// Bytes is the memory of the servers, or the size of the files.
+	Bytes int64
+}
+
+// Restarter is a session that can be closed and opened again with all it holds.
+type Restarter interface {
+	// Restart returns how long opening it again took.
+	Restart(ctx context.Context) (time.Duration, error)
 }
 
 // Message is what is published.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/disk"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 )
 
@@ -27,14 +31,53 @@ type scriptBroker struct {
 	plant func(url, topic, raw string) error
 }
 
-// scriptBrokers are all brokers that the scripts run on: one row for each driver that other processes can reach.
-var scriptBrokers = []scriptBroker{
-	{name: "memory"},
+// scriptBrokers are all brokers that the scripts run on: one row for each driver.
+func scriptBrokers(t *testing.T) []scriptBroker {
+	server := redistest.Single(t, redistest.Options{AOF: "everysec"})
+	return []scriptBroker{
+		{name: "memory"},
+		{
+			name:  "disk",
+			start: func(env *testscript.Env) (string, error) { return "disk://" + filepath.Join(env.WorkDir, "data"), nil },
+			plant: plantOnDisk,
+		},
+		{
+			name:  "redis",
+			start: func(*testscript.Env) (string, error) { return server.URL() + "?prefix=s" + rand.Text(), nil },
+			plant: func(url, topic, raw string) error { return plantOnRedis(server, url, topic, raw) },
+		},
+	}
+}
+
+func plantOnDisk(url, topic, raw string) error {
+	d, err := disk.New(disk.Options{Dir: strings.TrimPrefix(url, "disk://")})
+	if err != nil {
+		return err
+	}
+	return errors.Join(plantOne(d, topic, raw), d.Close(context.Background()))
+}
+
+// plantOnRedis publishes a message and overwrites what is stored of it.
+func plantOnRedis(server *redistest.Server, url, topic, raw string) error {
+	ctx := context.Background()
+	b, err := open.URL(ctx, url)
+	if err != nil {
+		return err
+	}
+	r, err := ferry.Publish(ctx, b, topic, "to be overwritten")
+	if err == nil {
+		_, prefix, _ := strings.Cut(url, "prefix=")
+		_, err = server.Command("HSET", "{"+prefix+":"+topic+":0}:bodies", strconv.FormatUint(r.Ref.Pos, 10), raw)
+	}
+	if err == nil {
+		err = passPlanted(b.Driver(), topic)
+	}
+	return errors.Join(err, b.Close(ctx))
 }
 
 func TestBrokerScripts(t *testing.T) {
 	t.Parallel()
-	for _, b := range scriptBrokers {
+	for _, b := range scriptBrokers(t) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			testscript.Run(t, testscript.Params{

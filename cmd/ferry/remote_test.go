@@ -170,11 +170,19 @@ func (d *desk) plant(topic, raw string) {
 	}
 }
 
-func plantOne(m *memory.Driver, topic, raw string) error {
-	ctx := context.Background()
-	if err := m.StoreRaw(ctx, topic, []byte(raw)); err != nil {
+func plantOne(m interface {
+	driver.Driver
+	StoreRaw(ctx context.Context, topic string, raw []byte) error
+}, topic, raw string) error {
+	if err := m.StoreRaw(context.Background(), topic, []byte(raw)); err != nil {
 		return err
 	}
+	return passPlanted(m, topic)
+}
+
+// passPlanted makes sure that bytes which cannot be decoded were found.
+func passPlanted(m driver.Driver, topic string) error {
+	ctx := context.Background()
 	behind := []*driver.Message{{ID: "behind", Topic: topic}}
 	if _, err := m.Publish(ctx, behind, driver.PublishOptions{}); err != nil {
 		return err

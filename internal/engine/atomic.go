@@ -1,13 +1,14 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
 // publishAtomic stores all messages in one step over all their topics, or none.
-func (e *Engine) publishAtomic(msgs []*driver.Message, rs []driver.Receipt) error {
+func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) error {
 	now := e.now()
 	entries, names, err := e.prepare(msgs, now)
 	if err != nil {
@@ -17,14 +18,16 @@ func (e *Engine) publishAtomic(msgs []*driver.Message, rs []driver.Receipt) erro
 	if err != nil {
 		return failAll(rs, err)
 	}
-	defer unlockAll(ts, now)
 	if err := e.roomForAll(ts, msgs, entries); err != nil {
+		e.unlockAll(ts, now)
 		return failAll(rs, err)
 	}
 	for i, m := range msgs {
 		rs[i] = ts[m.Topic].mustAccept(entries[i], now)
+		ts[m.Topic].secure(e.synced(o))
 	}
-	return nil
+	e.confirm(ctx, e.unlockAll(ts, now), rs, o)
+	return joined(rs)
 }
 
 // prepare copies messages and collects their topics, before any lock is taken.
@@ -55,6 +58,9 @@ func (e *Engine) roomForAll(ts map[string]*topic, msgs []*driver.Message, entrie
 	seen := make(map[key]bool) // duplicates within the batch
 	count, bytes := make(map[*topic]int64), make(map[*topic]int64)
 	var errs []error
+	if e.o.Store != nil {
+		errs = append(errs, e.o.Store.Room())
+	}
 	total := int64(0)
 	for i, m := range msgs {
 		t, en := ts[m.Topic], entries[i]

@@ -30,6 +30,9 @@ func (e *Engine) Browse(_ context.Context, q driver.Query) (driver.Page, error) 
 		}
 		more, err := b.look(t, now)
 		t.unlock(now)
+		if err == nil {
+			err = b.take(t)
+		}
 		if err != nil {
 			return driver.Page{}, err
 		}
@@ -72,10 +75,19 @@ type browser struct {
 	q    driver.Query
 	at   uint64 // the place that was looked at last
 	page driver.Page
+	seen []view // in this look
+}
+
+// take completes what was seen in one look, without the lock.
+func (b *browser) take(t *topic) error {
+	entries, err := t.complete(b.seen)
+	b.page.Entries = append(b.page.Entries, entries...)
+	b.seen = nil
+	return err
 }
 
 func (b *browser) full() bool {
-	return len(b.page.Entries) >= b.q.Limit || b.page.Scanned >= b.q.MaxScan
+	return len(b.page.Entries)+len(b.seen) >= b.q.Limit || b.page.Scanned >= b.q.MaxScan
 }
 
 // look continues for a while, and reports whether there is more.
@@ -88,7 +100,7 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 		}
 	}
 	budget := browseAtATime
-	step := func(at uint64, view func() (driver.Entry, bool)) bool {
+	step := func(at uint64, look func() (view, bool)) bool {
 		if b.full() || budget == 0 {
 			more = true
 			return false
@@ -96,14 +108,14 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 		budget--
 		b.at = at
 		b.page.Scanned++
-		if v, ok := view(); ok {
-			b.page.Entries = append(b.page.Entries, v)
+		if v, ok := look(); ok {
+			b.seen = append(b.seen, v)
 		}
 		return true
 	}
 	if b.q.State == driver.StateDead {
 		g.graves.after(b.at, func(at uint64, it *item) bool {
-			return step(at, func() (driver.Entry, bool) { return it.view(now), true })
+			return step(at, func() (view, bool) { return it.view(now), true })
 		})
 		return more, nil
 	}
@@ -112,25 +124,25 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 		log = &t.invalid
 	}
 	log.after(b.at, func(at uint64, e *entry) bool {
-		return step(at, func() (driver.Entry, bool) { return t.matching(e, g, b.q.State, now) })
+		return step(at, func() (view, bool) { return t.matching(e, g, b.q.State, now) })
 	})
 	return more, nil
 }
 
 // matching returns the view of a message if it is in this state.
-func (t *topic) matching(e *entry, g *group, state driver.State, now moment) (driver.Entry, bool) {
+func (t *topic) matching(e *entry, g *group, state driver.State, now moment) (view, bool) {
 	if e.state != fanned {
 		if entryStates[e.state] != state {
-			return driver.Entry{}, false
+			return view{}, false
 		}
 		return t.view(e, now), true
 	}
 	if g == nil {
-		return driver.Entry{}, false
+		return view{}, false
 	}
 	it := e.item(g)
 	if it == nil || itemStates[it.state] != state {
-		return driver.Entry{}, false
+		return view{}, false
 	}
 	return it.view(now), true
 }

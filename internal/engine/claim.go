@@ -69,10 +69,19 @@ func (s *subscription) lease(picked []*item, now moment) []claim {
 	expires := now.after(s.o.Lease)
 	s.t.leaseNext = min(s.t.leaseNext, expires)
 	last := s.e.claims.Add(uint64(len(picked)))
+	receipt := s.t.claimed(s.g, picked, last)
+	contents := s.t.contents(picked)
 	for i, it := range picked {
 		c := &claims[i]
 		s.start(c, it, last-uint64(i), expires)
+		c.receipt = receipt
 		c.entry, c.content = it.e, it.content()
+		if contents != nil {
+			c.entry = &contents[i]
+			if c.content == it.e {
+				c.content = c.entry
+			}
+		}
 		c.attempt, c.deliveries, c.cause = it.failures+1, int32(it.lost)+1, it.cause
 	}
 	return claims
@@ -87,10 +96,11 @@ type parcel struct {
 // parcelsAtOnce fill 8 KiB: much larger allocations are slow, and a delivery that is kept would keep more of them.
 const parcelsAtOnce = 23
 
-// deliver builds the deliveries of claims, without the lock: entries do not change once fanned.
-func (s *subscription) deliver(claims []claim, now moment) []*driver.Delivery {
+// deliver builds the deliveries of claims, without the lock: entries do not change once fanned. Those whose content is
+// not in memory are in read, in the same order; what could not be read is left out.
+func (s *subscription) deliver(claims []claim, read []reading, now moment) []*driver.Delivery {
 	var parcels []parcel
-	ds := make([]*driver.Delivery, len(claims))
+	ds := make([]*driver.Delivery, 0, len(claims))
 	bodies := make([]byte, 0, sharedSize(claims))
 	until := now.at.Add(s.o.Lease)
 	for i := range claims {
@@ -98,15 +108,26 @@ func (s *subscription) deliver(claims []claim, now moment) []*driver.Delivery {
 			parcels = make([]parcel, min(len(claims)-i, parcelsAtOnce))
 		}
 		c, p := &claims[i], &parcels[0]
+		if c.entry.is(onDisk) {
+			r := &read[0]
+			read = read[1:]
+			if r.problem != nil {
+				continue
+			}
+			if p.m = *r.message; c.content != c.entry {
+				overlay(&p.m, c.content)
+			}
+		} else {
+			c.entry.fill(&p.m, s.t.name, c.content)
+			p.m.Body, bodies = copyBody(c.content.body, bodies)
+		}
 		parcels = parcels[1:]
-		c.entry.fill(&p.m, s.t.name, c.content)
-		p.m.Body, bodies = copyBody(c.content.body, bodies)
 		p.d = driver.Delivery{
 			Message: &p.m, Group: s.g.name, Ref: c.entry.ref(), Attempt: int(c.attempt), Deliveries: int(c.deliveries),
 			Cause: c.cause, ClaimedAt: now.at, LeaseUntil: until, Token: c,
 		}
 		c.entry, c.content = nil, nil // a token that is kept must not keep the message
-		ds[i] = &p.d
+		ds = append(ds, &p.d)
 	}
 	return ds
 }

@@ -47,3 +47,27 @@ func (m moment) wall(t tick) time.Time {
 	}
 	return m.at.Add(time.Duration(t - m.tick)).Round(0)
 }
+
+// stamp returns a tick as it is stored: as wall time in nanoseconds, and zero for never.
+func (m moment) stamp(t tick) int64 {
+	if t == never {
+		return 0
+	}
+	at, d := m.at.UnixNano(), int64(t-m.tick)
+	if d > math.MaxInt64-at {
+		return math.MaxInt64
+	}
+	return at + d
+}
+
+// read undoes stamp, as seen now.
+func (m moment) read(stamp int64) tick {
+	if stamp == 0 {
+		return never
+	}
+	d := stamp - m.at.UnixNano()
+	if d > 0 && tick(d) > never-1-m.tick {
+		return never - 1
+	}
+	return m.tick + tick(d)
+}

@@ -9,7 +9,7 @@ import (
 )
 
 // EnsureTopic creates a topic with this configuration.
-func (e *Engine) EnsureTopic(_ context.Context, topic string, c driver.TopicConfig) error {
+func (e *Engine) EnsureTopic(ctx context.Context, topic string, c driver.TopicConfig) (err error) {
 	if err := checkConfig(c); err != nil {
 		return err
 	}
@@ -18,17 +18,18 @@ func (e *Engine) EnsureTopic(_ context.Context, topic string, c driver.TopicConf
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	if t.fixed && t.config != c {
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q is configured as %+v, not %+v", topic, t.config, c),
 			"use AlterTopic to change it", nil)
 	}
 	t.config, t.fixed = c, true
+	t.alter()
 	return nil
 }
 
 // AlterTopic changes the configuration of a topic; all of it can change at any time.
-func (e *Engine) AlterTopic(_ context.Context, topic string, c driver.TopicConfig) error {
+func (e *Engine) AlterTopic(ctx context.Context, topic string, c driver.TopicConfig) (err error) {
 	if err := checkConfig(c); err != nil {
 		return err
 	}
@@ -37,8 +38,9 @@ func (e *Engine) AlterTopic(_ context.Context, topic string, c driver.TopicConfi
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	t.config, t.fixed = c, true
+	t.alter()
 	return nil
 }
 
@@ -50,7 +52,7 @@ func checkConfig(c driver.TopicConfig) error {
 }
 
 // DeleteTopic removes a topic with everything in it.
-func (e *Engine) DeleteTopic(_ context.Context, topic string) error {
+func (e *Engine) DeleteTopic(ctx context.Context, topic string) error {
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
@@ -63,10 +65,12 @@ func (e *Engine) DeleteTopic(_ context.Context, topic string) error {
 		}
 	}
 	t.freed += int64(t.log.count)
+	r := t.obliterate(now)
 	t.end()
 	e.topics.Delete(topic)
 	t.mu.Unlock()
-	return nil
+	e.durable(ctx, r, &err)
+	return err
 }
 
 func (g *group) errConsumers(what string) error {
@@ -78,7 +82,7 @@ func (g *group) errConsumers(what string) error {
 }
 
 // EnsureGroup creates a group, and its topic if that does not exist.
-func (e *Engine) EnsureGroup(_ context.Context, topic, group string, o driver.GroupOptions) error {
+func (e *Engine) EnsureGroup(ctx context.Context, topic, group string, o driver.GroupOptions) (err error) {
 	if err := driver.CheckName("group", group); err != nil {
 		return err
 	}
@@ -87,19 +91,19 @@ func (e *Engine) EnsureGroup(_ context.Context, topic, group string, o driver.Gr
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	_, err = t.joined(group, o.Order, o.Start, now)
 	return err
 }
 
 // DeleteGroup removes a group with what it has not settled.
-func (e *Engine) DeleteGroup(_ context.Context, topic, name string) error {
+func (e *Engine) DeleteGroup(ctx context.Context, topic, name string) (err error) {
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	g, ok := t.group(name)
 	if !ok {
 		return t.noGroup(name)
@@ -113,17 +117,19 @@ func (e *Engine) DeleteGroup(_ context.Context, topic, name string) error {
 		}
 	}
 	t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
+	t.alter()
 	return nil
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.
-func (e *Engine) Pause(_ context.Context, topic, group string, paused bool) error {
+func (e *Engine) Pause(ctx context.Context, topic, group string, paused bool) (err error) {
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	t.alter()
 	if group == "" {
 		t.paused = paused
 	} else {

@@ -8,13 +8,14 @@ import (
 )
 
 // Purge removes what is ready, waiting or delayed now.
-func (e *Engine) Purge(_ context.Context, topic, name string) (int, error) {
+func (e *Engine) Purge(ctx context.Context, topic, name string) (n int, err error) {
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
 		return 0, err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	t.alter()
 	var only *group
 	if name != "" {
 		g, ok := t.group(name)
@@ -23,7 +24,6 @@ func (e *Engine) Purge(_ context.Context, topic, name string) (int, error) {
 		}
 		only = g
 	}
-	n := 0
 	for _, en := range t.log.all() {
 		n += t.purge(en, only, now)
 	}
@@ -65,21 +65,22 @@ func (g *group) cancel(it *item, now moment) {
 }
 
 // Delete removes single messages.
-func (e *Engine) Delete(_ context.Context, ts []driver.Target) []error {
+func (e *Engine) Delete(ctx context.Context, ts []driver.Target) []error {
 	errs := make([]error, len(ts))
 	for i, target := range ts {
-		errs[i] = e.deleteOne(target)
+		errs[i] = e.deleteOne(ctx, target)
 	}
 	return errs
 }
 
-func (e *Engine) deleteOne(target driver.Target) error {
+func (e *Engine) deleteOne(ctx context.Context, target driver.Target) (err error) {
 	now := e.now()
 	t, err := e.lockExisting(target.Topic, now)
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	t.alter()
 	en, err := t.find(target)
 	if err != nil {
 		return err

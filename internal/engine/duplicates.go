@@ -8,6 +8,7 @@ import (
 
 // memory is what a topic remembers in order to recognise duplicates after their messages are gone.
 type memory struct {
+	t      *topic
 	window time.Duration // of producers' own ids
 	most   int           // of producers' own ids
 	own    index[uint64] // their places in the log
@@ -28,8 +29,8 @@ type dedupID struct {
 	seq     uint64
 }
 
-func newMemory(o Options) memory {
-	return memory{window: o.Capabilities.IDWindow, most: o.MaxIDs, expires: heap[*dedupID]{moved: func(*dedupID, int32) {}}}
+func newMemory(o Options, t *topic) memory {
+	return memory{t: t, window: o.Capabilities.IDWindow, most: o.MaxIDs, expires: heap[*dedupID]{moved: func(*dedupID, int32) {}}}
 }
 
 // duplicate returns the receipt of a message that is known already.
@@ -56,8 +57,10 @@ func (m *memory) note(e *entry, now moment) {
 		return
 	}
 	d := &dedupID{id: e.extra.dedupID, message: e.id, seq: e.seq}
+	until := now.after(e.extra.dedupWindow)
 	m.dedup.put(d.id, d)
-	m.expires.push(now.after(e.extra.dedupWindow), e.seq, d)
+	m.expires.push(until, e.seq, d)
+	m.t.noteKnown(kindDedup, d.id, known{message: d.message, seq: d.seq, until: now.stamp(until)})
 }
 
 // remember keeps the own id of a message that is gone. At the bound the oldest is forgotten.
@@ -65,13 +68,17 @@ func (m *memory) remember(e *entry, now moment) {
 	if m.own.len() >= m.most {
 		m.forgetOldest()
 	}
+	until := now.after(m.window)
 	m.own.put(e.id, e.seq)
-	m.oldest.push(usedID{id: e.id, until: now.after(m.window)})
+	m.oldest.push(usedID{id: e.id, until: until})
+	m.t.noteKnown(kindOwnID, e.id, known{message: e.id, seq: e.seq, until: now.stamp(until)})
 }
 
 func (m *memory) forgetOldest() {
-	m.own.remove(m.oldest.head().id)
+	id := m.oldest.head().id
+	m.own.remove(id)
 	m.oldest.pop()
+	m.t.noteForgotten(kindOwnID, id)
 }
 
 // next returns when forget has something to do.
@@ -86,8 +93,10 @@ func (m *memory) next() tick {
 // forget drops what is no longer inside its window.
 func (m *memory) forget(now tick) {
 	for m.expires.next() <= now {
-		m.dedup.remove(m.expires.top().id)
+		id := m.expires.top().id
+		m.dedup.remove(id)
 		m.expires.removeAt(0)
+		m.t.noteForgotten(kindDedup, id)
 	}
 	for !m.oldest.empty() && m.oldest.head().until <= now {
 		m.forgetOldest()

@@ -14,7 +14,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Options of an Engine. All fields but Decode are required.
+// Options of an Engine. All fields but Decode and Store are required.
 type Options struct {
 	// Capabilities are what the driver above promises.
 	Capabilities driver.Capabilities
@@ -26,19 +26,26 @@ type Options struct {
 	MaxDedup int
 	// Decode reads stored bytes. Nil: nothing can be decoded.
 	Decode func([]byte) (*driver.Message, error)
+	// Store keeps what must survive the process. Nil: nothing does.
+	Store Store
+	// CacheBytes is how much content of messages that are in the store may be in memory too.
+	CacheBytes int64
 }
 
 // Engine is a broker in memory. It implements driver.Driver.
 type Engine struct {
 	o      Options
 	base   time.Time
+	stop   <-chan struct{} // closed when the store failed; nil without one
 	nonce  uint64
 	claims atomic.Uint64 // counts, for the tokens
 	stored atomic.Int64  // messages in all topics
+	cached atomic.Int64  // bytes of content that is in the store too
 
 	topics sync.Map // name -> *topic
 	mu     sync.Mutex
 	closed bool           // guarded by mu; no topic is made after that
+	number uint32         // guarded by mu; the highest number of a topic, in the store
 	timers sync.WaitGroup // those armed, and their callbacks
 }
 
@@ -46,7 +53,11 @@ type Engine struct {
 func New(o Options) *Engine {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails
-	return &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:])}
+	e := &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:])}
+	if o.Store != nil {
+		e.stop = o.Store.Stopped()
+	}
+	return e
 }
 
 // Capabilities returns what the driver above promises.
@@ -57,23 +68,31 @@ func (e *Engine) Capabilities() driver.Capabilities {
 }
 
 // Close releases what subscriptions hold, ends waiting calls with ErrClosed, and stops all timers.
-func (e *Engine) Close(context.Context) error {
+func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
 	for _, t := range e.allTopics() {
 		t.mu.Lock()
+		if t.ended {
+			t.mu.Unlock()
+			continue
+		}
 		now := e.now()
 		for _, g := range t.groups {
 			for _, s := range slices.Clone(g.members) {
 				s.leave(now)
 			}
 		}
+		t.flush(now)
 		t.end()
 		t.mu.Unlock()
 	}
 	e.timers.Wait()
-	return nil
+	if e.o.Store == nil {
+		return nil
+	}
+	return e.o.Store.Append(nil, true).Wait(ctx, true)
 }
 
 // allTopics returns the topics in order of their names.
@@ -86,6 +105,9 @@ func (e *Engine) allTopics() []*topic {
 
 // lock returns the topic, locked and brought up to date. It is made if it does not exist.
 func (e *Engine) lock(name string, now moment) (*topic, error) {
+	if err := e.stopped(); err != nil {
+		return nil, err
+	}
 	for {
 		v, ok := e.topics.Load(name)
 		if !ok {
@@ -109,6 +131,9 @@ func (e *Engine) lock(name string, now moment) (*topic, error) {
 
 // lockExisting is like lock, but ErrNotFound when the topic does not exist.
 func (e *Engine) lockExisting(name string, now moment) (*topic, error) {
+	if err := e.stopped(); err != nil {
+		return nil, err
+	}
 	v, ok := e.topics.Load(name)
 	if ok {
 		t := v.(*topic)
@@ -133,7 +158,7 @@ func (e *Engine) lockAll(names []string, now moment) (map[string]*topic, error) 
 	for _, name := range names {
 		t, err := e.lock(name, now)
 		if err != nil {
-			unlockAll(ts, now)
+			e.unlockAll(ts, now)
 			return nil, err
 		}
 		ts[name] = t
@@ -141,10 +166,15 @@ func (e *Engine) lockAll(names []string, now moment) (map[string]*topic, error) 
 	return ts, nil
 }
 
-func unlockAll(ts map[string]*topic, now moment) {
+// unlockAll stores a step over several topics in one batch, and unlocks them.
+func (e *Engine) unlockAll(ts map[string]*topic, now moment) (last Round) {
+	if e.o.Store != nil {
+		last = e.flushAll(ts, now)
+	}
 	for _, t := range ts {
 		t.unlock(now)
 	}
+	return last
 }
 
 func (e *Engine) makeTopic(name string) (any, error) {
@@ -156,14 +186,55 @@ func (e *Engine) makeTopic(name string) (any, error) {
 	if e.closed {
 		return nil, errClosed()
 	}
-	v, _ := e.topics.LoadOrStore(name, newTopic(e, name))
-	return v, nil
+	if v, ok := e.topics.Load(name); ok {
+		return v, nil
+	}
+	t := newTopic(e, name)
+	if t.journal != nil {
+		e.number++
+		t.journal.number = e.number
+	}
+	e.topics.Store(name, t)
+	return t, nil
 }
 
 func (e *Engine) isClosed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.closed
+}
+
+// stopped says why nothing is possible any more, or nil.
+func (e *Engine) stopped() error {
+	if e.o.Store == nil {
+		return nil
+	}
+	err := e.o.Store.Failure()
+	if err == nil {
+		return nil
+	}
+	return driver.NewError(driver.ErrNotApplied, "the store stopped after a failed write, and takes nothing more",
+		"see to the disk, then close the broker and open it again: that reads what was really stored", err)
+}
+
+// durable waits until a round survives a power loss, unless the step failed anyway.
+func (e *Engine) durable(ctx context.Context, r Round, err *error) {
+	if *err == nil && r != nil {
+		*err = e.outcome(ctx, r, true)
+	}
+}
+
+// outcome waits for a round, and says what is not known when it did not end well.
+func (e *Engine) outcome(ctx context.Context, r Round, synced bool) error {
+	err := r.Wait(ctx, synced)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && e.o.Store.Failure() == nil:
+		return driver.NewError(driver.ErrUnknown, "the context ended before the disk had confirmed the write", "it is likely stored: check, or repeat it with the same id", err)
+	}
+	return driver.NewError(driver.ErrUnknown, "the write failed, and may or may not have reached the disk",
+		"see to the disk, then close the broker and open it again", err)
 }
 
 func errClosed() error {

@@ -27,7 +27,7 @@ type entry struct {
 	body        string
 	contentType string
 	published   int64 // wall time, nanoseconds
-	delay       int64 // the delay, or the schedule (wall time, nanoseconds) if scheduled
+	delay       int64 // the delay, or the schedule (wall time, nanoseconds) if scheduled; its size if onDisk
 	ttl         time.Duration
 	due         tick // when it is due; once fanned, when it became ready
 	expires     tick // never without a TTL
@@ -50,6 +50,11 @@ const (
 	ownID     entryFlags = 1 << iota // the producer chose the id
 	indexed                          // found by its id
 	scheduled                        // delay is a time
+	touched                          // changed in this step
+	saved                            // the store has it as it is
+	recorded                         // the store has a record of its state
+	onDisk                           // its content is only in the store
+	cached                           // its content is also in the store
 )
 
 func (e *entry) is(f entryFlags) bool { return e.flags&f != 0 }
@@ -91,9 +96,9 @@ func newEntry(m *driver.Message, now moment) *entry {
 
 // set copies all of a message but when it was published.
 func (e *entry) set(m *driver.Message, now moment) {
-	e.id, e.flags = m.ID, 0
+	e.id, e.flags = m.ID, e.flags&(touched|saved|recorded)
 	if m.OwnID {
-		e.flags = ownID
+		e.flags |= ownID
 	}
 	e.ttl, e.expires = m.TTL, never
 	if m.TTL > 0 {
@@ -187,6 +192,9 @@ func (e *entry) ref() driver.Ref { return driver.Ref{Pos: e.seq} }
 
 // size is what counts against the bound in bytes: the body and the headers.
 func (e *entry) size() int64 {
+	if e.is(onDisk) {
+		return e.delay
+	}
 	n := len(e.body)
 	if x := e.extra; x != nil {
 		n += len(x.raw)

@@ -4,6 +4,7 @@ import "github.com/ferrymq/ferry/driver"
 
 // delay puts a message aside until it is due.
 func (t *topic) delay(e *entry) {
+	t.touch(e)
 	e.state = delayed
 	t.stats.Delayed++
 	t.delayed.push(e.due, e.seq, e)
@@ -31,6 +32,7 @@ func (t *topic) fanOut(e *entry, now moment) {
 
 // fan gives a message to all groups.
 func (t *topic) fan(e *entry, now moment) {
+	t.touch(e)
 	e.state, e.fan, e.due = fanned, t.nextPlace(), now.tick
 	t.stats.Fanned++
 	for _, g := range t.groups {

@@ -13,6 +13,8 @@ type group struct {
 	order      driver.Order
 	orderFixed bool // by its first member, or when it was created by hand
 	paused     bool
+	number     uint32 // in the store
+	since      uint64 // the place of the newest message that became ready before it was created
 
 	lanes   [4]lane
 	stride  stride

@@ -54,22 +54,35 @@ func (e *Engine) Get(_ context.Context, target driver.Target) ([]driver.Entry, e
 	if err != nil {
 		return nil, err
 	}
-	defer t.unlock(now)
+	views, err := t.look(target, now)
+	t.unlock(now)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := t.complete(views)
+	if err == nil && len(entries) == 0 && len(views) > 0 {
+		err = t.errNoMessage(target) // it was removed just now
+	}
+	return entries, err
+}
+
+// look returns what a target names, as far as memory knows it.
+func (t *topic) look(target driver.Target, now moment) ([]view, error) {
 	en, err := t.find(target)
 	if err != nil {
 		return nil, err
 	}
 	if en.state != fanned {
-		return []driver.Entry{t.view(en, now)}, nil
+		return []view{t.view(en, now)}, nil
 	}
 	if target.Group != "" {
 		it, err := t.findItem(en, target)
 		if err != nil {
 			return nil, err
 		}
-		return []driver.Entry{it.view(now)}, nil
+		return []view{it.view(now)}, nil
 	}
-	var views []driver.Entry
+	var views []view
 	for _, g := range t.groups {
 		if it := en.item(g); it != nil {
 			views = append(views, it.view(now))
@@ -78,11 +91,56 @@ func (e *Engine) Get(_ context.Context, target driver.Target) ([]driver.Entry, e
 	return views, nil
 }
 
+// view is what memory knows of an entry. The content of one that is onDisk is still to be read; edited replaces it.
+type view struct {
+	driver.Entry
+	onDisk bool
+	edited *entry
+}
+
+// complete reads what memory does not know, without the lock. What was removed meanwhile is left out.
+func (t *topic) complete(views []view) ([]driver.Entry, error) {
+	var rs []reading
+	for i := range views {
+		if views[i].onDisk {
+			rs = append(rs, reading{seq: views[i].Ref.Pos})
+		}
+	}
+	if len(rs) > 0 {
+		if err := t.readAll(rs); err != nil {
+			return nil, err
+		}
+	}
+	entries := make([]driver.Entry, 0, len(views))
+	for i := range views {
+		v := &views[i]
+		if v.onDisk {
+			r := rs[0]
+			if rs = rs[1:]; r.message == nil {
+				continue
+			}
+			v.setMessage(r.message)
+		}
+		entries = append(entries, v.Entry)
+	}
+	return entries, nil
+}
+
+func (v *view) setMessage(m *driver.Message) {
+	if v.edited != nil {
+		overlay(m, v.edited)
+	}
+	v.Message = m
+	if v.Dead != nil {
+		v.Dead.Message = m.Clone()
+	}
+}
+
 var entryStates = map[entryState]driver.State{delayed: driver.StateDelayed, held: driver.StateHeld, invalid: driver.StateInvalid}
 
 // view shows a message that belongs to the topic.
-func (t *topic) view(e *entry, now moment) driver.Entry {
-	v := driver.Entry{Ref: e.ref(), State: entryStates[e.state], ExpiresAt: now.wall(e.expires)}
+func (t *topic) view(e *entry, now moment) view {
+	v := view{Entry: driver.Entry{Ref: e.ref(), State: entryStates[e.state], ExpiresAt: now.wall(e.expires)}, onDisk: e.is(onDisk)}
 	switch e.state {
 	case invalid:
 		v.Raw, v.Problem = append([]byte(nil), e.extra.raw...), e.extra.problem
@@ -101,16 +159,17 @@ var itemStates = [...]driver.State{ready: driver.StateReady, inflight: driver.St
 func (s itemState) String() string { return string(itemStates[s]) }
 
 // view shows a message as a group sees it.
-func (it *item) view(now moment) driver.Entry {
-	v := driver.Entry{
+func (it *item) view(now moment) view {
+	v := view{onDisk: it.e.is(onDisk), Entry: driver.Entry{
 		Message: it.e.message(it.g.t.name, it.content()), Ref: it.e.ref(), Group: it.g.name, State: itemStates[it.state],
 		Attempt: int(it.failures) + 1, Deliveries: int(it.lost) + 1, ExpiresAt: now.wall(it.e.expires),
-	}
+	}}
 	if x := it.e.extra; x != nil && x.raw != nil { // not looked at yet: shown as it is
 		v.Raw, v.Body = append([]byte(nil), x.raw...), append([]byte(nil), x.raw...)
 	}
 	if it.more != nil {
 		v.History = append([]driver.Failure(nil), it.more.history...)
+		v.edited = it.more.edited
 	}
 	switch it.state {
 	case waiting:

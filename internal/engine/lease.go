@@ -21,6 +21,7 @@ type claim struct {
 	attempt        int32
 	deliveries     int32
 	cause          driver.Cause
+	receipt        *receipt // in the store; nil without one
 }
 
 // String names the claim by the nonce of the engine and a counter.
@@ -69,6 +70,9 @@ func (c *claim) end() {
 	}
 	s.inflight--
 	it.claim, c.item = nil, nil
+	if c.receipt != nil {
+		s.t.release(c.receipt)
+	}
 	if ch := it.chain; ch != nil {
 		ch.held--
 	}
@@ -97,6 +101,9 @@ func (s *subscription) whyLost() error {
 // Extend makes leases end one full lease from now.
 func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
+	if err := s.e.stopped(); err != nil {
+		return repeat(errs, err)
+	}
 	now := s.e.now()
 	s.t.mu.Lock()
 	if s.t.ended {
@@ -144,8 +151,7 @@ func (s *subscription) loseLeases(now moment) {
 	for c := s.leases.head; c != nil && c.expires <= now.tick; c = s.leases.head {
 		it := c.item
 		c.end()
-		it.lost = min(it.lost, math.MaxUint16-1) + 1
-		it.cause = driver.CauseLeaseExpired
+		it.loseLease()
 		s.g.stats.Redelivered++
 		lost = append(lost, it)
 	}
@@ -153,6 +159,12 @@ func (s *subscription) loseLeases(now moment) {
 		s.g.returnBehind(it, now)
 		s.g.comeBack(it, now)
 	}
+}
+
+// loseLease counts a delivery whose holder is gone.
+func (it *item) loseLease() {
+	it.lost = min(it.lost, math.MaxUint16-1) + 1
+	it.cause = driver.CauseLeaseExpired
 }
 
 // returnBehind returns what is in flight behind it in its chain, uncounted.

@@ -67,7 +67,7 @@ func take(t testing.TB, s *subscription, most int) []*driver.Delivery {
 	if len(claims) == 0 {
 		return nil
 	}
-	return s.deliver(claims, now)
+	return s.deliver(claims, nil, now)
 }
 
 func settle(t testing.TB, s *subscription, o driver.Outcome, after time.Duration, ds ...*driver.Delivery) {

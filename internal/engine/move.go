@@ -8,15 +8,15 @@ import (
 )
 
 // Move makes messages due, each in one step.
-func (e *Engine) Move(_ context.Context, ms []driver.Move) []error {
+func (e *Engine) Move(ctx context.Context, ms []driver.Move) []error {
 	errs := make([]error, len(ms))
 	for i := range ms {
-		errs[i] = e.moveOne(&ms[i])
+		errs[i] = e.moveOne(ctx, &ms[i])
 	}
 	return errs
 }
 
-func (e *Engine) moveOne(m *driver.Move) error {
+func (e *Engine) moveOne(ctx context.Context, m *driver.Move) (err error) {
 	if err := e.checkEdit(m); err != nil {
 		return err
 	}
@@ -25,7 +25,11 @@ func (e *Engine) moveOne(m *driver.Move) error {
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
+	if t, err = e.warm(t, m, now); err != nil {
+		return err
+	}
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	t.alter()
 	en, err := t.find(m.Target)
 	if err != nil {
 		return err
@@ -84,9 +88,12 @@ func (t *topic) reschedule(e *entry, m *driver.Move, now moment) error {
 		return err
 	}
 	if m.Edit != nil {
+		t.uncache(e)
 		t.stats.Bytes -= e.size()
 		e.setContent(m.Edit)
 		t.stats.Bytes += e.size()
+		e.flags &^= saved
+		t.touch(e)
 	}
 	if m.After <= 0 {
 		t.fanOut(e, now)

@@ -19,21 +19,52 @@ func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	}
 	switch {
 	case len(msgs) == 1:
-		rs[0] = e.publishOne(msgs[0])
+		rs[0] = e.publishOne(ctx, msgs[0], o)
 		return rs, rs[0].Err
 	case o.Atomic:
-		return rs, e.publishAtomic(msgs, rs)
+		return rs, e.publishAtomic(ctx, msgs, rs, o)
 	}
 	failed := false
+	var last Round // of a store that keeps the order of rounds: what is safe in it is safe in all before
 	for i := 0; i < len(msgs); {
 		n := sameTopic(msgs[i:])
-		failed = e.publishEach(msgs[i:i+n], rs[i:i+n]) || failed
+		chunkFailed, r := e.publishEach(msgs[i:i+n], rs[i:i+n], o)
+		failed = chunkFailed || failed
+		if r != nil {
+			last = r
+		}
 		i += n
 	}
-	if !failed {
+	if e.confirm(ctx, last, rs, o) && !failed {
 		return rs, nil
 	}
 	return rs, joined(rs)
+}
+
+// synced reports whether a publish with these options waits until it survives a power loss.
+func (e *Engine) synced(o driver.PublishOptions) bool {
+	level := o.Level
+	if level == 0 {
+		level = e.o.Capabilities.Durability
+	}
+	return level == driver.Synced
+}
+
+// confirm waits until what was stored is as safe as promised, and otherwise says in every receipt that it may not be.
+func (e *Engine) confirm(ctx context.Context, r Round, rs []driver.Receipt, o driver.PublishOptions) bool {
+	if r == nil {
+		return true
+	}
+	err := e.outcome(ctx, r, e.synced(o))
+	if err == nil {
+		return true
+	}
+	for i := range rs {
+		if rs[i].Err == nil {
+			rs[i] = driver.Receipt{ID: rs[i].ID, Err: err}
+		}
+	}
+	return false
 }
 
 // refuse says why nothing can be published with these options.
@@ -48,7 +79,7 @@ func (e *Engine) refuse(ctx context.Context, o driver.PublishOptions) error {
 	return nil
 }
 
-func (e *Engine) publishOne(m *driver.Message) driver.Receipt {
+func (e *Engine) publishOne(ctx context.Context, m *driver.Message, o driver.PublishOptions) driver.Receipt {
 	if err := e.check(m); err != nil {
 		return driver.Receipt{Err: err}
 	}
@@ -58,9 +89,19 @@ func (e *Engine) publishOne(m *driver.Message) driver.Receipt {
 	if err != nil {
 		return driver.Receipt{Err: err}
 	}
-	r := t.accept(en, now)
-	t.unlock(now)
-	return r
+	rs := [1]driver.Receipt{t.accept(en, now)}
+	t.secure(e.synced(o))
+	if r := t.unlock(now); r != nil {
+		e.confirm(ctx, r, rs[:], o)
+	}
+	return rs[0]
+}
+
+// secure notes that somebody will wait for the step to survive a power loss.
+func (t *topic) secure(synced bool) {
+	if t.journal != nil && synced {
+		t.journal.synced = true
+	}
 }
 
 // sameTopic returns how many of the first messages have one topic, up to a chunk.
@@ -73,7 +114,7 @@ func sameTopic(msgs []*driver.Message) int {
 }
 
 // publishEach stores messages of one topic, each on its own, and reports whether one failed.
-func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt) (failed bool) {
+func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) (failed bool, r Round) {
 	var entries [publishChunk]*entry
 	now := e.now()
 	for i, m := range msgs {
@@ -86,7 +127,7 @@ func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt) (faile
 	t, err := e.lock(msgs[0].Topic, now)
 	if err != nil {
 		_ = failAll(rs, err)
-		return true
+		return true, nil
 	}
 	for i := range msgs {
 		if entries[i] == nil {
@@ -95,8 +136,8 @@ func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt) (faile
 		rs[i] = t.accept(entries[i], now)
 		failed = failed || rs[i].Err != nil
 	}
-	t.unlock(now)
-	return failed
+	t.secure(e.synced(o))
+	return failed, t.unlock(now)
 }
 
 // check refuses what the indexes cannot hold. Callers have validated the rest.
@@ -117,6 +158,11 @@ func (t *topic) accept(e *entry, now moment) driver.Receipt {
 	}
 	if err := t.room(e, 1, e.size()); err != nil {
 		return driver.Receipt{ID: e.id, Err: err}
+	}
+	if s := t.e.o.Store; s != nil {
+		if err := s.Room(); err != nil {
+			return driver.Receipt{ID: e.id, Err: err}
+		}
 	}
 	if most := t.e.o.MaxMessages; t.e.stored.Add(1) > most {
 		t.e.stored.Add(-1)
@@ -167,6 +213,7 @@ func (t *topic) store(e *entry, now moment) {
 	t.gain(e)
 	switch {
 	case e.due == never:
+		t.touch(e)
 		e.state = held
 		t.stats.Held++
 	case e.due > now.tick:

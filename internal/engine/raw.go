@@ -19,10 +19,11 @@ func (e *Engine) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	defer t.unlock(now)
 	e.stored.Add(1)
 	t.store(en, now)
-	return nil
+	t.secure(true)
+	e.durable(ctx, t.unlock(now), &err)
+	return err
 }
 
 // load makes sure that a message is decoded before it is claimed, and reports whether it moved instead: to its real
@@ -39,6 +40,7 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 	for it := e.items; it != nil; it = it.sibling {
 		it.g.withdraw(it)
 	}
+	t.touch(e)
 	t.stats.Bytes -= e.size()
 	e.extra = nil
 	e.set(m, now)
@@ -74,15 +76,27 @@ func (t *topic) decode(raw []byte) (*driver.Message, error) {
 
 // invalidate moves an entry that cannot be decoded to the parse errors of the topic, whole.
 func (t *topic) invalidate(e *entry, problem error) {
+	t.touch(e)
 	for it := e.items; it != nil; it = it.sibling {
-		if it.state == ready { // it was never claimed: what is not ready was skipped by a reset
-			it.g.withdraw(it)
-			it.g.stats.Cancelled++
-			it.g.move(it, gone, moment{})
+		if it.g != nil && (it.state.live() || it.state == dead) {
+			it.g.lift(it)
 		}
 	}
 	e.items, e.state = nil, invalid
 	e.extra.problem = problem.Error()
 	t.invalid.put(e.seq, e)
 	t.stats.Invalid++
+}
+
+// lift cancels an item of a message that turned out to be unreadable, even if somebody holds it.
+func (g *group) lift(it *item) {
+	if it.claim != nil {
+		it.claim.end()
+	}
+	c := g.detach(it)
+	g.stats.Cancelled++
+	g.move(it, gone, moment{})
+	if c != nil {
+		g.arrange(c)
+	}
 }

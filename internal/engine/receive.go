@@ -20,6 +20,9 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			}
 			return nil, err
 		}
+		if err := s.e.stopped(); err != nil {
+			return nil, err
+		}
 		now := s.e.now()
 		s.t.mu.Lock()
 		if w != nil {
@@ -32,14 +35,24 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		s.t.advance(now)
 		if claims := s.claim(max, now); len(claims) > 0 {
 			s.handOn()
-			s.t.unlock(now)
-			return s.deliver(claims, now), nil
+			r := s.t.unlock(now)
+			if r == nil {
+				return s.deliver(claims, nil, now), nil
+			}
+			w = nil
+			if ds, err := s.deliverStored(ctx, r, claims, now); len(ds) > 0 || err != nil {
+				return ds, err
+			}
+			continue // none of them could be read
 		}
 		s.handOn()
 		w = s.queueUp()
 		s.t.unlock(now)
 		select {
 		case <-w.woken:
+		case <-s.e.stop:
+			s.giveUp(w)
+			w = nil
 		case <-ctx.Done():
 			s.giveUp(w)
 			return nil, ctx.Err()

@@ -76,14 +76,14 @@ func (t *topic) errTrimmed(position string) error {
 }
 
 // Reset makes a group start again from a position.
-func (e *Engine) Reset(_ context.Context, topic, group string, o driver.ResetOptions) (driver.ResetReport, error) {
-	var report driver.ResetReport
+func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (report driver.ResetReport, err error) {
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
 		return report, err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	t.alter()
 	g, ok := t.group(group)
 	if !ok {
 		return report, t.noGroup(group)

@@ -85,6 +85,14 @@ func (q *sequence[T]) remove(at uint64) {
 	}
 }
 
+// first returns a number that is not higher than any in use.
+func (q *sequence[T]) first() uint64 {
+	if len(q.segments) == 0 {
+		return 0
+	}
+	return q.segments[0].number * segmentSize
+}
+
 // after calls visit for each value whose number is higher than at, in order, until it returns false.
 func (q *sequence[T]) after(at uint64, visit func(at uint64, v *T) bool) {
 	at++

@@ -8,11 +8,15 @@ import (
 )
 
 // Settle applies each settlement as one step, in order. A cancelled context changes nothing: there is no wait.
-func (s *subscription) Settle(_ context.Context, ss []driver.Settlement) []error {
+func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
+	if err := s.e.stopped(); err != nil {
+		return repeat(errs, err)
+	}
+	var last Round
 	for i := 0; i < len(ss); {
 		if len(ss[i].Emit) > 0 {
-			errs[i] = s.settleAndEmit(&ss[i])
+			last, errs[i] = s.settleAndEmit(&ss[i])
 			i++
 			continue
 		}
@@ -20,26 +24,40 @@ func (s *subscription) Settle(_ context.Context, ss []driver.Settlement) []error
 		for i+n < len(ss) && len(ss[i+n].Emit) == 0 {
 			n++
 		}
-		s.settlePlain(ss[i:i+n], errs[i:i+n])
+		last = s.settlePlain(ss[i:i+n], errs[i:i+n])
 		i += n
 	}
+	s.confirm(ctx, last, errs)
 	return errs
 }
 
+// confirm waits until settlements survive the process. A power loss may undo the newest: they are delivered again.
+func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
+	if r == nil {
+		return
+	}
+	err := s.e.outcome(context.WithoutCancel(ctx), r, false)
+	for i := range errs {
+		if errs[i] == nil {
+			errs[i] = err
+		}
+	}
+}
+
 // settlePlain applies settlements without follow-ups under one lock.
-func (s *subscription) settlePlain(ss []driver.Settlement, errs []error) {
+func (s *subscription) settlePlain(ss []driver.Settlement, errs []error) Round {
 	now := s.e.now()
 	s.t.mu.Lock()
 	if s.t.ended {
 		s.t.mu.Unlock()
 		repeat(errs, errClosedAndLost())
-		return
+		return nil
 	}
 	s.t.advance(now)
 	for i := range ss {
 		errs[i] = s.settle(&ss[i], now)
 	}
-	s.t.unlock(now)
+	return s.t.unlock(now)
 }
 
 func errClosedAndLost() error {
@@ -59,20 +77,24 @@ func (s *subscription) settle(o *driver.Settlement, now moment) error {
 }
 
 // settleAndEmit publishes follow-ups and applies the outcome in one step over all topics.
-func (s *subscription) settleAndEmit(o *driver.Settlement) error {
+func (s *subscription) settleAndEmit(o *driver.Settlement) (Round, error) {
 	now := s.e.now()
 	if err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
-		return err
+		return nil, err
 	}
 	entries, names, err := s.e.prepare(o.Emit, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ts, err := s.e.lockAll(append(names, s.t.name), now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer unlockAll(ts, now)
+	err = s.emitAndSettle(ts, entries, o, now)
+	return s.e.unlockAll(ts, now), err
+}
+
+func (s *subscription) emitAndSettle(ts map[string]*topic, entries []*entry, o *driver.Settlement, now moment) error {
 	if ts[s.t.name] != s.t { // deleted and made again
 		return errClosedAndLost()
 	}

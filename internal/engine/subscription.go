@@ -25,8 +25,8 @@ type subscription struct {
 }
 
 // Subscribe joins a group, and creates topic and group if they do not exist.
-func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	o, err := o.Resolve(e.o.Capabilities)
+func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (_ driver.Subscription, err error) {
+	o, err = o.Resolve(e.o.Capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err != nil {
 		return nil, err
 	}
-	defer t.unlock(now)
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	g, err := t.joined(o.Group, o.Order, o.Start, now)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,10 @@ func (t *topic) joined(name string, o driver.Order, start driver.Position, now m
 	if g.orderFixed && g.order != o {
 		return nil, t.errOrder(g, o)
 	}
-	g.order, g.orderFixed = o, true
+	if g.order != o || !g.orderFixed {
+		g.order, g.orderFixed = o, true
+		t.alter()
+	}
 	return g, nil
 }
 
@@ -67,7 +70,7 @@ func (t *topic) errOrder(g *group, o driver.Order) error {
 }
 
 // Close releases what is held to its old place, uncounted, and leaves the group.
-func (s *subscription) Close(context.Context) error {
+func (s *subscription) Close(ctx context.Context) error {
 	now := s.e.now()
 	s.t.mu.Lock()
 	if s.t.ended {
@@ -76,8 +79,11 @@ func (s *subscription) Close(context.Context) error {
 	}
 	s.t.advance(now)
 	s.leave(now)
-	s.t.unlock(now)
-	return nil
+	r := s.t.unlock(now)
+	if r == nil {
+		return nil
+	}
+	return s.e.outcome(ctx, r, false)
 }
 
 func (s *subscription) leave(now moment) {

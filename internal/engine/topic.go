@@ -39,6 +39,9 @@ type topic struct {
 	dirty  []*group // have something new to claim
 	freed  int64    // messages removed, not yet told to the engine
 
+	journal      *journal // nil without a store
+	groupNumbers uint32   // given to groups, in the store
+
 	leaseNext tick // no lease ends before
 	timer     *time.Timer
 	armed     tick
@@ -54,17 +57,23 @@ type settlement struct {
 }
 
 func newTopic(e *Engine, name string) *topic {
-	return &topic{
+	t := &topic{
 		e: e, name: name, armed: never, leaseNext: never,
 		delayed: heap[*entry]{moved: func(e *entry, at int32) { e.dueAt = at }},
 		expires: heap[*entry]{moved: func(e *entry, at int32) { e.expiresAt = at }},
 		waiting: newItemHeap(),
-		known:   newMemory(e.o),
 	}
+	t.known = newMemory(e.o, t)
+	if e.o.Store != nil {
+		t.journal = &journal{}
+	}
+	return t
 }
 
-// unlock wakes those who have something to claim, arms the timer, and unlocks.
-func (t *topic) unlock(now moment) {
+// unlock stores the step, wakes those who have something to claim, arms the timer, and unlocks. It returns the round
+// of the step, for those who wait for it.
+func (t *topic) unlock(now moment) Round {
+	r := t.flush(now)
 	for i, g := range t.dirty {
 		g.wakeNow(g.offers)
 		g.offers = 0
@@ -77,6 +86,7 @@ func (t *topic) unlock(now moment) {
 	}
 	t.arm(now)
 	t.mu.Unlock()
+	return r
 }
 
 // end makes the topic refuse everything from now on. No timer of it fires later.
@@ -115,5 +125,8 @@ func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
 	g := newGroup(t, name, o, fixed)
 	i, _ := slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
 	t.groups = slices.Insert(t.groups, i, g)
+	t.groupNumbers++
+	g.number, g.since = t.groupNumbers, t.places
+	t.alter()
 	return g
 }

@@ -3,6 +3,9 @@ package engine
 // move changes the state of an item, and all counts with it. Every change of state goes through it.
 func (g *group) move(it *item, to itemState, now moment) {
 	from := it.state
+	if to != inflight { // claims are noted apart, several in one record
+		g.t.touch(it.e)
+	}
 	if from == ready {
 		g.ready.remove(it)
 	}
@@ -152,6 +155,7 @@ func (t *topic) conclude(e *entry, now moment) {
 		t.remove(e, now)
 		return
 	}
+	t.cool(e)
 	e.kept++
 	t.settled.push(settlement{seq: e.seq, at: now.tick, kept: e.kept})
 }
@@ -181,6 +185,7 @@ func (t *topic) noteTrimmed(e *entry) {
 
 // remove takes a message out of the topic.
 func (t *topic) remove(e *entry, now moment) {
+	t.touch(e)
 	t.log.remove(e.seq)
 	if e.is(indexed) {
 		t.ids.remove(e.id)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
@@ -43,6 +42,8 @@ func (System) Lacks(f system.Feature) string {
 		return "Publish has no acknowledgement to wait for"
 	case system.Delays, system.Keys:
 		return "GoChannel has no " + string(f)
+	case system.Stores:
+		return "messages are on the heap"
 	case system.Retries:
 		return "GoChannel retries at once, without a wait"
 	}
@@ -96,7 +97,7 @@ func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system
 // Settled has nothing to ask: Ack only closes a channel.
 func (s *session) Settled(context.Context) error { return nil }
 
-func (s *session) ServerCPU() time.Duration { return 0 }
+func (s *session) Usage() (system.Usage, error) { return system.Usage{}, nil }
 
 func (s *session) Close() error { return s.pubsub.Close() }
 

@@ -25,7 +25,11 @@ const (
 )
 
 // System is an embedded JetStream with one kind of storage.
-type System struct{ Storage jetstream.StorageType }
+type System struct {
+	Storage jetstream.StorageType
+	// SyncAlways makes the server sync every write to the disk before it acknowledges it.
+	SyncAlways bool
+}
 
 // Info describes it.
 func (s System) Info() system.Info {
@@ -41,16 +45,22 @@ func (s System) Info() system.Info {
 }
 
 func (s System) storageName() string {
-	if s.Storage == jetstream.MemoryStorage {
+	switch {
+	case s.Storage == jetstream.MemoryStorage:
 		return "memory"
+	case s.SyncAlways:
+		return "file, sync always"
 	}
 	return "file"
 }
 
 // Lacks says what JetStream cannot do.
-func (System) Lacks(f system.Feature) string {
-	if f == system.Keys {
+func (s System) Lacks(f system.Feature) string {
+	switch {
+	case f == system.Keys:
 		return "JetStream does not order by key in a shared consumer"
+	case f == system.Stores && s.Storage == jetstream.MemoryStorage:
+		return "memory storage is on the heap"
 	}
 	return ""
 }
@@ -62,7 +72,7 @@ func (s System) Open(ctx context.Context, o system.Options) (system.Session, err
 		return nil, err
 	}
 	n := &session{dir: dir}
-	if err := n.start(ctx, s.Storage, o); err != nil {
+	if err := n.start(ctx, s, o); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
@@ -79,9 +89,9 @@ type session struct {
 	scheduled atomic.Uint64 // schedules so far: each needs a subject of its own
 }
 
-func (n *session) start(ctx context.Context, storage jetstream.StorageType, o system.Options) (err error) {
+func (n *session) start(ctx context.Context, s System, o system.Options) (err error) {
 	n.server, err = server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: n.dir, NoSigs: true,
-		JetStreamMaxMemory: 16 << 30})
+		JetStreamMaxMemory: 16 << 30, SyncAlways: s.SyncAlways})
 	if err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func (n *session) start(ctx context.Context, storage jetstream.StorageType, o sy
 		return err
 	}
 	_, err = n.js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: streamName, Subjects: []string{workSubject, laterSubject + "*"}, Storage: storage,
+		Name: streamName, Subjects: []string{workSubject, laterSubject + "*"}, Storage: s.Storage,
 		Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: o.Delayed,
 	})
 	if err != nil {
@@ -140,7 +150,11 @@ func (n *session) Settled(ctx context.Context) error {
 	}
 }
 
-func (n *session) ServerCPU() time.Duration { return 0 }
+// Usage is the size of the files, of which there are hardly any with memory storage.
+func (n *session) Usage() (system.Usage, error) {
+	bytes, err := system.DirSize(n.dir)
+	return system.Usage{Bytes: bytes}, err
+}
 
 func (n *session) Close() error {
 	for _, c := range []*nats.Conn{n.in, n.out} {

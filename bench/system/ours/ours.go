@@ -19,10 +19,22 @@ const topic = "bench"
 type System struct {
 	Driver   string
 	Settings string
-	// Connect opens an empty driver. Stop ends what Connect started beside it, and may be nil.
-	Connect func(ctx context.Context) (d driver.Driver, stop func() error, err error)
+	// Start starts what the driver needs, empty.
+	Start func(ctx context.Context) (Backend, error)
+	// Missing are features that the backend lacks, with the reason.
+	Missing map[system.Feature]string
+	// Bare consumes by the driver alone, without package worker.
+	Bare bool
 	// Concurrency is how many handlers run where a scenario does not say. Defaults to that of package worker.
 	Concurrency int
+}
+
+// Backend is what a driver is opened on: a server, a directory, or nothing at all.
+type Backend struct {
+	Open func(ctx context.Context) (driver.Driver, error)
+	// Usage and Stop may be nil.
+	Usage func() (system.Usage, error)
+	Stop  func() error
 }
 
 // Info describes it.
@@ -33,34 +45,65 @@ func (s System) Info() system.Info {
 	}
 }
 
-// Lacks is always empty: every driver does everything.
-func (System) Lacks(system.Feature) string { return "" }
+// Lacks is what the backend lacks: every driver does everything.
+func (s System) Lacks(f system.Feature) string { return s.Missing[f] }
 
 // Open connects to an empty broker.
 func (s System) Open(ctx context.Context, _ system.Options) (system.Session, error) {
-	d, stop, err := s.Connect(ctx)
+	backend, err := s.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if stop == nil {
-		stop = func() error { return nil }
+	one := &session{backend: backend, concurrency: s.Concurrency, bare: s.Bare}
+	if err := one.open(ctx); err != nil {
+		return nil, errors.Join(err, one.stop())
 	}
-	b, err := ferry.New(d, ferry.Options{})
-	if err != nil {
-		return nil, errors.Join(err, d.Close(ctx), stop())
-	}
-	return &session{broker: b, concurrency: s.Concurrency, stop: stop}, nil
+	return one, nil
 }
 
 type session struct {
+	backend     Backend
 	broker      *ferry.Broker
 	concurrency int
-	stop        func() error
+	bare        bool
 }
 
-func (s *session) Publisher() system.Publisher { return &publisher{broker: s.broker} }
+func (s *session) open(ctx context.Context) error {
+	d, err := s.backend.Open(ctx)
+	if err != nil {
+		return err
+	}
+	if s.broker, err = ferry.New(d, ferry.Options{}); err != nil {
+		return errors.Join(err, d.Close(ctx))
+	}
+	return nil
+}
 
-func (s *session) ServerCPU() time.Duration { return 0 }
+func (s *session) Publisher() system.Publisher { return &publisher{session: s} }
+
+func (s *session) Usage() (system.Usage, error) {
+	if s.backend.Usage == nil {
+		return system.Usage{}, nil
+	}
+	return s.backend.Usage()
+}
+
+// Restart closes the broker and opens it again.
+func (s *session) Restart(ctx context.Context) (time.Duration, error) {
+	if err := s.broker.Close(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err := s.open(ctx)
+	return time.Since(began), err
+}
+
+func (s *session) stop() error {
+	if s.backend.Stop == nil {
+		return nil
+	}
+	return s.backend.Stop()
+}
 
 func (s *session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -86,8 +129,11 @@ func (s *session) Settled(ctx context.Context) error {
 	}
 }
 
-// Consume runs a worker.
+// Consume runs a worker, or the driver alone.
 func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system.Handler) (system.Consumer, error) {
+	if s.bare {
+		return s.consumeBare(ctx, h)
+	}
 	if o.Concurrency == 0 {
 		o.Concurrency = s.concurrency
 	}

@@ -11,10 +11,10 @@ import (
 
 // publisher reuses its messages, as a careful program does: a broker keeps neither them nor their bodies.
 type publisher struct {
-	broker *ferry.Broker
-	one    ferry.Message
-	many   []ferry.Message
-	refs   []*ferry.Message
+	session *session // its broker is another one after a restart
+	one     ferry.Message
+	many    []ferry.Message
+	refs    []*ferry.Message
 
 	mu  sync.Mutex
 	err error // of asynchronous publishes
@@ -28,7 +28,7 @@ func set(to *ferry.Message, m system.Message) {
 
 func (p *publisher) Publish(ctx context.Context, m system.Message) error {
 	set(&p.one, m)
-	_, err := p.broker.Publish(ctx, &p.one)
+	_, err := p.session.broker.Publish(ctx, &p.one)
 	return err
 }
 
@@ -43,13 +43,13 @@ func (p *publisher) PublishBatch(ctx context.Context, ms []system.Message) error
 	for i, m := range ms {
 		set(&p.many[i], m)
 	}
-	_, err := p.broker.PublishBatch(ctx, p.refs[:len(ms)])
+	_, err := p.session.broker.PublishBatch(ctx, p.refs[:len(ms)])
 	return err
 }
 
 func (p *publisher) PublishAsync(ctx context.Context, m system.Message) error {
 	set(&p.one, m)
-	return p.broker.PublishFunc(ctx, &p.one, p.received)
+	return p.session.broker.PublishFunc(ctx, &p.one, p.received)
 }
 
 func (p *publisher) received(r ferry.Receipt) {
@@ -64,7 +64,7 @@ func (p *publisher) received(r ferry.Receipt) {
 }
 
 func (p *publisher) Flush(ctx context.Context) error {
-	err := p.broker.Flush(ctx)
+	err := p.session.broker.Flush(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(err, p.err)

@@ -29,6 +29,8 @@ func (System) Lacks(f system.Feature) string {
 	switch f {
 	case system.Async:
 		return "a send has no acknowledgement to wait for"
+	case system.Stores:
+		return "messages are on the heap"
 	case system.Keys, system.Retries:
 		return "a channel has no " + string(f)
 	}
@@ -69,7 +71,7 @@ func (s *session) Consume(_ context.Context, o system.ConsumeOptions, h system.H
 
 func (s *session) Settled(context.Context) error { return nil }
 
-func (s *session) ServerCPU() time.Duration { return 0 }
+func (s *session) Usage() (system.Usage, error) { return system.Usage{}, nil }
 
 func (s *session) Close() error {
 	s.timers.Wait()

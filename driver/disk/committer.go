@@ -1,0 +1,261 @@
+package disk
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/internal/engine"
+)
+
+// committer writes the steps of concurrent callers together. Two goroutines share the work, so that what need not be
+// synced never waits for a sync: the writer hands rounds to the operating system one after the other, and the syncer
+// forces to the disk whatever was written when it begins.
+type committer struct {
+	write func([]*batch) error // hands batches to the operating system, in order
+	sync  func() error         // forces what was written to the disk
+	every time.Duration        // between syncs that nobody waits for
+
+	mu       sync.Mutex
+	open     *round   // collects batches
+	unsynced []*round // written, and somebody waits for their sync
+	failure  error
+
+	wake    chan struct{} // for the writer: there is an open round
+	force   chan struct{} // for the syncer: somebody waits
+	dirty   chan struct{} // for the syncer: there is something to sync when it is time
+	quit    chan struct{}
+	stopped chan struct{} // closed at the first failure
+	wait    sync.WaitGroup
+}
+
+// round is some batches that are written together.
+type round struct {
+	c       *committer
+	batches []*batch
+	synced  bool // somebody waits for its sync; fixed once the writer has taken it
+	taken   bool
+
+	written chan struct{}
+	err     error // of writing; set before written is closed
+	done    chan struct{}
+	doneErr error // of syncing
+}
+
+var _ engine.Round = (*round)(nil)
+
+func newCommitter(write func([]*batch) error, sync func() error, every time.Duration) *committer {
+	c := &committer{write: write, sync: sync, every: every,
+		wake: make(chan struct{}, 1), force: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+		quit: make(chan struct{}), stopped: make(chan struct{})}
+	c.wait.Add(2)
+	go c.writer()
+	go c.syncer()
+	return c
+}
+
+// append adds a batch, which may be nil, to the open round.
+func (c *committer) append(b *batch, synced bool) *round {
+	c.mu.Lock()
+	if c.failure != nil {
+		defer c.mu.Unlock()
+		r := c.newRound()
+		r.taken, r.synced, r.err = true, true, c.failure
+		r.finish()
+		return r
+	}
+	r := c.open
+	if r == nil {
+		r = c.newRound()
+		c.open = r
+	}
+	if b != nil {
+		r.batches = append(r.batches, b)
+	}
+	r.synced = r.synced || synced
+	c.mu.Unlock()
+	signal(c.wake)
+	return r
+}
+
+func (c *committer) newRound() *round {
+	return &round{c: c, written: make(chan struct{}), done: make(chan struct{})}
+}
+
+// finish ends the waits for a round that was not written.
+func (r *round) finish() {
+	r.doneErr = r.err
+	close(r.written)
+	close(r.done)
+}
+
+// signal wakes a goroutine; one that is awake looks again.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+func (c *committer) writer() {
+	defer c.wait.Done()
+	defer c.writeOpen() // the last one; also what came in while a fatal error ended this goroutine
+	for {
+		select {
+		case <-c.wake:
+			c.writeOpen()
+		case <-c.quit:
+			return
+		}
+	}
+}
+
+// writeOpen writes the open round, if there is one.
+func (c *committer) writeOpen() {
+	c.mu.Lock()
+	r := c.open
+	c.open = nil
+	if r != nil {
+		r.taken = true
+		r.err = c.failure
+	}
+	c.mu.Unlock()
+	if r == nil {
+		return
+	}
+	if r.err != nil {
+		r.finish()
+		return
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			r.err = c.failed()
+			r.finish()
+		}
+	}()
+	if len(r.batches) > 0 {
+		r.err = c.write(r.batches) // does not return after what Pebble calls fatal
+	}
+	returned = true
+	c.wrote(r)
+}
+
+// wrote ends the waits for a write, and passes the round on.
+func (c *committer) wrote(r *round) {
+	r.batches = nil
+	if r.err != nil {
+		c.fail(r.err)
+		r.finish()
+		return
+	}
+	close(r.written)
+	if !r.synced {
+		signal(c.dirty)
+		return
+	}
+	c.mu.Lock()
+	c.unsynced = append(c.unsynced, r)
+	c.mu.Unlock()
+	signal(c.force)
+}
+
+func (c *committer) syncer() {
+	defer c.wait.Done()
+	var due <-chan time.Time
+	for {
+		select {
+		case <-c.force:
+		case <-c.dirty:
+			if due == nil {
+				due = time.After(c.every)
+			}
+			continue
+		case <-due:
+		case <-c.quit:
+			return
+		}
+		due = nil
+		c.syncWritten()
+	}
+}
+
+// syncWritten syncs everything that was written, and ends the waits for it.
+func (c *committer) syncWritten() {
+	c.mu.Lock()
+	rounds, err := c.unsynced, c.failure
+	c.unsynced = nil
+	c.mu.Unlock()
+	if err == nil {
+		if err = c.sync(); err != nil {
+			c.fail(err)
+		}
+	}
+	for _, r := range rounds {
+		r.doneErr = err
+		close(r.done)
+	}
+}
+
+// fail makes everything be refused from now on. After a failed write or sync nobody knows what is on the disk; only
+// opening the store again, which reads it, can tell.
+func (c *committer) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = err
+		close(c.stopped)
+	}
+}
+
+func (c *committer) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// close writes and syncs what is left, and ends the goroutines.
+func (c *committer) close() error {
+	close(c.quit)
+	c.wait.Wait()
+	c.writeOpen()
+	c.syncWritten()
+	return c.failed()
+}
+
+// Wait returns when the round was written and, with synced, synced.
+func (r *round) Wait(ctx context.Context, synced bool) error {
+	ended, err := r.written, &r.err
+	if synced {
+		if !r.ask() {
+			return r.c.append(nil, true).Wait(ctx, true) // a later round: what is safe in it is safe in this one
+		}
+		ended, err = r.done, &r.doneErr
+	}
+	select {
+	case <-ended:
+		return *err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask reports whether this round will be synced, and asks for it if it is not too late.
+func (r *round) ask() bool {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if !r.taken {
+		r.synced = true
+	}
+	return r.synced
+}
+
+// Readable reports whether the round was written.
+func (r *round) Readable() bool {
+	select {
+	case <-r.written:
+		return r.err == nil
+	default:
+		return false
+	}
+}

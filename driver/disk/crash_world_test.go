@@ -1,0 +1,290 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Topics and groups of the crash tests. The second group of a topic is slow: it leaves messages behind.
+var (
+	crashTopics = []string{"jobs", "follow-ups"}
+	crashGroups = []string{"default", "slow"}
+)
+
+// place is a message as one group sees it.
+type place struct{ topic, id, group string }
+
+// event is what a caller knew at some time. A crash is judged by the events before it.
+type event struct {
+	kind  eventKind
+	id    string
+	topic string
+	place place
+	emits string // settling: the follow-up that comes with it
+	count int    // received: how it was counted
+}
+
+type eventKind uint8
+
+const (
+	publishing eventKind = iota // was sent
+	published                   // was acknowledged
+	received
+	ending // a settlement that ends it was sent
+	ended  // and acknowledged
+	returning
+	returned // a settlement that keeps it was acknowledged
+	moved    // an operator put it elsewhere in its order
+)
+
+// message is what was published.
+type sent struct {
+	*driver.Message
+	number int // in the order of publishing
+	fleet  int // messages of one atomic publish share a number
+}
+
+// world is one store and everybody who uses it.
+type world struct {
+	t    testing.TB
+	rng  *rand.Rand
+	d    *Driver
+	o    Options
+	subs map[string]driver.Subscription // by group, of the first topic
+	held map[string][]*driver.Delivery
+	sent map[string]*sent
+	ids  int
+	fl   int
+
+	mu     sync.Mutex
+	events []event
+}
+
+func (w *world) note(es ...event) {
+	w.mu.Lock()
+	w.events = append(w.events, es...)
+	w.mu.Unlock()
+}
+
+func (w *world) seen() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.events)
+}
+
+func (w *world) ok(err error, what string) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+var ctx = context.Background()
+
+// start opens the store and joins the groups.
+func (w *world) start() {
+	w.t.Helper()
+	w.d = open(w.t, w.o)
+	w.subs, w.held = map[string]driver.Subscription{}, map[string][]*driver.Delivery{}
+	for _, topic := range crashTopics {
+		for _, g := range crashGroups {
+			w.ok(w.d.EnsureGroup(ctx, topic, g, driver.GroupOptions{}), "EnsureGroup")
+		}
+	}
+	for _, g := range crashGroups {
+		s, err := w.d.Subscribe(ctx, driver.SubscribeOptions{Topic: crashTopics[0], Group: g, Instance: "crash", MaxRun: 2, Lease: time.Hour})
+		w.ok(err, "Subscribe")
+		w.subs[g] = s
+	}
+}
+
+// message makes a message whose body tells what it is.
+func (w *world) message(topic string) *driver.Message {
+	w.ids++
+	m := &driver.Message{ID: fmt.Sprintf("m%04d", w.ids), Topic: topic, Headers: map[string]string{"n": fmt.Sprint(w.ids)}}
+	m.Body = fmt.Appendf(nil, "%s %0*d", m.ID, 1+w.rng.IntN(200), 0)
+	if w.rng.IntN(3) > 0 {
+		m.Key = fmt.Sprint("k", w.rng.IntN(3))
+	}
+	m.Priority = driver.Priority(w.rng.IntN(4) - 1)
+	if w.rng.IntN(6) == 0 {
+		m.Delay = time.Duration(1+w.rng.IntN(4000)) * time.Millisecond
+	}
+	m.OwnID = w.rng.IntN(4) == 0
+	w.sent[m.ID] = &sent{Message: m, number: w.ids}
+	return m
+}
+
+// step does one thing of many.
+func (w *world) step() {
+	switch n := w.rng.IntN(100); {
+	case n < 40:
+		w.publish()
+	case n < 60:
+		w.receive()
+	case n < 88:
+		w.settle()
+	case n < 92:
+		time.Sleep(time.Duration(w.rng.IntN(2000)) * time.Millisecond)
+	case n < 95:
+		w.replay()
+	case n < 97:
+		w.remove()
+	default:
+		w.restart()
+	}
+}
+
+func (w *world) publish() {
+	var ms []*driver.Message
+	o := driver.PublishOptions{Atomic: w.rng.IntN(4) == 0}
+	if o.Atomic {
+		w.fl++
+	}
+	for range 1 + w.rng.IntN(4) {
+		m := w.message(crashTopics[w.rng.IntN(2)])
+		if o.Atomic {
+			w.sent[m.ID].fleet = w.fl
+		}
+		ms = append(ms, m)
+		w.note(event{kind: publishing, id: m.ID})
+	}
+	_, err := w.d.Publish(ctx, ms, o)
+	w.ok(err, "Publish")
+	for _, m := range ms {
+		w.note(event{kind: published, id: m.ID})
+	}
+}
+
+func (w *world) group() string {
+	if w.rng.IntN(4) == 0 {
+		return crashGroups[1]
+	}
+	return crashGroups[0]
+}
+
+func (w *world) receive() {
+	g := w.group()
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	ds, err := w.subs[g].Receive(short, 1+w.rng.IntN(4))
+	if err != nil && short.Err() == nil {
+		w.t.Fatalf("Receive: %v", err)
+	}
+	for _, d := range ds {
+		w.check(d.Message)
+		w.note(event{kind: received, place: place{d.Topic, d.ID, g}, count: d.Deliveries})
+	}
+	w.held[g] = append(w.held[g], ds...)
+}
+
+// check compares a message with what was published.
+func (w *world) check(m *driver.Message) {
+	w.t.Helper()
+	s := w.sent[m.ID]
+	switch {
+	case s == nil:
+		w.t.Fatalf("%q was never published", m.ID)
+	case string(s.Body) != string(m.Body) || s.Key != m.Key || s.Topic != m.Topic || s.Priority != m.Priority || m.Headers["n"] != s.Headers["n"]:
+		w.t.Fatalf("%q came back changed: %+v, want %+v", m.ID, m, s.Message)
+	}
+}
+
+func (w *world) settle() {
+	g := w.group()
+	if len(w.held[g]) == 0 {
+		return
+	}
+	i := w.rng.IntN(len(w.held[g]))
+	d := w.held[g][i]
+	w.held[g] = append(w.held[g][:i], w.held[g][i+1:]...)
+	s := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Ack, driver.Ack, driver.Drop, driver.Retry,
+		driver.Retry, driver.Release, driver.Dead}[w.rng.IntN(8)], Failure: &driver.Failure{Error: "failed"}}
+	if s.Outcome == driver.Retry || s.Outcome == driver.Release {
+		s.After = time.Duration(w.rng.IntN(3)) * time.Second
+	}
+	at := place{d.Topic, d.ID, g}
+	before, after := event{kind: returning, place: at}, event{kind: returned, place: at}
+	if s.Outcome == driver.Ack || s.Outcome == driver.Drop {
+		before.kind, after.kind = ending, ended
+	}
+	if w.rng.IntN(4) == 0 {
+		m := w.message(crashTopics[w.rng.IntN(2)])
+		s.Emit = []*driver.Message{m}
+		before.emits, after.emits = m.ID, m.ID
+		w.note(event{kind: publishing, id: m.ID})
+	}
+	w.note(before)
+	err := w.subs[g].Settle(ctx, []driver.Settlement{s})[0]
+	w.forgetReturned(g)
+	if err != nil {
+		if s.Emit != nil {
+			delete(w.sent, s.Emit[0].ID)
+		}
+		return // returned with an earlier one of its key
+	}
+	w.note(after)
+}
+
+// forgetReturned drops deliveries that a settlement of their key returned.
+func (w *world) forgetReturned(g string) {
+	kept := w.held[g][:0]
+	for i, err := range w.subs[g].Extend(ctx, w.held[g]) {
+		d := w.held[g][i]
+		if err == nil {
+			kept = append(kept, d)
+			continue
+		}
+		w.note(event{kind: returned, place: place{d.Topic, d.ID, g}})
+	}
+	w.held[g] = kept
+}
+
+// replay makes dead letters due again.
+func (w *world) replay() {
+	page, err := w.d.Browse(ctx, driver.Query{Topic: crashTopics[0], Group: crashGroups[0], State: driver.StateDead})
+	w.ok(err, "Browse")
+	for _, e := range page.Entries {
+		w.note(event{kind: moved, place: place{e.Topic, e.ID, e.Group}})
+		err := w.d.Move(ctx, []driver.Move{{Target: driver.Target{Topic: e.Topic, Group: e.Group, ID: e.ID}}})[0]
+		w.ok(err, "Move")
+	}
+}
+
+// remove deletes something that is ready.
+func (w *world) remove() {
+	page, err := w.d.Browse(ctx, driver.Query{Topic: crashTopics[1], Group: crashGroups[1], State: driver.StateReady, Limit: 3})
+	w.ok(err, "Browse")
+	for _, e := range page.Entries {
+		at := place{e.Topic, e.ID, e.Group}
+		w.note(event{kind: ending, place: at})
+		w.ok(w.d.Delete(ctx, []driver.Target{{Topic: e.Topic, Group: e.Group, ID: e.ID}})[0], "Delete")
+		w.note(event{kind: ended, place: at})
+	}
+}
+
+// restart closes and opens the store.
+func (w *world) restart() {
+	w.stop()
+	w.start()
+}
+
+func (w *world) stop() {
+	w.noteHeld(returning)
+	w.ok(w.d.Close(ctx), "Close")
+	w.noteHeld(returned)
+}
+
+func (w *world) noteHeld(kind eventKind) {
+	for g, ds := range w.held {
+		for _, d := range ds {
+			w.note(event{kind: kind, place: place{d.Topic, d.ID, g}})
+		}
+	}
+}

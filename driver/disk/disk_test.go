@@ -1,0 +1,68 @@
+package disk
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/drivertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func want(level driver.Durability) driver.Capabilities {
+	return driver.Capabilities{
+		Driver: "disk", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
+		KeyedPriority: driver.Everything, Parallel: driver.Everything, Dedup: driver.Exact, IDWindow: time.Minute,
+		Bound: driver.PerTopic, AtomicPublish: driver.Everything, AtomicEmit: driver.Everything, Counts: driver.Exact,
+		GetByID: driver.Index, PhysicalDelete: true, History: driver.RetainedOnly, Durability: level,
+		Levels: []driver.Durability{driver.Written, driver.Synced}, MaxBody: 4 << 20,
+	}
+}
+
+// harness judges drivers that are opened like this. With tiny caches everything is read from the store.
+func harness(level driver.Durability, options func(t testing.TB) Options) drivertest.Harness {
+	return drivertest.Harness{
+		Open: func(t testing.TB) driver.Driver { return open(t, options(t)) },
+		Want: want(level),
+		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
+			return d.(*Driver).StoreRaw(ctx, topic, raw)
+		},
+		Reopen: func(t testing.TB, d driver.Driver) driver.Driver {
+			t.Helper()
+			if err := d.Close(context.Background()); err != nil {
+				t.Fatalf("Close: %v", err)
+			}
+			return open(t, d.(*Driver).o)
+		},
+	}
+}
+
+func open(t testing.TB, o Options) *Driver {
+	t.Helper()
+	d, err := New(o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return d
+}
+
+// TestDriver runs the whole suite in virtual time, on a file system in memory.
+func TestDriver(t *testing.T) {
+	h := harness(driver.Synced, func(testing.TB) Options {
+		return Options{Dir: "/store", CacheBytes: 1, fs: vfs.NewMem()}
+	})
+	h.Virtual, h.Steps = true, 20_000
+	drivertest.Run(t, h)
+}
+
+// TestDriverOnDisk runs the whole suite on a real disk, with the defaults.
+func TestDriverOnDisk(t *testing.T) {
+	drivertest.Run(t, harness(driver.Written, func(t testing.TB) Options {
+		return Options{Dir: t.TempDir(), Sync: Interval(time.Second)}
+	}))
+}

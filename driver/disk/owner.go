@@ -1,0 +1,54 @@
+package disk
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// own takes the lock of the directory, and writes down who has it.
+func (d *directory) own() error {
+	if !d.real {
+		return nil // Pebble's own lock is enough inside one process
+	}
+	name := filepath.Join(d.path, ownerName)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return d.errUnusable(err)
+	}
+	if err := tryLock(f); err != nil {
+		text, _ := io.ReadAll(io.LimitReader(f, 32))
+		_ = f.Close()
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("the store in %s is in use by process %s", d.path, ownerPID(string(text))),
+			"stop that process, or reach it over the network; one process owns a directory", err)
+	}
+	if err := writeOwner(f); err != nil {
+		_ = f.Close()
+		return d.errUnusable(err)
+	}
+	d.owner = f // closing it gives the lock up
+	return nil
+}
+
+func writeOwner(f *os.File) error {
+	if err := f.Chmod(fileMode); err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+func ownerPID(text string) string {
+	if pid := strings.TrimSpace(text); pid != "" && strings.Trim(pid, "0123456789") == "" {
+		return pid
+	}
+	return "(unknown)"
+}

@@ -1,0 +1,226 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/ferrymq/ferry/internal/engine"
+)
+
+// store is the engine's store over Pebble.
+type store struct {
+	db    *pebble.DB
+	cache *pebble.Cache
+	lock  *pebble.Lock
+	fs    *walFS
+	c     *committer
+	space *space
+	log   *fatalLogger
+}
+
+var _ engine.Store = (*store)(nil)
+
+// Sizes of Pebble. The write buffer bounds how much log is read when the store is opened.
+const (
+	writeBuffer = 32 << 20
+	blockCache  = 32 << 20
+	mergeUpTo   = 4 << 20 // bytes of steps in one write
+)
+
+func openStore(dir *directory, o Options) (*store, error) {
+	s := &store{fs: newWALFS(dir.fs, dir.real), space: newSpace(dir, o.Reserve), log: &fatalLogger{log: o.Logger}}
+	if err := s.fs.MkdirAll(dir.data, dirMode); err != nil {
+		return nil, dir.errUnusable(err)
+	}
+	if err := syncDir(dir.fs, dir.path); err != nil {
+		return nil, dir.errUnusable(err)
+	}
+	lock, err := pebble.LockDirectory(dir.data, s.fs)
+	if err != nil {
+		return nil, dir.errUnusable(err)
+	}
+	s.lock, s.cache = lock, pebble.NewCache(blockCache)
+	s.db, err = s.log.guard(func() (*pebble.DB, error) {
+		return pebble.Open(dir.data, &pebble.Options{
+			FS: s.fs, Lock: lock, Cache: s.cache, Logger: s.log,
+			FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
+			MemTableSize:                writeBuffer,
+			MemTableStopWritesThreshold: 4,
+		})
+	})
+	if err != nil {
+		s.cache.Unref()
+		return nil, errors.Join(dir.errUnusable(err), lock.Close())
+	}
+	every := o.Sync.every
+	if o.Sync.always() {
+		every = lazily
+	}
+	s.c = newCommitter(s.write, s.fs.sync, every)
+	s.log.failed = s.c.fail
+	return s, nil
+}
+
+// close ends the store. A Pebble that failed is not trusted to close: its files are given up after a while.
+func (s *store) close() error {
+	failure := s.c.close()
+	closed := make(chan error, 1)
+	go func() {
+		err := errors.New("pebble did not close")
+		defer func() { closed <- err }() // also when Fatalf ends this goroutine
+		err = s.db.Close()
+	}()
+	if failure == nil {
+		err := <-closed
+		s.cache.Unref()
+		return errors.Join(err, s.lock.Close())
+	}
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
+	return errors.Join(failure, s.lock.Close())
+}
+
+const closePatience = 2 * time.Second
+
+// Batch returns an empty batch.
+func (s *store) Batch() engine.Batch { return &batch{b: s.db.NewBatch()} }
+
+// Append takes over a batch.
+func (s *store) Append(b engine.Batch, synced bool) engine.Round {
+	if b == nil {
+		return s.c.append(nil, synced)
+	}
+	return s.c.append(b.(*batch), synced)
+}
+
+// Stopped is closed when a write has failed.
+func (s *store) Stopped() <-chan struct{} { return s.c.stopped }
+
+// Failure says why a write has failed, or nil.
+func (s *store) Failure() error { return s.c.failed() }
+
+// Room says why no more messages can be stored.
+func (s *store) Room() error { return s.space.room() }
+
+// Read looks keys up, one after the other.
+func (s *store) Read(keys [][]byte, use func(i int, value []byte)) error {
+	for i, key := range keys {
+		value, closer, err := s.db.Get(key)
+		switch {
+		case errors.Is(err, pebble.ErrNotFound):
+			use(i, nil)
+			continue
+		case err != nil:
+			return err
+		}
+		use(i, value)
+		if err := closer.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Scan walks over a range.
+func (s *store) Scan(from, to []byte, use func(key, value []byte) error) (err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for it.First(); it.Valid(); it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := use(it.Key(), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write hands batches to the operating system, in order. Each is applied whole.
+func (s *store) write(bs []*batch) (err error) {
+	for len(bs) > 0 && err == nil {
+		n, size := 0, 0
+		for n < len(bs) && (n == 0 || size+bs[n].b.Len() <= mergeUpTo) {
+			size += bs[n].b.Len()
+			n++
+		}
+		err = s.commit(bs[:n], size)
+		bs = bs[n:]
+	}
+	return err
+}
+
+// commit applies batches as one. Pebble's sync only flushes its buffer: see walFS.
+func (s *store) commit(bs []*batch, size int) (err error) {
+	b := bs[0].b
+	if len(bs) > 1 {
+		b = s.db.NewBatchWithSize(size + 256)
+		for _, x := range bs {
+			if err := errors.Join(b.Apply(x.b, nil), x.b.Close()); err != nil {
+				return err
+			}
+		}
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	for i, x := range bs {
+		for _, l := range x.latest {
+			if !overwritten(l.key, bs[i+1:]) {
+				if err := b.Set(l.key, l.value, nil); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if b.Empty() {
+		return nil
+	}
+	return b.Commit(pebble.Sync)
+}
+
+// overwritten reports whether a later batch sets the key again. The last one usually does.
+func overwritten(key []byte, later []*batch) bool {
+	for i := len(later) - 1; i >= 0; i-- {
+		for _, l := range later[i].latest {
+			if bytes.Equal(l.key, key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// batch is the changes of one step.
+type batch struct {
+	b      *pebble.Batch
+	latest []pair
+}
+
+type pair struct{ key, value []byte }
+
+// Set stores head and rest as one value.
+func (b *batch) Set(key, head, rest []byte) {
+	op := b.b.SetDeferred(len(key), len(head)+len(rest))
+	copy(op.Key, key)
+	copy(op.Value[copy(op.Value, head):], rest)
+	_ = op.Finish() // fails for indexed batches only
+}
+
+// SetLatest stores a value, unless a later batch of the same round does.
+func (b *batch) SetLatest(key, value []byte) {
+	b.latest = append(b.latest, pair{bytes.Clone(key), bytes.Clone(value)})
+}
+
+// Delete removes a key.
+func (b *batch) Delete(key []byte) { _ = b.b.Delete(key, nil) } // fails for indexed batches only
+
+// DeleteRange removes a range of keys.
+func (b *batch) DeleteRange(from, to []byte) { _ = b.b.DeleteRange(from, to, nil) }

@@ -1,0 +1,321 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ferrymq/ferry/driver"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+const (
+	browseLimit   = 100
+	browseMost    = 1000
+	browseScan    = 10_000
+	browseAtATime = 128 // messages read in one go
+	segmentSize   = 1024
+)
+
+// Browse returns a page of entries in one state: in the order of publishing, dead letters in the order of dying, what
+// waits or is delayed in the order of being due.
+func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	b := &browser{q: q}
+	if err := b.resolve(); err != nil {
+		return driver.Page{}, err
+	}
+	t, err := d.existing(ctx, q.Topic)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	for b.shard < len(t.shards) {
+		b.s = t.shards[b.shard]
+		if err := b.check(ctx, t); err != nil {
+			return driver.Page{}, err
+		}
+		ended, err := b.look(ctx)
+		if err != nil {
+			return driver.Page{}, err
+		}
+		if !ended {
+			b.page.Next = strconv.Itoa(b.shard) + "." + b.at
+			return b.page, nil
+		}
+		b.shard, b.at = b.shard+1, ""
+	}
+	return b.page, nil
+}
+
+// browser collects one page.
+type browser struct {
+	q     driver.Query
+	shard int
+	at    string // where to continue in the shard; what it means depends on the state
+	s     *shard
+	page  driver.Page
+}
+
+func (b *browser) resolve() error {
+	q := &b.q
+	if q.Limit <= 0 {
+		q.Limit = browseLimit
+	}
+	q.Limit = min(q.Limit, browseMost)
+	if q.MaxScan <= 0 {
+		q.MaxScan = browseScan
+	}
+	switch q.State {
+	case driver.StateDelayed, driver.StateHeld, driver.StateInvalid:
+		q.Group = ""
+	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDone:
+		if q.Group == "" {
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q belongs to groups, and none is named", q.State), "set Query.Group", nil)
+		}
+	default:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", q.State), "use one of the states of package driver", nil)
+	}
+	if q.Cursor == "" {
+		return nil
+	}
+	shard, at, ok := strings.Cut(q.Cursor, ".")
+	n, err := strconv.Atoi(shard)
+	if !ok || err != nil || n < 0 {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", q.Cursor), "use Page.Next of an earlier page, or none", err)
+	}
+	b.shard, b.at = n, at
+	return nil
+}
+
+// check makes sure that topic and group exist.
+func (b *browser) check(ctx context.Context, t *topic) error {
+	fields, err := b.s.d.client.HMGet(ctx, b.s.keys[keyTopic], "epoch", "groups").Result()
+	if err != nil {
+		return classify(err)
+	}
+	epoch, ok := fields[0].(string)
+	if !ok {
+		return b.s.d.gone(t)
+	}
+	names, _ := fields[1].(string)
+	g := b.s.groups()
+	if g.epoch != epoch {
+		g = b.s.learn(epoch, names)
+	}
+	if b.q.Group != "" && !slices.Contains(g.names, b.q.Group) {
+		return t.noGroup(b.q.Group, g.names)
+	}
+	return nil
+}
+
+func (b *browser) groupKey(k int) string {
+	return b.s.tag + "g:" + b.q.Group + ":" + groupKeyNames[k]
+}
+
+// look reads the shard until it ends or the page is full, and reports whether it ended.
+func (b *browser) look(ctx context.Context) (bool, error) {
+	switch b.q.State {
+	case driver.StateDone:
+		return true, nil // nothing is kept
+	case driver.StateReady:
+		return b.segments(ctx)
+	case driver.StateInflight:
+		return b.inflight(ctx)
+	case driver.StateWaiting:
+		return b.sorted(ctx, b.groupKey(keyTimer), "W")
+	case driver.StateDead:
+		return b.sorted(ctx, b.groupKey(keyDead), "")
+	case driver.StateDelayed:
+		return b.sorted(ctx, b.s.keys[keyDelayed], "")
+	case driver.StateHeld:
+		return b.sorted(ctx, b.s.keys[keyHeld], "")
+	}
+	return b.sorted(ctx, b.s.keys[keyInvalid], "")
+}
+
+// room is how many more entries may be looked at now.
+func (b *browser) room() int {
+	return min(b.q.Limit-len(b.page.Entries), b.q.MaxScan-b.page.Scanned, browseAtATime)
+}
+
+// sorted goes through a sorted set, whose members are sequence numbers behind a prefix. The cursor is score and member.
+func (b *browser) sorted(ctx context.Context, key, prefix string) (bool, error) {
+	for b.room() > 0 {
+		score, member, _ := strings.Cut(b.at, "_")
+		from := "-inf"
+		if score != "" {
+			from = score
+		}
+		zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Count: int64(b.room() + browseAtATime)}).Result()
+		if err != nil {
+			return false, classify(err)
+		}
+		var seqs []string
+		for _, z := range zs {
+			m, _ := z.Member.(string)
+			at := strconv.FormatFloat(z.Score, 'f', -1, 64)
+			if len(seqs) >= b.room() {
+				break
+			}
+			if at == score && m <= member {
+				continue
+			}
+			b.at = at + "_" + m
+			if seq, ok := strings.CutPrefix(m, prefix); ok {
+				seqs = append(seqs, seq)
+			}
+		}
+		if b.at == score+"_"+member || len(zs) == 0 {
+			return true, nil
+		}
+		if err := b.show(ctx, seqs); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// show adds the entries that are in the wanted state.
+func (b *browser) show(ctx context.Context, seqs []string) error {
+	b.page.Scanned += len(seqs)
+	if len(seqs) == 0 {
+		return nil
+	}
+	if b.q.State == driver.StateInvalid {
+		for _, seq := range seqs {
+			e, ok, err := b.s.invalidEntry(ctx, seq)
+			if err != nil {
+				return err
+			}
+			if ok {
+				b.page.Entries = append(b.page.Entries, e)
+			}
+		}
+		return nil
+	}
+	v, err := b.s.load(ctx, seqs, []string{b.q.Group})
+	if err != nil || v == nil {
+		return err
+	}
+	for _, seq := range seqs {
+		if e, ok := v.entry(seq, b.q.Group); ok && e.State == b.q.State {
+			b.page.Entries = append(b.page.Entries, e)
+		}
+	}
+	return nil
+}
+
+// entry returns a message as a group sees it, or as the topic does.
+func (v *view) entry(seq, group string) (driver.Entry, bool) {
+	if e, ok := v.ofTopic(seq); ok || group == "" {
+		return e, ok
+	}
+	i := slices.Index(v.g.names, group)
+	if i < 0 {
+		return driver.Entry{}, false
+	}
+	return v.ofGroup(seq, i)
+}
+
+// inflight goes through the leases, in the order of the sequence numbers.
+func (b *browser) inflight(ctx context.Context) (bool, error) {
+	leases, err := b.s.d.client.HVals(ctx, b.groupKey(keyLease)).Result()
+	if err != nil {
+		return false, classify(err)
+	}
+	after, _ := strconv.ParseUint(b.at, 10, 64)
+	var all []uint64
+	for seq := range holders(leases) {
+		if n, err := strconv.ParseUint(seq, 10, 64); err == nil && n > after {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	for len(all) > 0 && b.room() > 0 {
+		n := min(b.room(), len(all))
+		if err := b.show(ctx, decimal(all[:n])); err != nil {
+			return false, err
+		}
+		b.at = strconv.FormatUint(all[n-1], 10)
+		all = all[n:]
+	}
+	return len(all) == 0, nil
+}
+
+func decimal(ns []uint64) []string {
+	s := make([]string, len(ns))
+	for i, n := range ns {
+		s[i] = strconv.FormatUint(n, 10)
+	}
+	return s
+}
+
+// segments goes through all messages of the topic, in the order of their sequence numbers.
+func (b *browser) segments(ctx context.Context) (bool, error) {
+	for b.room() > 0 {
+		after, _ := strconv.ParseUint(b.at, 10, 64)
+		seqs, ended, err := b.s.following(ctx, after, b.room())
+		if err != nil || ended {
+			return ended, err
+		}
+		if err := b.show(ctx, decimal(seqs)); err != nil {
+			return false, err
+		}
+		b.at = strconv.FormatUint(seqs[len(seqs)-1], 10)
+	}
+	return false, nil
+}
+
+// following returns up to most sequence numbers of messages behind one, and whether there are none.
+func (s *shard) following(ctx context.Context, after uint64, most int) (seqs []uint64, ended bool, err error) {
+	first := after + 1
+	for {
+		segments, err := s.d.client.ZRangeByScore(ctx, s.keys[keySegments], &goredis.ZRangeBy{
+			Min: strconv.FormatUint(first/segmentSize, 10), Max: "+inf", Count: 1}).Result()
+		if err != nil {
+			return nil, false, classify(err)
+		}
+		if len(segments) == 0 {
+			return nil, true, nil
+		}
+		n, _ := strconv.ParseUint(segments[0], 10, 64)
+		first = max(first, n*segmentSize)
+		last := n*segmentSize + segmentSize - 1
+		for first <= last {
+			count := min(last-first+1, 256)
+			candidates := make([]uint64, count)
+			for i := range candidates {
+				candidates[i] = first + uint64(i)
+			}
+			if seqs, err = s.present(ctx, candidates); err != nil {
+				return nil, false, err
+			}
+			if len(seqs) > 0 {
+				return seqs[:min(len(seqs), most)], false, nil
+			}
+			first += count
+		}
+	}
+}
+
+// present returns those of the sequence numbers that have a message.
+func (s *shard) present(ctx context.Context, seqs []uint64) ([]uint64, error) {
+	cmds := make([]*goredis.BoolCmd, len(seqs))
+	_, err := s.d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, n := range seqs {
+			cmds[i] = p.HExists(ctx, s.keys[keyBodies], strconv.FormatUint(n, 10))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, classify(err)
+	}
+	var there []uint64
+	for i, c := range cmds {
+		if c.Val() {
+			there = append(there, seqs[i])
+		}
+	}
+	return there, nil
+}

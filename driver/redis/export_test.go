@@ -1,0 +1,23 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// StoreRaw puts bytes into a topic that are no envelope.
+func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
+	t, err := d.ensure(ctx, topic, 0)
+	if err != nil {
+		return err
+	}
+	p := &publication{d: d, msgs: []*driver.Message{{Topic: topic}}, rs: make([]driver.Receipt, 1)}
+	x := &parcel{topic: t, shard: t.shards[0]}
+	x.put(0, "", raw, p.msgs[0])
+	p.send(ctx, x)
+	return p.rs[0].Err
+}
+
+// Prefix returns the namespace.
+func (d *Driver) Prefix() string { return d.o.Prefix }

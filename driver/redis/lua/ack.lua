@@ -1,0 +1,88 @@
+-- ack: acknowledges messages without keys, many at once. Each lease must be exactly as the caller believes it to be.
+-- Fragments: head, memory.
+-- KEYS: the topic shard, and one group.
+-- ARGV: 1 id of the request, 2 how many messages, 3 their bytes, 4 the bytes of each, with spaces between, 5 how many leases;
+--   then for each lease token, record as it is, record as it will be or ""; then the sequence numbers, then the ids; then those
+--   ids which the producer chose, each with its sequence number.
+-- Returns {"ok"}, or {"slow"} when something is not as believed: then nothing was changed, and settle will tell.
+local o = FIRST
+if recall('s' .. ARGV[1]) then return {'ok'} end
+local n, leases = tonumber(ARGV[2]), tonumber(ARGV[5])
+for i = 6, 3 + 3 * leases, 3 do
+  local till = call('ZSCORE', KEYS[o + TIMER], 'L' .. ARGV[i])
+  if not till or tonumber(till) <= now or call('HGET', KEYS[o + LEASE], ARGV[i]) ~= ARGV[i + 1] then return {'slow'} end
+end
+for i = 6, 3 + 3 * leases, 3 do
+  if ARGV[i + 2] == '' then
+    call('HDEL', KEYS[o + LEASE], ARGV[i])
+    call('ZREM', KEYS[o + TIMER], 'L' .. ARGV[i])
+  else
+    call('HSET', KEYS[o + LEASE], ARGV[i], ARGV[i + 2])
+  end
+end
+local seqs, ids, messages, bytes = 6 + 3 * leases, 6 + 3 * leases + n, n, tonumber(ARGV[3])
+local rest = ids + n
+if call('EXISTS', KEYS[o + STATE]) == 1 then
+  call('HDEL', KEYS[o + STATE], unpack(ARGV, seqs, seqs + n - 1))
+  call('HDEL', KEYS[o + HISTORY], unpack(ARGV, seqs, seqs + n - 1))
+  call('HDEL', KEYS[o + EDITED], unpack(ARGV, seqs, seqs + n - 1))
+end
+local segments = {}
+if call('EXISTS', LIVE, GRAVES) == 0 then
+  call('HDEL', BODIES, unpack(ARGV, seqs, seqs + n - 1))
+  call('HDEL', IDS, unpack(ARGV, ids, ids + n - 1))
+  if call('EXISTS', EXPIRES) == 1 then call('ZREM', EXPIRES, unpack(ARGV, seqs, seqs + n - 1)) end
+  for i = seqs, seqs + n - 1 do
+    local segment = floor(ARGV[i] / 1024)
+    segments[segment] = (segments[segment] or 0) + 1
+  end
+  for i = rest, #ARGV, 2 do remember('o' .. ARGV[i], ARGV[i + 1]) end
+else -- other groups may still need them
+  local letter = call('HGET', KEYS[o + GROUP], 'i')
+  local live = call('HMGET', LIVE, unpack(ARGV, seqs, seqs + n - 1))
+  local graves = call('HMGET', GRAVES, unpack(ARGV, seqs, seqs + n - 1))
+  local changed, gone, unknown, own, i = {}, {}, {}, {}, 0
+  for j = rest, #ARGV, 2 do own[ARGV[j + 1]] = ARGV[j] end
+  messages, bytes = 0, 0
+  for size in string.gmatch(ARGV[4], '%d+') do
+    local seq = ARGV[seqs + i]
+    local left = ''
+    if live[i + 1] then
+      local at = find(live[i + 1], letter, 1, true)
+      left = at and part(live[i + 1], 1, at - 1) .. part(live[i + 1], at + 1) or live[i + 1]
+    end
+    if left == '' then messages, bytes = messages + 1, bytes + size end
+    if left ~= '' or graves[i + 1] then
+      changed[#changed + 1] = seq
+      changed[#changed + 1] = left
+    else
+      gone[#gone + 1] = seq
+      unknown[#unknown + 1] = ARGV[ids + i]
+      local segment = floor(seq / 1024)
+      segments[segment] = (segments[segment] or 0) + 1
+      if own[seq] then remember('o' .. own[seq], seq) end
+    end
+    i = i + 1
+  end
+  if #changed > 0 then call('HSET', LIVE, unpack(changed)) end
+  if #gone > 0 then
+    call('HDEL', BODIES, unpack(gone))
+    call('HDEL', IDS, unpack(unknown))
+    call('HDEL', LIVE, unpack(gone))
+    if call('EXISTS', EXPIRES) == 1 then call('ZREM', EXPIRES, unpack(gone)) end
+  end
+end
+for segment, m in pairs(segments) do
+  if call('HINCRBY', SIZES, segment, -m) <= 0 then
+    call('HDEL', SIZES, segment)
+    call('ZREM', SEGMENTS, segment)
+  end
+end
+if messages > 0 then
+  call('HINCRBY', TOPIC, 'messages', -messages)
+  call('HINCRBY', TOPIC, 'bytes', -bytes)
+end
+call('HINCRBY', KEYS[o + GROUP], 'acked', n)
+call('HINCRBY', KEYS[o + GROUP], 'inflight', -n)
+remember('s' .. ARGV[1], '')
+return {'ok'}

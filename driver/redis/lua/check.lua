@@ -1,0 +1,7 @@
+-- check: tells whether a message is still held, and changes nothing.
+-- Fragments: head, store, chain, state, leases.
+-- KEYS: the topic shard, and one group.
+-- ARGV: 1 token of the lease, 2 sequence number.
+-- Returns {"k"} or {"l"}.
+local l = lease_of(FIRST, ARGV[1])
+return {l and l.items[ARGV[2]] and 'k' or 'l'}

@@ -1,0 +1,161 @@
+-- claim: leases up to a number of messages to one subscription. Repeated with the same token it returns the same lease.
+-- Fragments: head, quick, memory, store, chain, state, leases.
+-- KEYS: the topic shard, and one group.
+-- ARGV: 1 shards, 2 token of the lease, 3 how many, 4 lease in ms, 5 most of one key, 6 instance, 7 to 10 how far one claim
+--   moves each lane (7 is "" for strict priority), 11 "1" if bodies are wanted at once.
+-- Returns {"stale"} when topic or group do not exist or have another number of shards; else {"ok", now, when the group's
+--   next timer runs out or "", the lease's record, states, bodies, edited}; the last three are parallel to its items, and empty
+--   if there is nothing to tell.
+
+-- reply describes a lease.
+local function reply(record)
+  local seqs = {}
+  for seq in string.gmatch(record, '\n%d(%d+)') do seqs[#seqs + 1] = seq end
+  local states, bodies, edited = {}, {}, {}
+  if #seqs > 0 and has(o + STATE) then
+    states = call('HMGET', KEYS[o + STATE], unpack(seqs))
+    if has(o + EDITED) then edited = call('HMGET', KEYS[o + EDITED], unpack(seqs)) end
+  end
+  if #seqs > 0 and ARGV[11] == '1' then bodies = call('HMGET', BODIES, unpack(seqs)) end
+  return {'ok', now .. '', next_timer(), record, states, bodies, edited}
+end
+
+if again then return reply(again) end
+advance(o, 100)
+if topic[2] == '1' or group[2] == '1' or most < 1 then
+  store_leases(o)
+  commit()
+  return reply('')
+end
+
+local picked, keyed, backs = {}, has(o + CHAIN), call('EXISTS', unpack(KEYS, o + BACK, o + BACK + 3)) > 0
+
+-- pull takes up to n items off a lane, in the order of their places.
+local function pull(lane, n)
+  local list, back = KEYS[o + LANE + lane], KEYS[o + BACK + lane]
+  local returned = backs and call('ZRANGE', back, 0, n - 1) or {}
+  if #returned == 0 then return call('LPOP', list, n) or {} end
+  local fresh, items, i, j = call('LRANGE', list, 0, n - 1), {}, 0, 0
+  while #items < n and (i < #returned or j < #fresh) do
+    local r, f = returned[i + 1], fresh[j + 1]
+    if not f or r and place_of(r) < place_of(f) then
+      i = i + 1
+      items[#items + 1] = r
+    else
+      j = j + 1
+      items[#items + 1] = f
+    end
+  end
+  if i > 0 then call('ZREMRANGEBYRANK', back, 0, i - 1) end
+  if j > 0 then call('LPOP', list, j) end
+  return items
+end
+
+-- pick takes an item and, of its key, as many more as the run allows.
+local function pick(item)
+  local seq = seq_of(item)
+  if has(o + GONE) and call('SREM', KEYS[o + GONE], seq) == 1 then return behead(o, item) end
+  if overdue(seq) then
+    behead(o, item)
+    return expire(o, item)
+  end
+  local key = keyed and key_of(item)
+  if not key then
+    picked[#picked + 1] = item
+    return
+  end
+  local c = chain_of(o, key)
+  c.held, c.offered = 0, false
+  repeat
+    picked[#picked + 1] = item
+    c.held = c.held + 1
+    item = behind(o, item)
+    c.first = item or ''
+  until not item or c.held >= run or #picked >= most or overdue(seq_of(item)) or waits(o, item)
+  keep(o, key, c)
+end
+
+-- put_back returns what was pulled and has no room any more.
+local function put_back(lane, items, from)
+  for i = from, #items do call('ZADD', KEYS[o + BACK + lane], place_of(items[i]), items[i]) end
+  if from <= #items then backs = true end
+end
+
+local function empty(lane)
+  return call('EXISTS', KEYS[o + LANE + lane], KEYS[o + BACK + lane]) == 0
+end
+
+-- serve picks from one lane until it has n more, and returns whether the lane is empty.
+local function serve(lane, n)
+  local goal = math.min(#picked + n, most)
+  while #picked < goal do
+    local items = pull(lane, goal - #picked)
+    if #items == 0 then return true end
+    for i = 1, #items do
+      if #picked >= goal then
+        put_back(lane, items, i)
+        break
+      end
+      pick(items[i])
+    end
+  end
+  return false
+end
+
+-- share picks from all lanes by their weights: each claim moves its lane forward, and the one furthest behind is next.
+local function share(open)
+  local pass, clock_now = {}, tonumber(group[7] or 0)
+  for _, lane in ipairs(open) do
+    pass[lane] = math.max(tonumber(group[3 + lane] or 0), clock_now)
+  end
+  while #picked < most and #open > 0 do
+    local best = 1
+    for i = 2, #open do if pass[open[i]] < pass[open[best]] then best = i end end
+    local lane, had = open[best], #picked
+    local dry = serve(lane, 1)
+    if #picked > had then
+      clock_now = pass[lane]
+      pass[lane] = pass[lane] + (#picked - had) * tonumber(ARGV[7 + lane])
+    end
+    if dry then table.remove(open, best) end
+  end
+  local fields = {'pass', clock_now}
+  for lane, value in pairs(pass) do
+    fields[#fields + 1] = 'pass' .. lane
+    fields[#fields + 1] = value
+  end
+  call('HSET', KEYS[o + GROUP], unpack(fields))
+end
+
+local open = {}
+for lane = 3, 0, -1 do
+  if not empty(lane) then open[#open + 1] = lane end
+end
+if ARGV[7] == '' or #open == 1 then
+  for _, lane in ipairs(open) do serve(lane, most) end
+elseif #open > 1 then
+  share(open)
+end
+for lane = 0, 3 do sweep(o, lane) end
+
+local record = ''
+if #picked > 0 then
+  record = instance .. '\n' .. table.concat(picked, '\n')
+  call('HSET', KEYS[o + LEASE], token, record)
+  call('ZADD', KEYS[o + TIMER], now + ARGV[4], 'L' .. token)
+  tally(o, 'inflight', #picked)
+end
+store_leases(o)
+commit()
+local answer = reply(record)
+if ttls then -- so that expiry knows that they run
+  for i = 1, #picked do
+    local seq = seq_of(picked[i])
+    if call('ZSCORE', EXPIRES, seq) then
+      local s = state_of(o, seq) or new_state(picked[i])
+      s.letter = 'I'
+      save(o, seq, s)
+    end
+  end
+end
+return answer

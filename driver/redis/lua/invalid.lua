@@ -1,0 +1,26 @@
+-- invalid: moves a message in flight that cannot be decoded to the parse errors of its topic, whole.
+-- Fragments: head, guard, store, chain, state, leases, flight.
+-- KEYS: the topic shard, and all its groups.
+-- ARGV: 1 shards, 2 epoch, 3 offset of the group, 4 token of the lease, 5 sequence number, 6 what is wrong.
+-- Returns {"ok"} or {"lost"}.
+local o, seq = tonumber(ARGV[3]), ARGV[5]
+local l = lease_of(o, ARGV[4])
+local item = l and l.items[seq]
+local body = call('HGET', BODIES, seq)
+if not item then return {'lost'} end
+unlease(o, l, seq)
+unhold(o, item)
+store_leases(o)
+if body then
+  call('ZADD', INVALID, seq, seq)
+  call('HSET', RAW, seq, body)
+  call('HSET', PROBLEMS, seq, ARGV[6])
+end
+done(o, seq, 'cancelled')
+for g = 0, groups - 1 do
+  local other = FIRST + g * WIDTH
+  local place, s = where(other, seq)
+  if place ~= '' and place ~= 'I' then cancel(other, seq, place, s) end
+end
+commit()
+return {'ok'}

@@ -1,0 +1,102 @@
+-- leases: what is held. LEASE has a record for each batch, by its token: the instance and then the items, on lines.
+-- TIMER has its end, as the member "L" and the token.
+
+-- lease_of returns a lease that has not ended, with its items by sequence number, or nil.
+local leases = {}
+local function lease_of(o, token)
+  local l = leases[token]
+  if l ~= nil then return l end
+  l = false
+  local till = call('ZSCORE', KEYS[o + TIMER], 'L' .. token)
+  local record = till and tonumber(till) > now and call('HGET', KEYS[o + LEASE], token)
+  if record then
+    l = {token = token, till = till, order = {}, items = {}, left = 0}
+    local instance, items = match(record, '^([^\n]*)(.*)$')
+    l.instance = instance
+    for item in string.gmatch(items, '\n([^\n]+)') do
+      local seq = seq_of(item)
+      l.order[#l.order + 1], l.items[seq], l.left = seq, item, l.left + 1
+    end
+  end
+  leases[token] = l
+  return l
+end
+
+-- unlease takes one message out of a lease.
+local function unlease(o, l, seq)
+  l.items[seq], l.left, l.changed = nil, l.left - 1, true
+  tally(o, 'inflight', -1)
+end
+
+local function store_lease(o, l)
+  if l.left == 0 then
+    call('HDEL', KEYS[o + LEASE], l.token)
+    call('ZREM', KEYS[o + TIMER], 'L' .. l.token)
+    return
+  end
+  local lines = {l.instance}
+  for _, seq in ipairs(l.order) do
+    if l.items[seq] then lines[#lines + 1] = l.items[seq] end
+  end
+  call('HSET', KEYS[o + LEASE], l.token, table.concat(lines, '\n'))
+end
+
+-- store_leases writes those that changed.
+local function store_leases(o)
+  for _, l in pairs(leases) do
+    if l and l.changed then store_lease(o, l) end
+  end
+end
+
+-- release_behind returns, uncounted, what is held of the same key behind an item, and lists it in ended. Unless a lease
+-- was split, all of a run is in the lease of its first item.
+local function release_behind(o, item, l, ended)
+  local key = key_of(item)
+  if not key then return end
+  if attribute(o, 'split') then
+    for _, token in ipairs(call('HKEYS', KEYS[o + LEASE])) do lease_of(o, token) end
+  end
+  local function from(held)
+    for _, seq in ipairs(held.order) do
+      local other = held.items[seq]
+      if other and place_of(other) > place_of(item) and key_of(other) == key then
+        unlease(o, held, seq)
+        local s = state_of(o, seq) or new_state(other)
+        s.cause = RELEASED
+        ended[#ended + 1] = seq
+        come_back(o, other, s)
+      end
+    end
+  end
+  if not attribute(o, 'split') then return from(l) end
+  for _, held in pairs(leases) do
+    if held then from(held) end
+  end
+end
+
+-- lose ends a lease whose time is up: everything in it is counted, and comes back.
+local function lose(o, token)
+  call('ZREM', KEYS[o + TIMER], 'L' .. token)
+  local record = call('HGET', KEYS[o + LEASE], token)
+  if not record then return end
+  call('HDEL', KEYS[o + LEASE], token)
+  local lost = {}
+  for item in string.gmatch(record, '\n([^\n]+)') do lost[#lost + 1] = item end
+  tally(o, 'inflight', -#lost)
+  tally(o, 'redelivered', #lost)
+  for _, item in ipairs(lost) do
+    if attribute(o, 'split') then release_behind(o, item, nil, {}) end
+    local s = state_of(o, seq_of(item)) or new_state(item)
+    s.lost, s.cause = s.lost + 1, LOST
+    come_back(o, item, s)
+  end
+end
+
+-- advance lets a group's timers that have run out take effect, up to a budget, and returns what is left of that.
+local function advance(o, budget)
+  for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[o + TIMER], '-inf', now, 'LIMIT', 0, budget)) do
+    if part(member, 1, 1) == 'L' then lose(o, part(member, 2)) else ready(o, part(member, 2)) end
+    budget = budget - 1
+  end
+  return budget
+end

@@ -1,0 +1,91 @@
+-- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
+-- Fragments: head, guard, store, chain, state, flight, fan.
+-- KEYS: the topic shard, and all its groups.
+-- ARGV: 1 shards, 2 epoch, 3 sequence number, 4 offset of the group or "", 5 wait in ms, 6 the item as it is from now on,
+--   7 envelope that replaces the content, or "".
+-- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic), {"group"} (it belongs to groups) or {"conflict", where it is}.
+local seq, wait_ms, item, edit = ARGV[3], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
+if call('HEXISTS', PENDING, seq) == 1 then
+  if ARGV[4] ~= '' then return {'pending'} end
+  if edit ~= '' then
+    count('bytes', #edit - call('HSTRLEN', BODIES, seq))
+    call('HSET', BODIES, seq, edit)
+  end
+  call('ZREM', DELAYED, seq)
+  call('ZREM', HELD, seq)
+  if wait_ms > 0 then
+    call('HSET', PENDING, seq, item)
+    call('ZADD', DELAYED, soon + wait_ms, seq)
+    timed(soon + wait_ms)
+  else
+    call('HDEL', PENDING, seq)
+    fan_out({renewed(item)}, key_of(item), groups, letters)
+  end
+  commit()
+  return {'ok'}
+end
+if ARGV[4] == '' then return {'group'} end
+local o = tonumber(ARGV[4])
+local place, s = where(o, seq)
+if place == '' then return {'missing'} end
+if place == 'I' or place == 'R' then return {'conflict', place} end
+
+local last = place ~= 'W' or key_of(item) ~= key_of(s.item)
+local stays = not last and strict(o, s.item)
+if not last then -- it keeps its place
+  local order = match(s.item, '^%d+(@[^:]*)')
+  item = match(item, '^%d+') .. order .. match(item, '^%d+@[^:]*(.*)$')
+end
+if overdue(seq) or place == 'D' and call('ZSCORE', EXPIRES, seq) == false then call('ZREM', EXPIRES, seq) end
+if place == 'D' then
+  unbury(o, seq)
+  local live = call('HGET', LIVE, seq) or ''
+  call('HSET', LIVE, seq, live .. attribute(o, 'i'))
+  if live == '' then
+    count('messages', 1)
+    count('bytes', call('HSTRLEN', BODIES, seq))
+  end
+  s.failed, s.lost, s.rounds = 0, 0, s.rounds + 1
+elseif stays then
+  unwait(o, seq)
+else
+  take_waiting(o, seq, s)
+end
+if edit ~= '' then call('HSET', KEYS[o + EDITED], seq, edit) end
+if stays and item ~= s.item then -- its key is the same, its lane may not be
+  local c = chain_of(o, key_of(item))
+  if c.first == s.item then
+    c.first = item
+    keep(o, key_of(item), c)
+  end
+end
+s.cause, s.item = REPLAY, item
+if wait_ms > 0 then
+  if stays then
+    s.letter, s.till = 'W', soon + wait_ms
+    save(o, seq, s)
+    call('ZADD', KEYS[o + TIMER], s.till, 'W' .. seq)
+    tally(o, 'waiting', 1)
+    timed(s.till)
+  else
+    s.letter = 'R'
+    wait(o, item, s, soon + wait_ms, last, false)
+  end
+else
+  s.letter = 'R'
+  save(o, seq, s)
+  if stays then
+    local key = key_of(item)
+    local c = chain_of(o, key)
+    if c.first == item then front(o, key, c) end
+  else
+    if last then
+      s.item = renewed(item)
+      save(o, seq, s)
+    end
+    join(o, s.item, last)
+  end
+end
+commit()
+return {'ok'}

@@ -1,0 +1,89 @@
+-- promote: what is due takes effect: delayed messages, waits and leases of all groups, expiries, dedup windows.
+-- Fragments: head, guard, store, chain, state, leases, fan.
+-- KEYS: the topic shard, and all its groups.
+-- ARGV: 1 shards, 2 epoch, 3 how much to do at most.
+-- Returns {"ok", now, when something is due next or ""}, or {"nogroup"} when something is due and there is no group.
+local budget = tonumber(ARGV[3])
+
+local due = call('ZRANGEBYSCORE', DELAYED, '-inf', now, 'LIMIT', 0, budget)
+if #due > 0 and groups == 0 then return {'nogroup'} end
+if #due > 0 then
+  local items, keyed = call('HMGET', PENDING, unpack(due)), false
+  for i = 1, #items do
+    items[i] = renewed(items[i])
+    keyed = keyed or key_of(items[i])
+  end
+  call('ZREM', DELAYED, unpack(due))
+  call('HDEL', PENDING, unpack(due))
+  fan_out(items, keyed, groups, letters)
+  budget = budget - #due
+end
+
+for g = 0, groups - 1 do
+  if budget > 0 then
+    leases = {}
+    budget = advance(FIRST + g * WIDTH, budget)
+    store_leases(FIRST + g * WIDTH)
+  end
+end
+
+-- expire_early ends a message that expired before it was due. A dead letter of it goes to every group.
+local function expire_early(seq, item)
+  call('HDEL', PENDING, seq)
+  call('ZREM', DELAYED, seq)
+  call('ZREM', HELD, seq)
+  count('expired', 1)
+  if call('HGET', TOPIC, 'expired_dead') ~= '1' then
+    count('messages', -1)
+    count('bytes', -call('HSTRLEN', BODIES, seq))
+    return vanish(seq)
+  end
+  call('HSET', LIVE, seq, letters)
+  for g = 0, groups - 1 do
+    tally(FIRST + g * WIDTH, 'received', 1)
+    bury(FIRST + g * WIDTH, seq, new_state(item), '', '')
+  end
+end
+
+-- expire_ready ends a message in one group, unless it runs there: then it expires when it comes back.
+local function expire_ready(o, seq)
+  local s = state_of(o, seq)
+  if s and s.letter == 'I' then
+    s.letter = 'X'
+    return save(o, seq, s)
+  end
+  if s and (s.letter == 'W' or s.letter == 'T') then take_waiting(o, seq, s) else withdraw(o, seq) end
+  expire(o, s and s.item or item_of(seq))
+end
+
+for _, seq in ipairs(call('ZRANGEBYSCORE', EXPIRES, '-inf', now, 'LIMIT', 0, math.max(budget, 0))) do
+  local item = call('HGET', PENDING, seq)
+  if item then
+    expire_early(seq, item)
+  else
+    local live = call('HGET', LIVE, seq) or call('HGET', TOPIC, 'solo') or ''
+    for g = 0, groups - 1 do
+      local o = FIRST + g * WIDTH
+      if find(live, attribute(o, 'i'), 1, true) then expire_ready(o, seq) end
+    end
+  end
+  call('ZREM', EXPIRES, seq)
+  budget = budget - 1
+end
+
+for _, id in ipairs(call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, math.max(budget, 0))) do
+  call('ZREM', WINDOWS, id)
+  call('HDEL', DEDUP, id)
+end
+
+commit()
+local soonest
+local function least(set)
+  local at = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
+  if at and (not soonest or at < soonest) then soonest = at end
+end
+least(DELAYED)
+least(EXPIRES)
+least(WINDOWS)
+for g = 0, groups - 1 do least(KEYS[FIRST + g * WIDTH + TIMER]) end
+return {'ok', now .. '', soonest and soonest .. '' or ''}

@@ -1,0 +1,218 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// configOf reads the configuration of a topic.
+func configOf(f map[string]string) driver.TopicConfig {
+	partitions, _ := strconv.Atoi(f["partitions"])
+	shards := max(1, int(number(f, "shards")))
+	return driver.TopicConfig{MaxMessages: whole(f, "all_messages"), MaxBytes: whole(f, "all_bytes"),
+		ExpiredDead: f["expired_dead"] == "1", Partitions: min(partitions, shards)}
+}
+
+func whole(f map[string]string, name string) int64 {
+	n, _ := strconv.ParseInt(f[name], 10, 64)
+	return n
+}
+
+// fieldsOf writes the configuration of a topic. A bound is divided among the shards, rounded up.
+func fieldsOf(c driver.TopicConfig, shards int) []any {
+	share := func(n int64) int64 { return (n + int64(shards) - 1) / int64(shards) }
+	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages), "max_bytes", share(c.MaxBytes),
+		"expired_dead", flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
+}
+
+func checkConfig(c driver.TopicConfig) error {
+	switch {
+	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.Partitions < 0:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
+	case c.Keep > 0:
+		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages", "leave Keep zero, or use the redisstream driver", nil)
+	case c.Partitions > maxShards:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d shards are too many", c.Partitions), "use at most 1024", nil)
+	}
+	return nil
+}
+
+// EnsureTopic creates a topic with this configuration.
+func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicConfig) error {
+	if err := d.open(); err != nil {
+		return err
+	}
+	if err := driver.CheckName("topic", name); err != nil {
+		return err
+	}
+	if err := checkConfig(c); err != nil {
+		return err
+	}
+	t, err := d.ensure(ctx, name, c.Partitions)
+	if err != nil {
+		return err
+	}
+	return d.configure(ctx, t, "ensure", c)
+}
+
+// AlterTopic changes the configuration of a topic; the number of its shards stays.
+func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConfig) error {
+	if err := checkConfig(c); err != nil {
+		return err
+	}
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return err
+	}
+	if c.Partitions != 0 && c.Partitions != len(t.shards) {
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q has %d shards, and keys would move if it had %d", name, len(t.shards), c.Partitions),
+			"drain the topic, then delete and create it with the other number", nil)
+	}
+	return d.configure(ctx, t, "topic", c)
+}
+
+// configure writes a configuration to every shard.
+func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.TopicConfig) error {
+	if c.Partitions != 0 && c.Partitions != len(t.shards) {
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %d shards, not %d", t.name, len(t.shards), c.Partitions),
+			"drain the topic, then delete and create it with the other number", nil)
+	}
+	for _, s := range t.shards {
+		args := append([]any{s.of, how, ""}, fieldsOf(c, len(t.shards))...)
+		reply, err := d.configureShard(ctx, t, s, args)
+		if err != nil {
+			return err
+		}
+		if text(reply, 0) == "differs" {
+			fields, err := d.client.HGetAll(ctx, s.keys[keyTopic]).Result()
+			if err != nil {
+				return classify(err)
+			}
+			return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(fields), c),
+				"use AlterTopic to change it", nil)
+		}
+	}
+	return nil
+}
+
+// configureShard runs configure in one shard. One that was not created before a crash is created now.
+func (d *Driver) configureShard(ctx context.Context, t *topic, s *shard, args []any) ([]any, error) {
+	for range 2 {
+		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(driver.DefaultGroup), args...)
+		if err != nil || text(reply, 0) != "stale" {
+			return reply, err
+		}
+		if _, err := s.join(ctx, membership{}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, d.gone(t)
+}
+
+// Pause stops or resumes deliveries of a topic or of one group.
+func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) error {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return err
+	}
+	what, keys := "topic", driver.DefaultGroup
+	if group != "" {
+		what, keys = "group", group
+		if err := driver.CheckName("group", group); err != nil {
+			return err
+		}
+	}
+	for _, s := range t.shards {
+		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(keys), s.of, what, "!", "paused", flag(paused))
+		if err != nil {
+			return err
+		}
+		if text(reply, 0) == "stale" {
+			return d.staleGroup(ctx, t, group)
+		}
+	}
+	return nil
+}
+
+// staleGroup says why a group was not found.
+func (d *Driver) staleGroup(ctx context.Context, t *topic, group string) error {
+	st, err := t.shards[0].stats(ctx)
+	switch {
+	case err != nil:
+		return err
+	case st == nil:
+		return d.gone(t)
+	}
+	return t.noGroup(group, t.shards[0].groups().names)
+}
+
+// EnsureGroup creates a group, and its topic if that does not exist.
+func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.GroupOptions) error {
+	if err := d.open(); err != nil {
+		return err
+	}
+	if err := driver.CheckName("group", group); err != nil {
+		return err
+	}
+	if o.Start.From != driver.FromEnd {
+		return errNoHistory()
+	}
+	t, err := d.ensure(ctx, name, 0)
+	if err != nil {
+		return err
+	}
+	for _, s := range t.shards {
+		if _, err := s.join(ctx, membership{group: group, order: o.Order, fixed: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func errNoHistory() error {
+	return driver.NewError(driver.ErrUnsupported, "redis keeps no history", "start at the end, or use the redisstream driver", nil)
+}
+
+// Reset is refused: nothing is kept to go back to.
+func (d *Driver) Reset(ctx context.Context, topic, group string, _ driver.ResetOptions) (driver.ResetReport, error) {
+	if _, err := d.existing(ctx, topic); err != nil {
+		return driver.ResetReport{}, err
+	}
+	_ = group
+	return driver.ResetReport{}, errNoHistory()
+}
+
+// DeleteTopic removes a topic with everything in it.
+func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, look := range []bool{true, false} {
+		for _, s := range t.shards {
+			reply, err := s.overAll(ctx, &d.scripts.drop, func(*groups) []any { return []any{flag(look)} })
+			if err != nil {
+				return err
+			}
+			if text(reply, 0) == "members" {
+				return errMembers("delete the topic", name, text(reply, 1), text(reply, 2))
+			}
+		}
+	}
+	d.forgetTopic(t)
+	d.scheduler.remove(t)
+	for _, s := range t.shards {
+		s.learn("", "")
+	}
+	if err := d.client.HDel(ctx, registryKey(d.o.Prefix), name).Err(); err != nil {
+		return classify(err)
+	}
+	return nil
+}
+
+func errMembers(what, topic, group, n string) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("cannot %s: group %q of topic %q has %s consumers", what, group, topic, n), "stop them first", nil)
+}

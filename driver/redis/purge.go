@@ -1,0 +1,204 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// purgeAtOnce is how many sequence numbers one script looks at.
+const purgeAtOnce = 250
+
+// Purge removes what is ready, waiting or delayed now, in small steps, up to what was published last when it began.
+func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, s := range t.shards {
+		n, err := d.purgeShard(ctx, t, s, group)
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (d *Driver) purgeShard(ctx context.Context, t *topic, s *shard, group string) (int, error) {
+	st, err := s.stats(ctx) // so that the groups are known
+	if err != nil {
+		return 0, err
+	}
+	if st == nil {
+		return 0, d.gone(t)
+	}
+	if g := s.groups(); group != "" && !slices.Contains(g.names, group) {
+		return 0, t.noGroup(group, g.names)
+	}
+	upto, err := d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
+	if err != nil {
+		return 0, classify(err)
+	}
+	return s.sweep(ctx, upto, func(g *groups, after string) ([]string, []any) {
+		at := ""
+		if group != "" {
+			o, ok := g.offset(group)
+			if !ok {
+				return nil, nil
+			}
+			at = strconv.Itoa(o)
+		}
+		return g.keys, []any{at, after, upto, purgeAtOnce, "0"}
+	})
+}
+
+// sweep calls the purge script until it has seen all sequence numbers.
+func (s *shard) sweep(ctx context.Context, upto string, call func(g *groups, after string) ([]string, []any)) (int, error) {
+	total, after, stale := 0, "0", 0
+	for after != "" && stale < staleTries {
+		g := s.groups()
+		keys, args := call(g, after)
+		if keys == nil {
+			return total, nil // the group is gone
+		}
+		reply, err := s.d.run(ctx, &s.d.scripts.purge, keys, append([]any{s.of, g.epoch}, args...)...)
+		if err != nil {
+			return total, err
+		}
+		if text(reply, 0) == "stale" {
+			if text(reply, 1) != s.of {
+				return total, nil
+			}
+			s.learn(text(reply, 2), text(reply, 3))
+			stale++
+			continue
+		}
+		n, _ := strconv.Atoi(text(reply, 2))
+		total += n
+		after, stale = text(reply, 1), 0
+	}
+	return total, nil
+}
+
+// DeleteGroup removes a group with what it has not settled. Interrupted, it is done by deleting the group again.
+func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := driver.CheckName("group", group); err != nil {
+		return err
+	}
+	for _, s := range t.shards {
+		reply, err := d.run(ctx, &d.scripts.ungroup, s.withGroup(group), s.of, group, "begin")
+		if err != nil {
+			return err
+		}
+		switch text(reply, 0) {
+		case "members":
+			return errMembers("delete the group", name, group, text(reply, 1))
+		case "missing":
+			return d.staleGroup(ctx, t, group)
+		}
+		s.learn(text(reply, 1), text(reply, 2))
+		if err := s.erase(ctx, group); err != nil {
+			return err
+		}
+		if _, err := d.run(ctx, &d.scripts.ungroup, s.withGroup(group), s.of, group, "end"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erase removes everything that a group which is being deleted has not settled.
+func (s *shard) erase(ctx context.Context, group string) error {
+	upto, err := s.d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
+	if err != nil {
+		return classify(err)
+	}
+	_, err = s.sweep(ctx, upto, func(g *groups, after string) ([]string, []any) {
+		keys := append(slices.Clone(g.keys), keysOfGroup(s.tag, group)...)
+		return keys, []any{topicKeys + len(g.names)*groupKeys, after, upto, purgeAtOnce, "1"}
+	})
+	return err
+}
+
+// Delete removes single messages.
+func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
+	errs := make([]error, len(ts))
+	for i, target := range ts {
+		errs[i] = d.deleteOne(ctx, target)
+	}
+	return errs
+}
+
+func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
+	t, s, seq, err := d.target(ctx, target)
+	if err != nil {
+		return err
+	}
+	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any { return []any{seq, offsetText(g, target.Group)} })
+	if err != nil {
+		return err
+	}
+	return d.verdict(t, s, target, reply)
+}
+
+// target finds a message for a change, and refuses a group that does not exist.
+func (d *Driver) target(ctx context.Context, target driver.Target) (*topic, *shard, string, error) {
+	t, err := d.existing(ctx, target.Topic)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	s, seq, err := t.find(ctx, target)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if seq == "" {
+		return nil, nil, "", t.noMessage(target)
+	}
+	return t, s, seq, nil
+}
+
+// offsetText tells a script which group is meant; one that does not exist is beyond all.
+func offsetText(g *groups, name string) string {
+	if name == "" {
+		return ""
+	}
+	o, ok := g.offset(name)
+	if !ok {
+		o = topicKeys + len(g.names)*groupKeys
+	}
+	return strconv.Itoa(o)
+}
+
+// verdict turns the answer of a script about one message into an error.
+func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply []any) error {
+	switch text(reply, 0) {
+	case "ok":
+		return nil
+	case "":
+		return d.gone(t)
+	case "missing":
+		if names := s.groups().names; target.Group != "" && !slices.Contains(names, target.Group) {
+			return t.noGroup(target.Group, names)
+		}
+		return t.noMessage(target)
+	case "pending":
+		return driver.NewError(driver.ErrNotFound, fmt.Sprintf("message %s belongs to the topic, not to group %q", describe(target), target.Group), "leave the group out", nil)
+	case "group":
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named", describe(target)), "name the group", nil)
+	case "flying":
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)), "try again when its consumer has settled it", nil)
+	case "conflict":
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight or ready", describe(target)),
+			"only dead letters, waiting, delayed, held and invalid messages can be moved", nil)
+	}
+	return errShape("a change of one message", reply)
+}

@@ -1,0 +1,238 @@
+package redis
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// scheduler makes what is due take effect. It knows when something is due next in each shard, sleeps until then, is woken
+// by whatever is due sooner, and looks at everything at intervals in case a wake-up was lost. Any number of processes do this
+// at once: promoting is one atomic script, and whoever comes second finds nothing to do.
+type scheduler struct {
+	d    *Driver
+	kick chan struct{}
+
+	mu   sync.Mutex
+	next map[*shard]time.Time // when something is due; no entry: nothing known
+	all  map[*shard]bool
+}
+
+// promoteAtOnce bounds one script to a few milliseconds.
+const promoteAtOnce = 200
+
+func newScheduler(d *Driver) *scheduler {
+	return &scheduler{d: d, kick: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{}}
+}
+
+// add begins to look after a shard.
+func (c *scheduler) add(s *shard) {
+	c.mu.Lock()
+	c.all[s] = true
+	c.mu.Unlock()
+	c.dueNow(s)
+}
+
+// dueAt notes that something is due in a shard, by the server's clock.
+func (c *scheduler) dueAt(s *shard, serverMS int64) { c.note(s, c.d.clock.local(serverMS)) }
+
+func (c *scheduler) dueNow(s *shard) { c.note(s, time.Now()) }
+
+func (c *scheduler) note(s *shard, at time.Time) {
+	c.mu.Lock()
+	known, ok := c.next[s]
+	sooner := c.all[s] && (!ok || at.Before(known))
+	if sooner {
+		c.next[s] = at
+	}
+	c.mu.Unlock()
+	if sooner {
+		select {
+		case c.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run promotes until ctx ends.
+func (c *scheduler) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	look := time.Now().Add(c.interval())
+	for {
+		wait := time.Until(look)
+		for _, s := range c.due() {
+			c.promote(ctx, s)
+		}
+		if wait <= 0 {
+			c.peek(ctx)
+			look = time.Now().Add(c.interval())
+		}
+		timer.Reset(max(0, min(time.Until(look), c.sleep())))
+		select {
+		case <-timer.C:
+		case <-c.kick:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// interval is the fallback, spread so that many processes do not ask at once.
+func (c *scheduler) interval() time.Duration {
+	return c.d.o.Fallback*9/10 + rand.N(c.d.o.Fallback/10+1)
+}
+
+// due takes the shards in which something is due.
+func (c *scheduler) due() []*shard {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var due []*shard
+	for s, at := range c.next {
+		if !at.After(now) {
+			due = append(due, s)
+			delete(c.next, s)
+		}
+	}
+	return due
+}
+
+// sleep returns how long nothing is due.
+func (c *scheduler) sleep() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wait := time.Hour
+	for _, at := range c.next {
+		wait = min(wait, time.Until(at))
+	}
+	return wait
+}
+
+// promote lets everything that is due in a shard take effect, in small steps.
+func (c *scheduler) promote(ctx context.Context, s *shard) {
+	for ctx.Err() == nil {
+		reply, err := s.overAll(ctx, &c.d.scripts.promote, func(*groups) []any { return []any{promoteAtOnce} })
+		switch {
+		case err != nil:
+			if ctx.Err() == nil {
+				c.d.o.Logger.Warn("ferry: cannot make due what is due", "topic", s.topic, "error", err)
+				c.note(s, time.Now().Add(c.d.o.Fallback))
+			}
+			return
+		case reply == nil: // the topic is gone
+			return
+		case text(reply, 0) == "nogroup":
+			if _, err := s.join(ctx, membership{group: driver.DefaultGroup, only: true}); err != nil {
+				return
+			}
+			continue
+		}
+		now, err1 := strconv.ParseInt(text(reply, 1), 10, 64)
+		next, err2 := strconv.ParseInt(text(reply, 2), 10, 64)
+		if err1 == nil {
+			c.d.clock.saw(now)
+		}
+		if err2 != nil {
+			return
+		}
+		if next > now {
+			c.note(s, time.Now().Add(soon(next-now)))
+			return
+		}
+	}
+}
+
+// soon is a wait of so many milliseconds, but at most a day: then one looks again.
+func soon(ms int64) time.Duration { return time.Duration(min(ms, 24*60*60*1000)) * time.Millisecond }
+
+// peek asks, in one command for all topics where that is possible, what is due and what can be claimed.
+func (c *scheduler) peek(ctx context.Context) {
+	c.mu.Lock()
+	shards := make([]*shard, 0, len(c.all))
+	for s := range c.all {
+		shards = append(shards, s)
+	}
+	c.mu.Unlock()
+	if _, cluster := c.d.client.(*goredis.ClusterClient); cluster {
+		for _, s := range shards {
+			c.peekAt(ctx, []*shard{s})
+		}
+		return
+	}
+	for len(shards) > 0 {
+		n := min(len(shards), 100)
+		c.peekAt(ctx, shards[:n])
+		shards = shards[n:]
+	}
+}
+
+func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
+	type question struct {
+		s     *shard
+		group string
+	}
+	var keys []string
+	var kinds []byte
+	var asked []question
+	ask := func(s *shard, group, key string, kind byte) {
+		keys, kinds, asked = append(keys, key), append(kinds, kind), append(asked, question{s, group})
+	}
+	for _, s := range shards {
+		ask(s, "", s.keys[keyDelayed], 'z')
+		ask(s, "", s.keys[keyExpires], 'z')
+		g := s.groups()
+		for i, name := range g.names {
+			of := g.keys[topicKeys+i*groupKeys:]
+			ask(s, "", of[keyTimer], 'z')
+			if c.d.subscribed(s.topic, name) {
+				for k := keyLane; k < keyLane+8; k++ {
+					ask(s, name, of[k], 'e')
+				}
+			}
+		}
+	}
+	reply, err := c.d.run(ctx, &c.d.scripts.peek, keys, string(kinds))
+	if err != nil || len(reply) != len(keys)+1 {
+		return // the next one will say
+	}
+	now, _ := strconv.ParseInt(text(reply, 0), 10, 64)
+	c.d.clock.saw(now)
+	for i, q := range asked {
+		answer := text(reply, i+1)
+		if kinds[i] == 'e' {
+			if answer == "1" {
+				c.d.announce(q.s.topic, q.group)
+			}
+		} else if ms, err := strconv.ParseInt(answer, 10, 64); err == nil {
+			c.note(q.s, time.Now().Add(soon(ms-now)))
+		}
+	}
+}
+
+// subscribed reports whether somebody here consumes for a group.
+func (d *Driver) subscribed(topic, group string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for s := range d.subs {
+		if s.o.Topic == topic && s.o.Group == group {
+			return true
+		}
+	}
+	return false
+}
+
+// remove ends looking after a topic.
+func (c *scheduler) remove(t *topic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range t.shards {
+		delete(c.all, s)
+		delete(c.next, s)
+	}
+}

@@ -1,0 +1,159 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed" // the scripts
+	"encoding/hex"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Fragments that scripts share.
+var (
+	//go:embed lua/head.lua
+	luaHead string
+	//go:embed lua/guard.lua
+	luaGuard string
+	//go:embed lua/memory.lua
+	luaMemory string
+	//go:embed lua/store.lua
+	luaStore string
+	//go:embed lua/chain.lua
+	luaChain string
+	//go:embed lua/state.lua
+	luaState string
+	//go:embed lua/leases.lua
+	luaLeases string
+	//go:embed lua/fan.lua
+	luaFan string
+	//go:embed lua/flight.lua
+	luaFlight string
+)
+
+// One operation each.
+var (
+	//go:embed lua/publish.lua
+	luaPublish string
+	//go:embed lua/claim.lua
+	luaClaim string
+	//go:embed lua/quick.lua
+	luaQuick string
+	//go:embed lua/ack.lua
+	luaAck string
+	//go:embed lua/settle.lua
+	luaSettle string
+	//go:embed lua/check.lua
+	luaCheck string
+	//go:embed lua/extend.lua
+	luaExtend string
+	//go:embed lua/leave.lua
+	luaLeave string
+	//go:embed lua/promote.lua
+	luaPromote string
+	//go:embed lua/group.lua
+	luaGroup string
+	//go:embed lua/ungroup.lua
+	luaUngroup string
+	//go:embed lua/configure.lua
+	luaConfigure string
+	//go:embed lua/delete.lua
+	luaDelete string
+	//go:embed lua/move.lua
+	luaMove string
+	//go:embed lua/purge.lua
+	luaPurge string
+	//go:embed lua/drop.lua
+	luaDrop string
+	//go:embed lua/invalid.lua
+	luaInvalid string
+	//go:embed lua/peek.lua
+	luaPeek string
+)
+
+// script is one operation, ready to be called.
+type script struct{ source, sha string }
+
+// scripts are all operations, put together for one version of the server.
+type scripts struct {
+	publish, claim, ack, settle, check, extend, leave, promote, group, ungroup, configure script
+	del, move, purge, drop, invalid, peek                                            script
+}
+
+// newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
+// from Redis 7 on by a flag; before, a script is judged by its first write, so that is one which frees memory.
+func newScripts(flags bool) *scripts {
+	plain := func(parts ...string) script { return newScript("", parts...) }
+	relief := func(parts ...string) script {
+		if flags {
+			return newScript("#!lua flags=allow-oom\n", parts...)
+		}
+		return newScript("redis.call('HDEL', KEYS[1], '')\n", parts...)
+	}
+	store := luaMemory + "\n" + luaStore
+	group := luaHead + store + luaChain + luaState
+	return &scripts{
+		publish:   plain(luaHead, luaGuard, store, luaChain, luaFan, luaPublish),
+		claim:     relief(luaHead, luaQuick, store, luaChain, luaState, luaLeases, luaClaim),
+		ack:       relief(luaHead, luaMemory, luaAck),
+		settle:    relief(group, luaLeases, luaSettle),
+		check:     plain(group, luaLeases, luaCheck),
+		extend:    relief(group, luaLeases, luaExtend),
+		leave:     relief(group, luaLeases, luaLeave),
+		promote:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFan, luaPromote),
+		group:     plain(luaHead, luaGroup),
+		ungroup:   relief(luaHead, luaUngroup),
+		configure: relief(luaHead, luaConfigure),
+		del:       relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaDelete),
+		move:      relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaFan, luaMove),
+		purge:     relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaPurge),
+		drop:      relief(luaHead, luaGuard, luaDrop),
+		invalid:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
+		peek:      plain(luaPeek),
+	}
+}
+
+func newScript(first string, parts ...string) script {
+	source := first + strings.Join(parts, "\n")
+	sum := sha1.Sum([]byte(source))
+	return script{source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// run calls a script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
+func (d *Driver) run(ctx context.Context, s *script, keys []string, args ...any) ([]any, error) {
+	return runOn(ctx, d.client, s, keys, args...)
+}
+
+func runOn(ctx context.Context, c goredis.Scripter, s *script, keys []string, args ...any) ([]any, error) {
+	reply, err := c.EvalSha(ctx, s.sha, keys, args...).Slice()
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = c.Eval(ctx, s.source, keys, args...).Slice()
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	return reply, nil
+}
+
+// text returns one element of a reply.
+func text(reply []any, i int) string {
+	if i < len(reply) {
+		s, _ := reply[i].(string)
+		return s
+	}
+	return ""
+}
+
+// texts returns a list in a reply; what is missing in it is "".
+func texts(reply []any, i int) []string {
+	if i >= len(reply) {
+		return nil
+	}
+	list, _ := reply[i].([]any)
+	out := make([]string, len(list))
+	for j, v := range list {
+		out[j], _ = v.(string)
+	}
+	return out
+}

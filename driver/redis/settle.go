@@ -1,0 +1,204 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// settlePatience bounds a settlement, which stands even when its caller gives up.
+const settlePatience = 30 * time.Second
+
+// settleAtOnce bounds one script.
+const settleAtOnce = 250
+
+// Settle applies each settlement as one step, in order: one script for those of one shard that follow each other.
+func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
+	errs := make([]error, len(ss))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
+	defer cancel()
+	var run []int // settlements of one shard that wait to be sent
+	flush := func() {
+		if len(run) > 0 {
+			s.settle(ctx, ss, run, errs)
+			run = run[:0]
+		}
+	}
+	for i := range ss {
+		t, err := s.tokenOf(ss[i].Delivery)
+		if err == nil && ss[i].Outcome > driver.Drop {
+			err = driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", ss[i].Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
+		}
+		if errs[i] = err; err != nil {
+			continue
+		}
+		if len(run) > 0 && (len(run) >= settleAtOnce || ss[run[0]].Delivery.Token.(*token).shard != t.shard || len(ss[i].Emit) > 0) {
+			flush()
+		}
+		if len(ss[i].Emit) > 0 {
+			if errs[i] = s.emit(ctx, t, ss[i].Emit); errs[i] != nil {
+				continue
+			}
+		}
+		run = append(run, i)
+	}
+	flush()
+	s.announce() // there is room for more
+	return errs
+}
+
+// tokenOf returns the token of a delivery that this subscription received.
+func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
+	if d == nil {
+		return nil, driver.NewError(driver.ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
+	}
+	t, ok := d.Token.(*token)
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
+	case !ok || t.s != s:
+		return nil, errLost(d)
+	}
+	return t, nil
+}
+
+func errLost(d *driver.Delivery) error {
+	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", d.Token),
+		"extend leases in time; the message is delivered again", nil)
+}
+
+var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
+
+// settle sends settlements of one shard.
+func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {
+	if done, err := s.ackAll(ctx, ss, run); done {
+		for _, i := range run {
+			errs[i] = err
+		}
+		return
+	}
+	results, err := s.sendSettle(ctx, ss, run)
+	for n, i := range run {
+		switch {
+		case err != nil:
+			errs[i] = err
+		case results[n] != 'k':
+			errs[i] = s.settleElsewhere(ctx, ss, i)
+		}
+		if err == nil {
+			s.mu.Lock()
+			s.drop(ss[i].Delivery.Token.(*token))
+			s.mu.Unlock()
+		}
+	}
+}
+
+// drop notes that a delivery is not held any more. The caller has the lock.
+func (s *subscription) drop(t *token) {
+	delete(s.held, t)
+	t.leaveBatch()
+}
+
+// settleElsewhere tries the other lease that a delivery may be in, if there is one.
+func (s *subscription) settleElsewhere(ctx context.Context, ss []driver.Settlement, i int) error {
+	t := ss[i].Delivery.Token.(*token)
+	s.mu.Lock()
+	other := t.maybe
+	t.lease, t.maybe = other, ""
+	s.mu.Unlock()
+	if other == "" {
+		return errLost(ss[i].Delivery)
+	}
+	results, err := s.sendSettle(ctx, ss, []int{i})
+	if err == nil && results != "k" {
+		err = errLost(ss[i].Delivery)
+	}
+	return err
+}
+
+func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, run []int) (string, error) {
+	shard := ss[run[0]].Delivery.Token.(*token).shard
+	args := make([]any, 0, 2+6*len(run))
+	args = append(args, s.d.newToken(), len(run))
+	s.mu.Lock()
+	for _, i := range run {
+		x := &ss[i]
+		t := x.Delivery.Token.(*token)
+		args = append(args, t.lease, t.seq, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x), s.o.Instance)
+	}
+	s.mu.Unlock()
+	reply, err := s.d.run(ctx, &s.d.scripts.settle, s.keys[shard], args...)
+	if err != nil {
+		return "", err
+	}
+	results := text(reply, 0)
+	if len(results) != len(run) {
+		return "", errShape("settle", reply)
+	}
+	s.ended(shard, texts(reply, 1))
+	return results, nil
+}
+
+// failureOf encodes a failure. The script adds when it was, and which attempt.
+func (s *subscription) failureOf(x *driver.Settlement) []byte {
+	if x.Failure == nil || x.Outcome != driver.Retry && x.Outcome != driver.Dead {
+		return nil
+	}
+	f := driver.AppendFailure(nil, *x.Failure)[0]
+	f.At, f.Attempt, f.Instance = time.Time{}, 0, s.o.Instance
+	return envelope.AppendHistory(nil, f)
+}
+
+// ended notes that deliveries were returned together with others of their key.
+func (s *subscription) ended(shard int, seqs []string) {
+	if len(seqs) == 0 {
+		return
+	}
+	gone := map[string]bool{}
+	for _, q := range seqs {
+		gone[q] = true
+	}
+	s.mu.Lock()
+	for t := range s.held {
+		if t.shard == shard && gone[t.seq] {
+			s.drop(t)
+		}
+	}
+	s.mu.Unlock()
+}
+
+// emit publishes follow-ups if the delivery is still held. Where they are in other shards this cannot be one step with the
+// settlement; their ids derive from the parent's, so that a repeat is a duplicate.
+func (s *subscription) emit(ctx context.Context, t *token, msgs []*driver.Message) error {
+	s.mu.Lock()
+	leases := []string{t.lease, t.maybe}
+	s.mu.Unlock()
+	held := false
+	for _, lease := range leases {
+		if lease == "" || held {
+			continue
+		}
+		reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], lease, t.seq)
+		if err != nil {
+			return err
+		}
+		held = text(reply, 0) == "k"
+	}
+	if !held {
+		return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t), "extend leases in time; the message is delivered again", nil)
+	}
+	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}
+	p.run(ctx)
+	err := joined(p.rs)
+	if errors.Is(err, driver.ErrFull) { // the server is out of memory
+		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// subscription is one member of a group, in all shards of its topic.
+type subscription struct {
+	d     *Driver
+	o     driver.SubscribeOptions
+	t     *topic
+	keys  [][]string // of the topic and the group, for each shard
+	steps [4]any     // how far one claim moves each lane
+	id    string     // as a member
+
+	mu        sync.Mutex
+	closed    bool
+	turn      int                // which shard is claimed from first
+	held      map[*token]bool    // what we believe to hold
+	reserved  int                // room that claims under way may fill
+	abandoned int                // claims under way for a Receive that was cancelled
+	stray     []*driver.Delivery // claimed for a Receive that was cancelled
+	unknown   []lost             // claims whose answer did not come
+	news      chan struct{}      // closed when there may be something to claim
+	claims    sync.WaitGroup     // under way
+}
+
+// lost is a claim that may have taken effect.
+type lost struct {
+	shard int
+	token string
+	most  int
+	until time.Time
+}
+
+// memberLife is how long a member counts after its process was last heard of.
+const memberLife = 45 * time.Second
+
+// Subscribe joins a group, and creates topic and group if they do not exist.
+func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	o, err := o.Resolve(d.caps)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &subscription{d: d, o: o, held: map[*token]bool{}, news: make(chan struct{})}
+	if !o.StrictPriority {
+		for lane, w := range o.Weights {
+			s.steps[lane] = stepScale / w
+		}
+	} else {
+		s.steps = [4]any{"", 0, 0, 0}
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	closed := d.closed
+	if !closed {
+		d.subs[s] = struct{}{}
+	}
+	d.mu.Unlock()
+	if closed {
+		_ = s.Close(ctx)
+		return nil, errClosed()
+	}
+	return s, nil
+}
+
+// stepScale divided by a weight is how far one claim moves a lane. Sums stay exact in scripts for ages.
+const stepScale = 1 << 20
+
+// enter makes the subscription a member of its group in every shard.
+func (s *subscription) enter(ctx context.Context) error {
+	for range staleTries {
+		t, err := s.d.ensure(ctx, s.o.Topic, 0)
+		if err != nil {
+			return err
+		}
+		m := membership{group: s.o.Group, order: s.o.Order, fixed: true, member: s.member()}
+		s.t, s.keys = t, nil
+		for _, sh := range t.shards {
+			if _, err = sh.join(ctx, m); err != nil {
+				break
+			}
+			s.keys = append(s.keys, sh.withGroup(s.o.Group))
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, driver.ErrConflict) || len(s.keys) > 0 {
+			return err
+		}
+		s.d.forgetTopic(t) // perhaps it was made anew with other shards
+		again, e := s.d.lookup(ctx, s.o.Topic)
+		if e != nil || again == nil || len(again.shards) == len(t.shards) {
+			return err
+		}
+	}
+	return driver.NewError(driver.ErrNotApplied, "the topic keeps changing", "subscribe again", nil)
+}
+
+// member is what the group knows this subscription by.
+func (s *subscription) member() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.id == "" {
+		s.id = s.d.newToken()
+	}
+	return s.id
+}
+
+// announce tells waiting calls that there may be something to claim.
+func (s *subscription) announce() {
+	s.mu.Lock()
+	close(s.news)
+	s.news = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// Close releases what is held to its old place, uncounted, and leaves the group.
+func (s *subscription) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.news)
+	s.news = make(chan struct{})
+	s.mu.Unlock()
+	s.d.mu.Lock()
+	delete(s.d.subs, s)
+	s.d.mu.Unlock()
+
+	finished := make(chan struct{})
+	go func() { s.claims.Wait(); close(finished) }()
+	select { // a claim under way ends by itself: the client's timeouts see to that
+	case <-finished:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	tokens := make([][]any, len(s.keys))
+	seen := map[string]bool{}
+	note := func(shard int, token string) {
+		if token != "" && !seen[token] {
+			seen[token] = true
+			tokens[shard] = append(tokens[shard], token)
+		}
+	}
+	for t := range s.held {
+		note(t.shard, t.lease)
+		note(t.shard, t.maybe)
+	}
+	for _, l := range s.unknown {
+		note(l.shard, l.token)
+	}
+	s.held, s.stray, s.unknown = map[*token]bool{}, nil, nil
+	s.mu.Unlock()
+	return s.leave(ctx, tokens)
+}
+
+// leaseAtOnce bounds how many leases one script returns.
+const leasesAtOnce = 20
+
+func (s *subscription) leave(ctx context.Context, tokens [][]any) error {
+	var err error
+	for i, keys := range s.keys {
+		for chunk := range slices.Chunk(tokens[i], leasesAtOnce) {
+			if _, e := s.d.run(ctx, &s.d.scripts.leave, keys, append([]any{""}, chunk...)...); e != nil {
+				err = e
+			}
+		}
+		if _, e := s.d.run(ctx, &s.d.scripts.leave, keys, s.member()); e != nil {
+			err = e
+		}
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+package redis
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// token fences one delivery. Lease, maybe and until are guarded by the lock of its subscription.
+type token struct {
+	s     *subscription
+	shard int
+	name  string // as it was given
+	seq   string
+	lease string    // the lease that it is in now
+	maybe string    // or this one: an extension whose answer did not come
+	until time.Time // by our clock
+
+	batch *batchLease // nil once it is not known any more what else is in its lease
+	item  string
+	id    string // as the index has it
+	own   bool   // the producer chose the id
+	keyed bool
+	size  int // of the stored envelope
+}
+
+// batchLease is what we believe a lease to be. It is guarded by the lock of its subscription.
+type batchLease struct {
+	instance string
+	order    []*token
+}
+
+// record is the text of the lease, without those that leave it: "" when none is left.
+func (b *batchLease) record(leaving map[*token]bool) string {
+	var text strings.Builder
+	text.WriteString(b.instance)
+	left := 0
+	for _, t := range b.order {
+		if !leaving[t] {
+			text.WriteByte('\n')
+			text.WriteString(t.item)
+			left++
+		}
+	}
+	if left == 0 {
+		return ""
+	}
+	return text.String()
+}
+
+// leaveBatch notes that a delivery is not in its lease any more. The caller has the lock.
+func (t *token) leaveBatch() {
+	if t.batch == nil {
+		return
+	}
+	if i := slices.Index(t.batch.order, t); i >= 0 {
+		t.batch.order = slices.Delete(t.batch.order, i, i+1)
+	}
+	t.batch = nil
+}
+
+// String names the delivery by its lease and its message.
+func (t *token) String() string { return t.name }
+
+// item is a message as the lanes hold it; lua/head.lua describes its text.
+type item struct {
+	text      string
+	lane      int
+	seq       string
+	published time.Time
+	since     time.Time // it became ready
+	key       string
+}
+
+// parseItem reads an item, and reports whether it is one.
+func parseItem(s string) (item, bool) {
+	it := item{text: s}
+	head, rest, ok := strings.Cut(s, "@")
+	if !ok || len(head) < 2 || head[0] < '0' || head[0] > '3' {
+		return it, false
+	}
+	it.lane, it.seq = int(head[0]-'0'), head[1:]
+	when, key, _ := strings.Cut(rest, ":")
+	it.key = key
+	when, _, _ = strings.Cut(when, "^")
+	at, later, _ := strings.Cut(when, "+")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return it, false
+	}
+	more, _ := strconv.ParseInt(later, 10, 64)
+	if ms > 0 {
+		it.published = time.UnixMilli(ms)
+	}
+	it.since = time.UnixMilli(ms + more)
+	return it, true
+}
+
+// itemText is the item of a message with this content.
+func itemText(m *driver.Message, seq string) string {
+	s := strconv.Itoa(m.Priority.Lane()) + seq + "@" + strconv.FormatInt(max(0, m.PublishedAt.UnixMilli()), 10)
+	if m.Key != "" {
+		s += ":" + m.Key
+	}
+	return s
+}
+
+// state is what a group knows of a message that came back; lua/state.lua describes its text.
+type state struct {
+	failed, lost, rounds int
+	cause                driver.Cause
+	letter               byte
+	till                 time.Time
+	item                 string
+}
+
+func parseState(s string) (state, bool) {
+	f := strings.SplitN(s, " ", 7)
+	if len(f) != 7 || f[4] == "" {
+		return state{}, false
+	}
+	var n [4]int
+	for i := range n {
+		var err error
+		if n[i], err = strconv.Atoi(f[i]); err != nil {
+			return state{}, false
+		}
+	}
+	till, _ := strconv.ParseInt(f[5], 10, 64)
+	return state{failed: n[0], lost: n[1], rounds: n[2], cause: driver.Cause(n[3]), letter: f[4][0], till: time.UnixMilli(till), item: f[6]}, true
+}

@@ -1,0 +1,263 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// topic is what this process knows about one.
+type topic struct {
+	name   string
+	shards []*shard
+}
+
+// shard is one hash slot's worth of a topic.
+type shard struct {
+	d     *Driver
+	topic string
+	index int
+	of    string // how many shards the topic has
+	tag   string
+	keys  []string // of the topic
+
+	mu    sync.Mutex
+	known *groups
+}
+
+// groups is the set of groups of a shard at one epoch. It does not change.
+type groups struct {
+	epoch string
+	names []string // in the order in which scripts know them
+	keys  []string // of the topic and of all groups
+}
+
+func newTopic(d *Driver, name string, shards int) *topic {
+	t := &topic{name: name}
+	for i := range shards {
+		tag := tagOf(d.o.Prefix, name, i)
+		s := &shard{d: d, topic: name, index: i, of: strconv.Itoa(shards), tag: tag, keys: keysOfTopic(tag)}
+		s.known = &groups{keys: s.keys}
+		t.shards = append(t.shards, s)
+	}
+	return t
+}
+
+// shardFor returns where messages with this key are. Those without go where the caller's turn is.
+func (t *topic) shardFor(key string, turn uint64) *shard {
+	n := uint64(len(t.shards))
+	if n == 1 {
+		return t.shards[0]
+	}
+	if key == "" {
+		return t.shards[turn%n]
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	return t.shards[h.Sum64()%n]
+}
+
+// groups returns what is known of the groups, perhaps outdated.
+func (s *shard) groups() *groups {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+// learn notes the groups of the shard.
+func (s *shard) learn(epoch, names string) *groups {
+	g := &groups{epoch: epoch, names: strings.Fields(names), keys: slices.Clone(s.keys)}
+	for _, name := range g.names {
+		g.keys = append(g.keys, keysOfGroup(s.tag, name)...)
+	}
+	s.mu.Lock()
+	s.known = g
+	s.mu.Unlock()
+	return g
+}
+
+// offset returns where the keys of a group begin among those of all, as scripts count.
+func (g *groups) offset(name string) (int, bool) {
+	i := slices.Index(g.names, name)
+	return topicKeys + i*groupKeys, i >= 0
+}
+
+// withGroup returns the keys of the topic and of one group.
+func (s *shard) withGroup(name string) []string {
+	return append(slices.Clone(s.keys), keysOfGroup(s.tag, name)...)
+}
+
+// lookup returns a topic that exists, or nil.
+func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
+	d.mu.Lock()
+	t, closed := d.topics[name], d.closed
+	d.mu.Unlock()
+	if closed {
+		return nil, errClosed()
+	}
+	if t != nil {
+		return t, nil
+	}
+	if err := driver.CheckName("topic", name); err != nil {
+		return nil, nil // cannot exist
+	}
+	shards, err := d.client.HGet(ctx, registryKey(d.o.Prefix), name).Int()
+	if isNil(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	if shards < 1 || shards > maxShards {
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("the registry says that topic %q has %d shards", name, shards),
+			"something else wrote it; look at the key "+registryKey(d.o.Prefix), nil)
+	}
+	return d.keepTopic(newTopic(d, name, shards)), nil
+}
+
+// keepTopic notes a topic, unless another call was faster.
+func (d *Driver) keepTopic(t *topic) *topic {
+	d.mu.Lock()
+	if first := d.topics[t.name]; first != nil {
+		t = first
+	} else {
+		d.topics[t.name] = t
+	}
+	d.mu.Unlock()
+	d.wake.listen(t)
+	return t
+}
+
+// forgetTopic drops what is known of a topic that turned out to be gone or different.
+func (d *Driver) forgetTopic(t *topic) {
+	d.mu.Lock()
+	if d.topics[t.name] == t {
+		delete(d.topics, t.name)
+	}
+	d.mu.Unlock()
+}
+
+// existing is like lookup, but ErrNotFound when there is none.
+func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
+	t, err := d.lookup(ctx, name)
+	if err != nil || t != nil {
+		return t, err
+	}
+	names, _ := d.topicNames(ctx)
+	return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "existing topics: "+listed(names), nil)
+}
+
+// ensure returns a topic and creates it if it does not exist: first in the registry, then in each shard.
+func (d *Driver) ensure(ctx context.Context, name string, shards int) (*topic, error) {
+	t, err := d.lookup(ctx, name)
+	if err != nil || t != nil {
+		return t, err
+	}
+	if err := driver.CheckName("topic", name); err != nil {
+		return nil, err
+	}
+	if shards == 0 {
+		shards = d.o.Shards
+	}
+	return d.create(ctx, name, shards)
+}
+
+// create registers a topic, or finds out that it is registered already, and makes sure that its shards exist.
+func (d *Driver) create(ctx context.Context, name string, shards int) (*topic, error) {
+	if err := d.client.HSetNX(ctx, registryKey(d.o.Prefix), name, shards).Err(); err != nil {
+		return nil, classify(err)
+	}
+	t, err := d.lookup(ctx, name)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	for _, s := range t.shards {
+		if _, err := s.join(ctx, membership{}); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// membership is what join asks for.
+type membership struct {
+	group  string // empty: the topic alone
+	order  driver.Order
+	fixed  bool // the order is meant
+	member string
+	only   bool // only if the topic has no group
+}
+
+// join creates topic and group in one shard if they do not exist.
+func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
+	name := m.group
+	if name == "" {
+		name = driver.DefaultGroup // for the keys; it is not created
+	}
+	reply, err := s.d.run(ctx, &s.d.scripts.group, s.withGroup(name), s.of, m.group, int(m.order), flag(m.fixed), m.member,
+		memberLife.Milliseconds(), flag(m.only))
+	if err != nil {
+		return nil, err
+	}
+	switch text(reply, 0) {
+	case "ok":
+		return s.learn(text(reply, 1), text(reply, 2)), nil
+	case "shards":
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s shards, not %s", s.topic, text(reply, 1), s.of),
+			"drain the topic, then delete and create it with the other number", nil)
+	case "order":
+		other := driver.Strict
+		if text(reply, 1) == "1" {
+			other = driver.Relaxed
+		}
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", m.group, s.topic, other, m.order),
+			"use the same order for all members, or delete the group first", nil)
+	case "full":
+		return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has the most groups a topic can have", s.topic), "delete groups that are not used", nil)
+	}
+	return nil, errShape("group", reply)
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// staleTries bounds how often a call is repeated because the groups changed meanwhile.
+const staleTries = 10
+
+// overAll calls a script that is given all groups, again if they have changed. It returns nil when the topic is gone.
+func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []any) ([]any, error) {
+	for range staleTries {
+		g := s.groups()
+		reply, err := s.d.run(ctx, sc, g.keys, append([]any{s.of, g.epoch}, args(g)...)...)
+		if err != nil || text(reply, 0) != "stale" {
+			return reply, err
+		}
+		if text(reply, 1) != s.of {
+			return nil, nil
+		}
+		s.learn(text(reply, 2), text(reply, 3))
+	}
+	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the groups of topic %q keep changing", s.topic), "try again", nil)
+}
+
+// gone says that a topic was deleted meanwhile.
+func (d *Driver) gone(t *topic) error {
+	d.forgetTopic(t)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", t.name), "it was deleted meanwhile", nil)
+}
+
+func (t *topic) noGroup(name string, names []string) error {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+listed(names), nil)
+}

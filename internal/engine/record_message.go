@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// messageHead is what stands before the envelope of a stored message: where it was when it was stored.
+type messageHead struct {
+	state        entryState
+	fan          uint64
+	due, expires int64 // stamps
+}
+
+// appendHead appends the head, its length first.
+func appendHead(dst []byte, h messageHead) []byte {
+	at := len(dst)
+	dst = append(dst, 0, byte(h.state))
+	dst = binary.AppendUvarint(dst, h.fan)
+	dst = binary.AppendVarint(dst, h.due)
+	dst = binary.AppendVarint(dst, h.expires)
+	dst[at] = byte(len(dst) - at)
+	return dst
+}
+
+// splitMessage returns the head of a stored message, and its envelope, which is part of record.
+func splitMessage(record []byte) (h messageHead, env []byte, err error) {
+	if len(record) == 0 || int(record[0]) > len(record) || record[0] < 2 {
+		return h, nil, errCutOff
+	}
+	r := &reader{rest: record[1:record[0]]}
+	h = messageHead{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int()}
+	if h.state == atRest && r.err == nil {
+		r.err = errors.New("the message is in no state")
+	}
+	return h, record[record[0]:], r.end()
+}
+
+// headOf returns the head of a message as it is now.
+func headOf(e *entry, now moment) messageHead {
+	h := messageHead{state: e.state, fan: e.fan, due: now.stamp(e.due), expires: now.stamp(e.expires)}
+	if e.state == invalid { // the record of its state says so
+		h.state = fanned
+	}
+	return h
+}
+
+// appendContent appends the envelope of a message, or its bytes if they were never decoded.
+func (j *journal) appendContent(dst []byte, e *entry) []byte {
+	if e.extra != nil && e.extra.raw != nil {
+		return append(dst, e.extra.raw...)
+	}
+	j.message = driver.Message{}
+	e.fill(&j.message, "", e)
+	j.body = append(j.body[:0], e.body...)
+	j.message.Body = j.body
+	return envelope.Append(dst, &j.message)
+}
+
+// decodeMessage reads the envelope of a stored message and refuses what the indexes cannot hold.
+func (e *Engine) decodeMessage(env []byte, topic string) (*driver.Message, error) {
+	m, err := envelope.Decode(env)
+	if err != nil {
+		return nil, err
+	}
+	if m.Topic = topic; m.ID == "" {
+		return nil, errors.New("the message has no id")
+	}
+	if err := m.Validate(max(len(m.Body), e.o.Capabilities.MaxBody)); err != nil {
+		return nil, fmt.Errorf("the stored message is not valid: %w", err)
+	}
+	return m, nil
+}

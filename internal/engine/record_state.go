@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// storedState is where a message is now, for the topic and for each group.
+type storedState struct {
+	state                 entryState
+	fan                   uint64
+	due, expires, settled int64 // stamps; settled: since when it is kept
+	problem               string
+	items                 []storedItem
+}
+
+// storedItem is a message as one group sees it. What is in flight is stored as ready: the record of its claim tells.
+type storedItem struct {
+	group    uint32
+	plain    bool // as it became ready: nothing else is stored
+	state    itemState
+	cause    driver.Cause
+	toTail   bool
+	place    uint64
+	since    int64 // stamp
+	failures uint32
+	lost     uint16
+	rounds   uint16
+	resolved uint64 // claims up to this number are over
+	buried   uint64
+	history  []driver.Failure
+	edited   *driver.Message
+	dead     *driver.DeadLetter
+}
+
+const plainItem = 0xff // in place of the state
+
+// isPlain reports whether an item is just as it became ready. One in flight is: see storedItem.
+func isPlain(it *item) bool {
+	return (it.state == ready || it.state == inflight) && it.cause == driver.CauseFirst && it.place == it.e.fan &&
+		it.failures == 0 && it.lost == 0 && it.rounds == 0 && it.more == nil
+}
+
+// appendState appends the record of where a message is now.
+func appendState(dst []byte, e *entry, now moment) []byte {
+	start := len(dst)
+	dst = append(dst, recordVersion, byte(e.state))
+	dst = binary.AppendUvarint(dst, e.fan)
+	dst = binary.AppendVarint(dst, now.stamp(e.due))
+	dst = binary.AppendVarint(dst, now.stamp(e.expires))
+	settled := int64(0)
+	if e.state == fanned && e.live == 0 && e.dead == 0 {
+		settled = now.at.UnixNano() // only what settles it changes it
+	}
+	dst = binary.AppendVarint(dst, settled)
+	problem := ""
+	if e.state == invalid {
+		problem = e.extra.problem
+	}
+	dst = appendBytes(dst, problem)
+	n := 0
+	for it := e.items; it != nil; it = it.sibling {
+		if it.g != nil {
+			n++
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(n))
+	for it := e.items; it != nil; it = it.sibling {
+		if it.g != nil {
+			dst = appendItem(dst, it, now)
+		}
+	}
+	return seal(dst, start)
+}
+
+func appendItem(dst []byte, it *item, now moment) []byte {
+	dst = binary.AppendUvarint(dst, uint64(it.g.number))
+	if isPlain(it) {
+		return append(dst, plainItem)
+	}
+	state, resolved, since := it.state, it.g.t.e.claims.Load(), it.since
+	if it.state == inflight {
+		state, resolved = ready, it.claim.number-1
+	}
+	dst = append(dst, byte(state), byte(it.cause))
+	dst = appendBool(dst, it.toTail)
+	dst = binary.AppendUvarint(dst, it.place)
+	dst = binary.AppendVarint(dst, now.stamp(since))
+	dst = binary.AppendUvarint(dst, uint64(it.failures))
+	dst = binary.AppendUvarint(dst, uint64(it.lost))
+	dst = binary.AppendUvarint(dst, uint64(it.rounds))
+	dst = binary.AppendUvarint(dst, resolved)
+	dst = appendBool(dst, it.more != nil)
+	if it.more == nil {
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, it.more.buried)
+	dst = appendBytes(dst, envelope.AppendHistory(nil, it.more.history...))
+	dst = appendEdited(dst, it.more.edited)
+	var dl []byte
+	if it.more.dead != nil {
+		dl = envelope.AppendDeadLetter(nil, it.more.dead)
+	}
+	return appendBytes(dst, dl)
+}
+
+// appendEdited appends content that an operator wrote, as an envelope of its own.
+func appendEdited(dst []byte, c *entry) []byte {
+	if c == nil {
+		return appendBytes(dst, "")
+	}
+	return appendBytes(dst, envelope.Append(nil, c.message("", c)))
+}
+
+// decodeState reads what appendState wrote. It keeps nothing of record.
+func decodeState(record []byte) (*storedState, error) {
+	r := unseal(record)
+	s := &storedState{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int(), settled: r.int(), problem: r.text()}
+	n := r.uint()
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		s.items = append(s.items, decodeItem(r))
+	}
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("state of a message: %w", err)
+	}
+	return s, nil
+}
+
+func decodeItem(r *reader) storedItem {
+	it := storedItem{group: r.uint32()}
+	if len(r.rest) > 0 && r.rest[0] == plainItem {
+		r.rest = r.rest[1:]
+		it.plain, it.state = true, ready
+		return it
+	}
+	it.state, it.cause = itemState(r.upTo(uint64(done))), driver.Cause(r.upTo(uint64(driver.CauseFailover)))
+	it.toTail, it.place, it.since = r.bool(), r.uint(), r.int()
+	it.failures, it.lost, it.rounds = uint32(r.upTo(math.MaxInt32)), r.uint16(), r.uint16()
+	it.resolved = r.uint()
+	if it.state == inflight && r.err == nil {
+		r.err = fmt.Errorf("item state %d is never stored", it.state)
+	}
+	if r.bool() {
+		it.buried = r.uint()
+		decodeMore(r, &it)
+	}
+	if it.state == dead && it.dead == nil && r.err == nil {
+		r.err = fmt.Errorf("a dead letter has no record")
+	}
+	return it
+}
+
+func decodeMore(r *reader, it *storedItem) {
+	history, edited, dl := r.bytes(), r.bytes(), r.bytes()
+	if r.err != nil {
+		return
+	}
+	if it.history, r.err = envelope.DecodeHistory(history); r.err != nil {
+		return
+	}
+	if len(edited) > 0 {
+		if it.edited, r.err = envelope.Decode(append([]byte(nil), edited...)); r.err != nil {
+			return
+		}
+	}
+	if len(dl) > 0 {
+		it.dead, r.err = envelope.DecodeDeadLetter(dl)
+	}
+}

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// bootShift leaves room for a trillion claims each time the store is opened, so that their numbers never repeat.
+const bootShift = 40
+
+// Restore builds all indexes from the store. It is called once, before anything else. What was in flight when the
+// process ended is ready again, and counted as a lost lease. Told now and then, progress may be nil.
+func (e *Engine) Restore(ctx context.Context, progress func(topic string, messages int)) error {
+	if err := e.countBoot(); err != nil {
+		return err
+	}
+	numbers, err := e.topicNumbers()
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := e.restoreTopic(n, progress); err != nil {
+			return err
+		}
+	}
+	return e.o.Store.Append(nil, true).Wait(ctx, true)
+}
+
+// countBoot makes the numbers of claims begin above all that were ever given.
+func (e *Engine) countBoot() error {
+	key := appendPrefix(nil, 0, kindBoot)
+	boots := uint64(0)
+	err := e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
+		if len(value) == 8 {
+			boots = binary.BigEndian.Uint64(value)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	boots++
+	b := e.o.Store.Batch()
+	b.Set(key, binary.BigEndian.AppendUint64(nil, boots), nil)
+	e.o.Store.Append(b, true)
+	e.claims.Store(boots << bootShift)
+	return nil
+}
+
+// topicNumbers finds the topics by jumping from one to the next.
+func (e *Engine) topicNumbers() ([]uint32, error) {
+	var numbers []uint32
+	found := errors.New("found")
+	for next := uint32(1); ; {
+		from, _ := rangeOfTopic(next)
+		err := e.o.Store.Scan(from, []byte{0xff, 0xff, 0xff, 0xff}, func(key, _ []byte) error {
+			if len(key) < prefixSize {
+				return fmt.Errorf("key %x is not one of this program", key)
+			}
+			next = binary.BigEndian.Uint32(key)
+			return found
+		})
+		if err == nil {
+			return numbers, nil
+		}
+		if !errors.Is(err, found) {
+			return nil, err
+		}
+		numbers = append(numbers, next)
+		next++
+	}
+}
+
+// restorer rebuilds one topic.
+type restorer struct {
+	t        *topic
+	number   uint32
+	now      moment
+	stored   *storedTopic
+	groups   map[uint32]*group
+	resolved map[*item]uint64
+	items    map[*group][]*item
+	settled  []settlement
+	progress func(string, int)
+}
+
+func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
+	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
+		resolved: map[*item]uint64{}, items: map[*group][]*item{}, progress: progress}
+	key := appendPrefix(nil, number, kindTopic)
+	problem := errors.New("it is missing")
+	err := e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
+		if value != nil {
+			r.stored, problem = decodeTopic(value)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if problem != nil {
+		return damaged(fmt.Sprintf("the record of topic number %d is damaged", number), problem)
+	}
+	r.open(e)
+	for _, step := range []func() error{r.readMessages, r.readClaims, r.readKnown} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	r.arrange()
+	e.number = max(e.number, number)
+	e.topics.Store(r.t.name, r.t)
+	r.t.mu.Lock()
+	r.t.unlock(r.now)
+	if progress != nil {
+		progress(r.t.name, r.t.log.count)
+	}
+	return nil
+}
+
+func damaged(what string, cause error) error {
+	return driver.NewError(driver.ErrInvalid, what, "restore the directory from a backup; ferry doctor says what else is damaged", cause)
+}
+
+// open makes the topic and its groups.
+func (r *restorer) open(e *Engine) {
+	s := r.stored
+	t := newTopic(e, s.name)
+	r.t = t
+	t.journal.number, t.journal.cleared = r.number, s.head
+	t.config, t.fixed, t.paused = s.config, s.fixed, s.paused
+	t.seq, t.places, t.trimmed, t.groupNumbers = s.seq, s.places, s.trimmed, s.groupNumbers
+	t.trimmedDue = r.now.read(s.trimmedDue)
+	t.stats.Published, t.stats.Fanned, t.stats.Expired, t.stats.Cancelled = s.published, s.fanned, s.expired, s.cancelled
+	for _, sg := range s.groups {
+		g := newGroup(t, sg.name, sg.order, sg.orderFixed)
+		g.number, g.since, g.paused, g.buried = sg.number, sg.since, sg.paused, sg.buried
+		g.stats = driver.GroupStats{Received: sg.received, Acked: sg.acked, Dropped: sg.dropped, Expired: sg.expired,
+			Cancelled: sg.cancelled, Redelivered: sg.redelivered}
+		r.groups[g.number] = g
+		t.groups = append(t.groups, g) // they are stored in order of their names
+	}
+}
+
+// readClaims counts a lost lease for everything that was in flight when the process ended.
+func (r *restorer) readClaims() error {
+	from, to := rangeOf(r.number, kindClaim)
+	return r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
+		number, _, ok := numberOf(key)
+		if !ok {
+			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, r.t.name), nil)
+		}
+		group, seqs, err := decodeReceipt(value)
+		if err != nil {
+			return damaged(fmt.Sprintf("the record of claim %d of topic %q is damaged", number, r.t.name), err)
+		}
+		for i, seq := range seqs {
+			r.loseClaim(r.groups[group], seq, number-uint64(i))
+		}
+		r.t.journal.over = append(r.t.journal.over, &receipt{number: number})
+		return nil
+	})
+}
+
+func (r *restorer) loseClaim(g *group, seq, number uint64) {
+	e := r.t.log.get(seq)
+	if g == nil || e == nil || e.state != fanned {
+		return
+	}
+	it := e.item(g)
+	if it == nil || it.state != ready || r.resolved[it] >= number {
+		return
+	}
+	it.loseLease()
+	g.stats.Redelivered++
+	r.t.touch(e)
+}
+
+// readKnown reads the ids that are remembered. Those whose time is over are forgotten as always.
+func (r *restorer) readKnown() error {
+	m := &r.t.known
+	var own []usedID
+	for _, kind := range [...]byte{kindDedup, kindOwnID} {
+		from, to := rangeOf(r.number, kind)
+		err := r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
+			k, err := decodeKnown(value)
+			if err != nil {
+				return damaged(fmt.Sprintf("a remembered id of topic %q is damaged", r.t.name), err)
+			}
+			id, until := string(key[prefixSize:]), r.now.read(k.until)
+			if kind == kindOwnID {
+				m.own.put(id, k.seq)
+				own = append(own, usedID{id: id, until: until})
+				return nil
+			}
+			d := &dedupID{id: id, message: k.message, seq: k.seq}
+			m.dedup.put(id, d)
+			m.expires.push(until, d.seq, d)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(own, func(a, b usedID) int { return cmp.Compare(a.until, b.until) })
+	m.oldest.vs = own
+	return nil
+}
+
+// arrange links all items as if they had just arrived, in their order.
+func (r *restorer) arrange() {
+	t := r.t
+	for _, g := range t.groups {
+		items := r.items[g]
+		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.place, b.place) })
+		for _, it := range items {
+			g.relink(it)
+		}
+		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.since, b.since) })
+		for _, it := range items {
+			if it.state == ready {
+				g.ready.push(it)
+			}
+		}
+	}
+	slices.SortStableFunc(r.settled, func(a, b settlement) int { return cmp.Compare(a.at, b.at) })
+	t.settled.vs = r.settled
+}
+
+// relink puts an item where its state needs it to be.
+func (g *group) relink(it *item) {
+	if it.state == ready {
+		g.place(it)
+		return
+	}
+	pushItem(&g.t.waiting, it.since, it)
+	if !it.toTail && g.strict(it) {
+		g.join(it)
+	}
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// found is a message as it was read, before it is known whether its state follows.
+type found struct {
+	seq     uint64
+	head    messageHead
+	message *driver.Message // its body is not its own
+	size    int
+	raw     []byte // in place of message, where that cannot be decoded
+}
+
+// progressEvery is how many messages are read between two reports.
+const progressEvery = 250_000
+
+// readMessages reads all messages and where they are.
+func (r *restorer) readMessages() error {
+	var last *found
+	n := 0
+	from := appendNumberKey(nil, r.number, kindMessage, r.stored.head) // what lies before is known to be gone
+	_, to := rangeOf(r.number, kindMessage)
+	err := r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
+		seq, state, ok := numberOf(key)
+		if !ok {
+			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, r.t.name), nil)
+		}
+		if state {
+			return r.readState(&last, seq, value)
+		}
+		if last != nil {
+			r.restore(last, nil)
+		}
+		last = r.find(seq, value)
+		if n++; n%progressEvery == 0 && r.progress != nil {
+			r.progress(r.t.name, n)
+		}
+		return nil
+	})
+	if err == nil && last != nil {
+		r.restore(last, nil)
+	}
+	return err
+}
+
+// readState restores the last message with its state.
+func (r *restorer) readState(last **found, seq uint64, value []byte) error {
+	s, err := decodeState(value)
+	if err != nil {
+		return damaged(fmt.Sprintf("the state of message 0-%d of topic %q is damaged", seq, r.t.name), err)
+	}
+	if *last == nil || (*last).seq != seq {
+		return damaged(fmt.Sprintf("message 0-%d of topic %q has a state, but is not there", seq, r.t.name), nil)
+	}
+	r.restore(*last, s)
+	*last = nil
+	return nil
+}
+
+// find reads a message. One that cannot be decoded is kept as it is, and goes to the parse errors when it is claimed.
+func (r *restorer) find(seq uint64, value []byte) *found {
+	f := &found{seq: seq}
+	head, env, err := splitMessage(value)
+	if err != nil {
+		f.head, f.raw = messageHead{state: fanned, fan: seq}, append([]byte{}, value...)
+		return f
+	}
+	f.head = head
+	if f.message, err = r.t.e.decodeMessage(env, r.t.name); err != nil {
+		f.raw = append([]byte{}, env...)
+		return f
+	}
+	f.size = len(f.message.Body)
+	for k, v := range f.message.Headers {
+		f.size += len(k) + len(v)
+	}
+	return f
+}
+
+// restore makes the entry of a message and puts it where it was.
+func (r *restorer) restore(f *found, s *storedState) {
+	h := f.head
+	if s != nil {
+		h = messageHead{state: s.state, fan: s.fan, due: s.due, expires: s.expires}
+	}
+	e := &entry{}
+	if h.state == fanned {
+		p := &prompt{}
+		e = &p.entry
+		e.items = &p.first
+	}
+	e.seq, e.dueAt, e.expiresAt, e.flags = f.seq, nowhere, nowhere, saved
+	e.state, e.fan, e.due, e.expires = h.state, h.fan, r.now.read(h.due), r.now.read(h.expires)
+	if s != nil {
+		e.flags |= recorded
+	}
+	if f.message != nil && h.state != invalid {
+		r.index(e, f)
+	} else {
+		r.keepRaw(e, f)
+	}
+	r.t.log.put(e.seq, e)
+	r.t.e.stored.Add(1)
+	r.place(e, s)
+}
+
+// index keeps what the indexes need of a message.
+func (r *restorer) index(e *entry, f *found) {
+	m := f.message
+	e.id, e.key, e.priority, e.ttl = m.ID, m.Key, m.Priority, m.TTL
+	e.published, e.delay = m.PublishedAt.UnixNano(), int64(f.size)
+	e.flags |= onDisk
+	if m.OwnID {
+		e.flags |= ownID
+	}
+	if _, taken := r.t.ids.get(e.id); !taken {
+		r.t.ids.put(e.id, e)
+		e.flags |= indexed
+	}
+}
+
+// keepRaw keeps the bytes of a message that cannot be decoded: they are few, and shown to operators.
+func (r *restorer) keepRaw(e *entry, f *found) {
+	raw := f.raw
+	if raw == nil { // it can be decoded by now, but somebody has to look at it
+		rs := []reading{{seq: f.seq}}
+		_ = r.t.readAll(rs) // what cannot be read is shown as empty
+		raw = append([]byte{}, rs[0].raw...)
+	}
+	e.more().raw = raw
+}
+
+// place counts a message where it is.
+func (r *restorer) place(e *entry, s *storedState) {
+	t := r.t
+	switch e.state {
+	case delayed:
+		t.stats.Delayed++
+		t.delayed.push(e.due, e.seq, e)
+		t.gain(e)
+	case held:
+		t.stats.Held++
+		t.gain(e)
+	case invalid:
+		e.extra.problem = s.problem
+		t.invalid.put(e.seq, e)
+		t.stats.Invalid++
+	default:
+		r.restoreItems(e, s)
+	}
+}
+
+// restoreItems puts a message where each group had it. A state lists every group that has not settled it.
+func (r *restorer) restoreItems(e *entry, s *storedState) {
+	if s == nil {
+		for _, g := range r.t.groups {
+			if g.since < e.fan {
+				r.restoreItem(e, g, &storedItem{plain: true, state: ready})
+			}
+		}
+	} else {
+		for i := range s.items {
+			if g := r.groups[s.items[i].group]; g != nil {
+				r.restoreItem(e, g, &s.items[i])
+			}
+		}
+	}
+	if e.items != nil && e.items.g == nil {
+		e.items = nil // the room was not used
+	}
+	if e.live == 0 && e.dead == 0 {
+		e.kept = 1
+		at := r.now.tick
+		if s != nil && s.settled != 0 {
+			at = r.now.read(s.settled)
+		}
+		r.settled = append(r.settled, settlement{seq: e.seq, at: at, kept: 1})
+	}
+}
+
+func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
+	it := e.newItem(g)
+	it.state, it.since = s.state, e.due
+	if !s.plain {
+		it.cause, it.toTail, it.place, it.since = s.cause, s.toTail, s.place, r.now.read(s.since)
+		it.failures, it.lost, it.rounds = int32(s.failures), s.lost, s.rounds
+		r.resolved[it] = s.resolved
+		r.restoreRecord(it, s)
+	}
+	g.count[it.state]++
+	switch {
+	case it.state.live():
+		r.t.gain(e)
+		r.items[g] = append(r.items[g], it)
+	case it.state == dead:
+		e.dead++
+		g.graves.put(it.more.buried, it)
+	}
+}
+
+func (r *restorer) restoreRecord(it *item, s *storedItem) {
+	if s.history == nil && s.edited == nil && s.dead == nil {
+		return
+	}
+	it.more = &record{history: s.history, dead: s.dead, buried: s.buried}
+	if s.edited != nil {
+		c := &entry{}
+		c.setContent(s.edited)
+		it.more.edited = c
+	}
+}

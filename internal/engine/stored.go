@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// contents copies what is picked, because its content may leave memory at any time. Nil without a store.
+func (t *topic) contents(picked []*item) []entry {
+	if t.journal == nil {
+		return nil
+	}
+	copies := make([]entry, len(picked))
+	for i, it := range picked {
+		copies[i] = *it.e
+	}
+	return copies
+}
+
+// reading is one message that is read from the store.
+type reading struct {
+	seq     uint64
+	message *driver.Message
+	raw     []byte
+	problem error // why raw is no message
+}
+
+// readAll reads messages of a topic from the store, without its lock.
+func (t *topic) readAll(rs []reading) error {
+	keys := make([][]byte, len(rs))
+	room := make([]byte, 0, len(rs)*(prefixSize+8))
+	for i := range rs {
+		at := len(room)
+		room = appendNumberKey(room, t.journal.number, kindMessage, rs[i].seq)
+		keys[i] = room[at:]
+	}
+	err := t.e.o.Store.Read(keys, func(i int, value []byte) { t.decodeInto(&rs[i], value) })
+	if err != nil {
+		return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
+			"see to the disk; ferry doctor checks every record", err)
+	}
+	return nil
+}
+
+func (t *topic) decodeInto(r *reading, value []byte) {
+	r.raw, r.problem = []byte{}, errors.New("its record is missing from the store")
+	if value == nil {
+		return
+	}
+	own := append([]byte(nil), value...) // it is only lent
+	_, env, err := splitMessage(own)
+	if r.raw = env; err != nil {
+		r.raw, r.problem = own, err
+		return
+	}
+	r.message, r.problem = t.e.decodeMessage(env, t.name)
+}
+
+// deliverStored builds deliveries once their claims survive the process, so that a message that ends the process was
+// counted. What is not in memory is read; what cannot be decoded goes to the parse errors.
+func (s *subscription) deliverStored(ctx context.Context, r Round, claims []claim, now moment) ([]*driver.Delivery, error) {
+	if err := s.e.outcome(context.WithoutCancel(ctx), r, false); err != nil {
+		return nil, err
+	}
+	var rs []reading
+	for i := range claims {
+		if claims[i].entry.is(onDisk) {
+			rs = append(rs, reading{seq: claims[i].entry.seq})
+		}
+	}
+	if len(rs) == 0 {
+		return s.deliver(claims, nil, now), nil
+	}
+	if err := s.t.readAll(rs); err != nil {
+		s.putBack(claims)
+		return nil, err
+	}
+	return s.deliver(claims, rs, now), s.discard(claims, rs)
+}
+
+// putBack releases claims that could not be delivered, uncounted.
+func (s *subscription) putBack(claims []claim) {
+	now := s.e.now()
+	s.t.mu.Lock()
+	if s.t.ended {
+		s.t.mu.Unlock()
+		return
+	}
+	for i := range claims {
+		if it := claims[i].item; it != nil {
+			claims[i].end()
+			it.cause = driver.CauseReleased
+			s.g.comeBack(it, now)
+		}
+	}
+	s.t.unlock(now)
+}
+
+// discard moves what could not be decoded to the parse errors.
+func (s *subscription) discard(claims []claim, rs []reading) error {
+	bad := make(map[uint64]*reading)
+	for i := range rs {
+		if rs[i].problem != nil {
+			bad[rs[i].seq] = &rs[i]
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	now := s.e.now()
+	s.t.mu.Lock()
+	if s.t.ended {
+		s.t.mu.Unlock()
+		return nil
+	}
+	for i := range claims {
+		it := claims[i].item
+		if it == nil || bad[it.e.seq] == nil {
+			continue
+		}
+		s.t.spoil(it.e, bad[it.e.seq])
+	}
+	s.t.unlock(now)
+	return nil
+}
+
+// spoil moves a message that could not be read back to the parse errors, with the bytes that were found.
+func (t *topic) spoil(e *entry, r *reading) {
+	t.stats.Bytes -= e.size()
+	e.flags &^= onDisk
+	e.delay, e.body = 0, ""
+	e.more().raw = r.raw
+	t.stats.Bytes += e.size()
+	t.invalidate(e, r.problem)
+}
+
+// overlay replaces the content of a message by what an operator wrote.
+func overlay(m *driver.Message, c *entry) {
+	edited := c.message("", c)
+	m.Key, m.Body, m.ContentType, m.Priority = edited.Key, edited.Body, edited.ContentType, edited.Priority
+	m.Headers, m.MaxAttempts, m.Retry = edited.Headers, edited.MaxAttempts, edited.Retry
+}
+
+// warm brings the content of a delayed or held message back into memory before it is edited. It returns the topic
+// locked, unless it fails.
+func (e *Engine) warm(t *topic, m *driver.Move, now moment) (*topic, error) {
+	en, err := t.find(m.Target)
+	if m.Edit == nil || err != nil || en.state == fanned || !en.is(onDisk) {
+		return t, nil
+	}
+	rs := []reading{{seq: en.seq}}
+	t.unlock(now)
+	if err := t.readAll(rs); err != nil {
+		return nil, err
+	}
+	t, err = e.lockExisting(m.Topic, now)
+	if err != nil {
+		return nil, err
+	}
+	if current, _ := t.find(m.Target); current != en || !en.is(onDisk) {
+		return t, nil
+	}
+	if err := rs[0].problem; err != nil {
+		t.unlock(now)
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s cannot be read from the store", describe(m.Target)),
+			"it is found among the invalid ones when it is due; ferry doctor checks every record", err)
+	}
+	due, expires, flags := en.due, en.expires, en.flags
+	en.set(rs[0].message, now)
+	en.published = rs[0].message.PublishedAt.UnixNano()
+	en.due, en.expires = due, expires
+	en.flags = en.flags&scheduled | flags&^(onDisk|scheduled)
+	return t, nil
+}
