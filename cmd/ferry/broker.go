@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -17,6 +18,14 @@ func brokerFlag(flags *pflag.FlagSet, url *string) {
 
 // opener opens a broker by its URL: open.With, except in tests.
 type opener func(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error)
+
+// diskURL is the URL of a broker in a directory.
+func diskURL(dir string) string {
+	if filepath.IsAbs(dir) {
+		return "disk://" + filepath.ToSlash(dir)
+	}
+	return "disk://./" + filepath.ToSlash(dir)
+}
 
 // openBroker opens the broker of --broker, where "memory" stands for "memory://".
 func openBroker(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error) {

@@ -16,17 +16,22 @@ const devLong = `Starts a broker with a small shop as demo traffic: orders in or
 they cause a few seconds later, a report every ten seconds, and about 3 % failures, of which
 most succeed when tried again and some end as dead letters.
 
+The broker lives in a directory (--dir): what was acknowledged survives a restart, and kill -9.
+With --broker it is another one: memory://, redis://...
+
 It stops at Ctrl-C (a second one stops at once), lets handlers finish, and then accounts for
-every message. A memory:// broker forgets everything when the command ends.`
+every message.`
 
 const devExample = `  ferry dev
   ferry dev --rate 200 --duration 30s
-  ferry dev --broker 'memory://?max_messages=1000'
-  FERRY_BROKER=memory:// ferry dev --no-demo`
+  ferry dev --dir /var/lib/ferry
+  ferry dev --broker memory
+  FERRY_BROKER=redis://localhost:6379/0 ferry dev`
 
 // devOptions are the flags of ferry dev.
 type devOptions struct {
 	broker   string
+	dir      string // of the broker on disk, if no other is named
 	rate     float64
 	duration time.Duration
 	noDemo   bool
@@ -44,10 +49,14 @@ func newDev(p process) *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
+			if o.broker == "" {
+				o.broker = diskURL(o.dir)
+			}
 			return o.run(c.Context(), newTerminal(p))
 		},
 	}
-	brokerFlag(c.Flags(), &o.broker)
+	c.Flags().StringVar(&o.broker, "broker", "", "URL of the broker, or just its scheme (default: the directory of --dir)")
+	c.Flags().StringVar(&o.dir, "dir", ".ferry", "directory of the broker on disk, made if it does not exist")
 	c.Flags().Float64Var(&o.rate, "rate", 20, "orders per second; a quarter as many mails follow")
 	c.Flags().DurationVar(&o.duration, "duration", 0, "stop after this time, 10s for example (default: run until Ctrl-C)")
 	c.Flags().BoolVar(&o.noDemo, "no-demo", false, "only the broker, no traffic")
@@ -99,12 +108,20 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	return errors.Join(demoErr, watchErr, summarize(final, t, broker.Driver(), time.Since(begin)))
 }
 
+// place says which broker it is, without secrets.
+func (o devOptions) place(b *ferry.Broker) string {
+	if name := brokerName(b); name != "disk://" || o.dir == "" {
+		return name
+	}
+	return o.broker // a directory is no secret
+}
+
 // welcome says what runs. It claims nothing that does not exist.
 func (o devOptions) welcome(t *terminal, b *ferry.Broker) {
 	ok := t.green("✓")
-	t.printf("  %s broker   %s   %s\n", ok, brokerName(b), t.dim("inside this process; disk, redis, redisstream and kafka are planned"))
+	t.printf("  %s broker   %s   %s\n", ok, o.place(b), t.dim("a publish survives: "+b.Driver().Capabilities().Durability.String()))
 	if o.noDemo {
-		t.printf("  %s demo     off   %s\n", t.dim("-"), t.dim("nothing outside this process can reach a memory broker yet"))
+		t.printf("  %s demo     off\n", t.dim("-"))
 	} else {
 		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s (3 %% fail → retries, dead letters)   %s\n",
 			ok, o.rate, o.rate/4, t.dim("--no-demo to skip"))
