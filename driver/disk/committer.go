@@ -19,6 +19,7 @@ type committer struct {
 	mu       sync.Mutex
 	open     *round   // collects batches
 	unsynced []*round // written, and somebody waits for their sync
+	syncing  bool
 	failure  error
 
 	wake    chan struct{} // for the writer: there is an open round
@@ -34,6 +35,7 @@ type round struct {
 	c       *committer
 	batches []*batch
 	synced  bool // somebody waits for its sync; fixed once the writer has taken it
+	prompt  bool // somebody waits for its write only
 	taken   bool
 
 	written chan struct{}
@@ -72,10 +74,19 @@ func (c *committer) append(b *batch, synced bool) *round {
 	if b != nil {
 		r.batches = append(r.batches, b)
 	}
-	r.synced = r.synced || synced
+	r.synced, r.prompt = r.synced || synced, r.prompt || !synced
+	patient := c.patient(r)
 	c.mu.Unlock()
-	signal(c.wake)
+	if !patient {
+		signal(c.wake)
+	}
 	return r
+}
+
+// patient reports whether a round gains nothing from being written now: all who wait for it wait for a sync, and
+// the one under way began without it. So it collects more, and is written when that sync is over.
+func (c *committer) patient(r *round) bool {
+	return c.syncing && r.synced && !r.prompt && c.failure == nil
 }
 
 func (c *committer) newRound() *round {
@@ -114,15 +125,12 @@ func (c *committer) writer() {
 func (c *committer) writeOpen() {
 	c.mu.Lock()
 	r := c.open
-	c.open = nil
-	if r != nil {
-		r.taken = true
-		r.err = c.failure
-	}
-	c.mu.Unlock()
-	if r == nil {
+	if r == nil || c.patient(r) {
+		c.mu.Unlock()
 		return
 	}
+	c.open, r.taken, r.err = nil, true, c.failure
+	c.mu.Unlock()
 	if r.err != nil {
 		r.finish()
 		return
@@ -184,13 +192,17 @@ func (c *committer) syncer() {
 func (c *committer) syncWritten() {
 	c.mu.Lock()
 	rounds, err := c.unsynced, c.failure
-	c.unsynced = nil
+	c.unsynced, c.syncing = nil, true
 	c.mu.Unlock()
 	if err == nil {
 		if err = c.sync(); err != nil {
 			c.fail(err)
 		}
 	}
+	c.mu.Lock()
+	c.syncing = false
+	c.mu.Unlock()
+	signal(c.wake)
 	for _, r := range rounds {
 		r.doneErr = err
 		close(r.done)

@@ -134,8 +134,10 @@ func (w *world) step() {
 		time.Sleep(time.Duration(w.rng.IntN(2000)) * time.Millisecond)
 	case n < 95:
 		w.replay()
-	case n < 97:
+	case n < 96:
 		w.remove()
+	case n < 98:
+		w.scratch()
 	default:
 		w.restart()
 	}
@@ -266,6 +268,25 @@ func (w *world) remove() {
 		w.note(event{kind: ending, place: at})
 		w.ok(w.d.Delete(ctx, []driver.Target{{Topic: e.Topic, Group: e.Group, ID: e.ID}})[0], "Delete")
 		w.note(event{kind: ended, place: at})
+	}
+}
+
+// scratch makes a topic and deletes it again, while others are written.
+func (w *world) scratch() {
+	m := w.message("scratch")
+	w.note(event{kind: publishing, id: m.ID})
+	_, err := w.d.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{Level: driver.Written})
+	w.ok(err, "Publish")
+	for id, s := range w.sent {
+		if s.Topic == "scratch" {
+			for _, g := range crashGroups {
+				w.note(event{kind: ending, place: place{s.Topic, id, g}})
+			}
+		}
+	}
+	w.ok(w.d.DeleteTopic(ctx, "scratch"), "DeleteTopic")
+	if _, err := w.d.Get(ctx, driver.Target{Topic: "scratch", ID: m.ID}); err == nil {
+		w.t.Errorf("%q outlived its topic", m.ID)
 	}
 }
 

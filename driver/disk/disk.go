@@ -139,10 +139,8 @@ func newDriver(ctx context.Context, o Options) (*Driver, error) {
 // restore builds the indexes, and tells how far it is.
 func (d *Driver) restore(ctx context.Context) error {
 	start := time.Now()
-	total := 0
 	err := d.broker.Restore(ctx, func(topic string, n int) {
-		total = max(total, n)
-		d.o.Logger.Debug("reading the store", "dir", d.o.Dir, "topic", topic, "messages", n)
+		d.o.Logger.Info("reading the store", "dir", d.o.Dir, "topic", topic, "messages", n, "after", time.Since(start))
 	})
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ func TestDriver(t *testing.T) {
 
 // TestDriverOnDisk runs the whole suite on a real disk, with the defaults.
 func TestDriverOnDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute of real time")
+	}
 	drivertest.Run(t, harness(driver.Written, func(t testing.TB) Options {
 		return Options{Dir: t.TempDir(), Sync: Interval(time.Second)}
 	}))

@@ -3,6 +3,8 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +21,11 @@ type store struct {
 	c     *committer
 	space *space
 	log   *fatalLogger
+
+	written  uint64        // the number of the newest write; the writer's own
+	mark     []byte        // scratch of the writer
+	readable atomic.Uint64 // written, as others see it
+	synced   atomic.Uint64
 }
 
 var _ engine.Store = (*store)(nil)
@@ -43,15 +50,7 @@ func openStore(dir *directory, o Options) (*store, error) {
 		return nil, dir.errUnusable(err)
 	}
 	s.lock, s.cache = lock, pebble.NewCache(blockCache)
-	s.db, err = s.log.guard(func() (*pebble.DB, error) {
-		return pebble.Open(dir.data, &pebble.Options{
-			FS: s.fs, Lock: lock, Cache: s.cache, Logger: s.log,
-			FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
-			MemTableSize:                writeBuffer,
-			MemTableStopWritesThreshold: 4,
-		})
-	})
-	if err != nil {
+	if err := s.openPebble(dir); err != nil {
 		s.cache.Unref()
 		return nil, errors.Join(dir.errUnusable(err), lock.Close())
 	}
@@ -59,9 +58,43 @@ func openStore(dir *directory, o Options) (*store, error) {
 	if o.Sync.always() {
 		every = lazily
 	}
-	s.c = newCommitter(s.write, s.fs.sync, every)
+	s.c = newCommitter(s.write, s.sync, every)
 	s.log.failed = s.c.fail
 	return s, nil
+}
+
+// options are those of Pebble.
+func (s *store) options() *pebble.Options {
+	return &pebble.Options{
+		FS: s.fs, Lock: s.lock, Cache: s.cache, Logger: s.log,
+		FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
+		MemTableSize:                writeBuffer,
+		MemTableStopWritesThreshold: 4,
+	}
+}
+
+func (s *store) openPebble(dir *directory) error {
+	err := s.refuseDamage(dir)
+	if err != nil {
+		return err
+	}
+	if s.db, err = s.log.guard(func() (*pebble.DB, error) { return pebble.Open(dir.data, s.options()) }); err != nil {
+		return err
+	}
+	if s.written, err = storedMark(s.db); err != nil {
+		return errors.Join(err, s.db.Close())
+	}
+	return nil
+}
+
+// sync forces what was written to the disk.
+func (s *store) sync() error {
+	n := s.readable.Load()
+	if err := s.fs.sync(); err != nil {
+		return err
+	}
+	s.synced.Store(n)
+	return nil
 }
 
 // close ends the store. A Pebble that failed is not trusted to close: its files are given up after a while.
@@ -107,8 +140,49 @@ func (s *store) Failure() error { return s.c.failed() }
 // Room says why no more messages can be stored.
 func (s *store) Room() error { return s.space.room() }
 
-// Read looks keys up, one after the other.
+// Read looks keys up. Several are read in their order by one iterator, which finds the next one near the last.
 func (s *store) Read(keys [][]byte, use func(i int, value []byte)) error {
+	if len(keys) < 2 {
+		return s.readEach(keys, use)
+	}
+	order := make([]int, len(keys))
+	for i := range order {
+		order[i] = i
+	}
+	byKey := func(a, b int) int { return bytes.Compare(keys[a], keys[b]) }
+	if !slices.IsSortedFunc(order, byKey) {
+		slices.SortFunc(order, byKey)
+	}
+	return s.readSorted(keys, order, use)
+}
+
+func (s *store) readSorted(keys [][]byte, order []int, use func(i int, value []byte)) (err error) {
+	last := keys[order[len(order)-1]]
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys[order[0]], UpperBound: append(bytes.Clone(last), 0)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for n, i := range order {
+		// The next record is often the one that is wanted next.
+		found := n > 0 && it.Valid() && it.Next() && bytes.Equal(it.Key(), keys[i])
+		if !found && (!it.SeekGE(keys[i]) || !bytes.Equal(it.Key(), keys[i])) {
+			if err := it.Error(); err != nil {
+				return err
+			}
+			use(i, nil)
+			continue
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		use(i, value)
+	}
+	return nil
+}
+
+func (s *store) readEach(keys [][]byte, use func(i int, value []byte)) error {
 	for i, key := range keys {
 		value, closer, err := s.db.Get(key)
 		switch {
@@ -161,29 +235,48 @@ func (s *store) write(bs []*batch) (err error) {
 
 // commit applies batches as one. Pebble's sync only flushes its buffer: see walFS.
 func (s *store) commit(bs []*batch, size int) (err error) {
-	b := bs[0].b
-	if len(bs) > 1 {
-		b = s.db.NewBatchWithSize(size + 256)
-		for _, x := range bs {
-			if err := errors.Join(b.Apply(x.b, nil), x.b.Close()); err != nil {
-				return err
-			}
-		}
+	b, err := s.merge(bs, size)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	for i, x := range bs {
-		for _, l := range x.latest {
-			if !overwritten(l.key, bs[i+1:]) {
-				if err := b.Set(l.key, l.value, nil); err != nil {
-					return err
-				}
-			}
-		}
-	}
 	if b.Empty() {
 		return nil
 	}
-	return b.Commit(pebble.Sync)
+	s.written++
+	s.mark = appendMark(s.mark[:0], s.written, s.synced.Load())
+	if err := errors.Join(b.Set(markKey, s.mark, nil), b.Commit(pebble.Sync)); err != nil {
+		return err
+	}
+	s.readable.Store(s.written)
+	if slices.ContainsFunc(bs, func(x *batch) bool { return x.swept }) {
+		_, err = s.db.AsyncFlush() // only what is in a table lets Pebble drop other tables
+	}
+	return err
+}
+
+// merge makes one batch of several. What only the last one counts of stands where it would have stood.
+func (s *store) merge(bs []*batch, size int) (*pebble.Batch, error) {
+	b := bs[0].b
+	if len(bs) > 1 {
+		b = s.db.NewBatchWithSize(size + 256)
+	}
+	for i, x := range bs {
+		if x.b != b {
+			if err := errors.Join(b.Apply(x.b, nil), x.b.Close()); err != nil {
+				return nil, err
+			}
+		}
+		for _, l := range x.latest {
+			if overwritten(l.key, bs[i+1:]) {
+				continue
+			}
+			if err := b.Set(l.key, l.value, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b, nil
 }
 
 // overwritten reports whether a later batch sets the key again. The last one usually does.
@@ -202,6 +295,7 @@ func overwritten(key []byte, later []*batch) bool {
 type batch struct {
 	b      *pebble.Batch
 	latest []pair
+	swept  bool // a range was removed
 }
 
 type pair struct{ key, value []byte }
@@ -216,11 +310,15 @@ func (b *batch) Set(key, head, rest []byte) {
 
 // SetLatest stores a value, unless a later batch of the same round does.
 func (b *batch) SetLatest(key, value []byte) {
-	b.latest = append(b.latest, pair{bytes.Clone(key), bytes.Clone(value)})
+	own := append(append(make([]byte, 0, len(key)+len(value)), key...), value...)
+	b.latest = append(b.latest, pair{own[:len(key):len(key)], own[len(key):]})
 }
 
 // Delete removes a key.
 func (b *batch) Delete(key []byte) { _ = b.b.Delete(key, nil) } // fails for indexed batches only
 
 // DeleteRange removes a range of keys.
-func (b *batch) DeleteRange(from, to []byte) { _ = b.b.DeleteRange(from, to, nil) }
+func (b *batch) DeleteRange(from, to []byte) {
+	b.swept = true
+	_ = b.b.DeleteRange(from, to, nil)
+}

@@ -7,9 +7,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Audit counts every message of a topic one by one and compares that with the counts. Nothing can be repaired here: a
-// difference is a bug of the engine, and the report says so.
-func (e *Engine) Audit(ctx context.Context, topic string, _ bool) (driver.AuditReport, error) {
+// Audit counts every message of a topic one by one and compares that with the counts, and with the store if there is
+// one. What is wrong in memory cannot be repaired: it is a bug of the engine, and the report says so.
+func (e *Engine) Audit(ctx context.Context, topic string, fix bool) (driver.AuditReport, error) {
 	report := driver.AuditReport{Topic: topic}
 	if err := ctx.Err(); err != nil {
 		return report, err
@@ -19,9 +19,17 @@ func (e *Engine) Audit(ctx context.Context, topic string, _ bool) (driver.AuditR
 	if err != nil {
 		return report, err
 	}
-	defer t.unlock(now)
+	t.census(&report, now)
+	if r := t.unlock(now); r == nil {
+		return report, nil
+	}
+	return report, t.auditStore(ctx, fix, &report)
+}
+
+// census counts the messages of a topic.
+func (t *topic) census(report *driver.AuditReport, now moment) {
 	report.Stats = t.statistics(now)
-	a := census{t: t, groups: map[*group]*[done + 1]int64{}, report: &report}
+	a := census{t: t, groups: map[*group]*[done + 1]int64{}, report: report}
 	for _, g := range t.groups {
 		a.groups[g] = new([done + 1]int64)
 	}
@@ -29,7 +37,6 @@ func (e *Engine) Audit(ctx context.Context, topic string, _ bool) (driver.AuditR
 		a.entry(en)
 	}
 	a.compare()
-	return report, nil
 }
 
 // census counts what is there.

@@ -110,13 +110,10 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 		c, p := &claims[i], &parcels[0]
 		if c.entry.is(onDisk) {
 			r := &read[0]
-			read = read[1:]
-			if r.problem != nil {
+			if read = read[1:]; r.problem != nil {
 				continue
 			}
-			if p.m = *r.message; c.content != c.entry {
-				overlay(&p.m, c.content)
-			}
+			c.fillFrom(r.message, &p.m)
 		} else {
 			c.entry.fill(&p.m, s.t.name, c.content)
 			p.m.Body, bodies = copyBody(c.content.body, bodies)
@@ -130,6 +127,13 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 		ds = append(ds, &p.d)
 	}
 	return ds
+}
+
+// fillFrom makes m the message that was read from the store, with the content that this group sees.
+func (c *claim) fillFrom(stored, m *driver.Message) {
+	if *m = *stored; c.content != c.entry {
+		overlay(m, c.content)
+	}
 }
 
 // shareBelow is the size up to which bodies of one Receive share an allocation.

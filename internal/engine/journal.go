@@ -228,14 +228,17 @@ func (t *topic) saveKnown(b Batch) {
 // sweepEvery is how many messages are removed one by one before what lies before the first is removed in one piece.
 const sweepEvery = 50_000
 
+// sweepEmpty is the same for a topic that has become empty.
+const sweepEmpty = 1000
+
 // sweep covers the dead beginning of the log with one tombstone, so that the store can drop whole files.
 func (t *topic) sweep(b Batch) {
 	j := t.journal
-	first := t.log.first()
+	first, enough := t.log.first(), uint64(sweepEvery)
 	if t.log.count == 0 {
-		first = t.seq + 1
+		first, enough = t.seq+1, sweepEmpty
 	}
-	if j.removed < sweepEvery || first < j.cleared+sweepEvery {
+	if uint64(j.removed) < enough || first < j.cleared+enough {
 		return
 	}
 	b.DeleteRange(appendNumberKey(nil, j.number, kindMessage, j.cleared), appendNumberKey(nil, j.number, kindMessage, first))

@@ -104,8 +104,8 @@ func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error 
 	if err := s.e.stopped(); err != nil {
 		return repeat(errs, err)
 	}
-	now := s.e.now()
 	s.t.mu.Lock()
+	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
 		return repeat(errs, errClosed())

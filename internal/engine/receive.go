@@ -23,8 +23,8 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err := s.e.stopped(); err != nil {
 			return nil, err
 		}
-		now := s.e.now()
 		s.t.mu.Lock()
+		now := s.e.now()
 		if w != nil {
 			s.spare = w
 		}
@@ -69,8 +69,8 @@ func (s *subscription) handOn() {
 
 // giveUp ends a wait that was cancelled. If it was woken meanwhile, somebody else gets the wake-up.
 func (s *subscription) giveUp(w *waiter) {
-	now := s.e.now()
 	s.t.mu.Lock()
+	now := s.e.now()
 	if w.queued {
 		w.dequeue()
 	} else if !s.t.ended {

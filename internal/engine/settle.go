@@ -46,8 +46,8 @@ func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
 
 // settlePlain applies settlements without follow-ups under one lock.
 func (s *subscription) settlePlain(ss []driver.Settlement, errs []error) Round {
-	now := s.e.now()
 	s.t.mu.Lock()
+	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
 		repeat(errs, errClosedAndLost())

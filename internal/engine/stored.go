@@ -83,8 +83,8 @@ func (s *subscription) deliverStored(ctx context.Context, r Round, claims []clai
 
 // putBack releases claims that could not be delivered, uncounted.
 func (s *subscription) putBack(claims []claim) {
-	now := s.e.now()
 	s.t.mu.Lock()
+	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
 		return
@@ -110,8 +110,8 @@ func (s *subscription) discard(claims []claim, rs []reading) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	now := s.e.now()
 	s.t.mu.Lock()
+	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
 		return nil
@@ -130,7 +130,7 @@ func (s *subscription) discard(claims []claim, rs []reading) error {
 // spoil moves a message that could not be read back to the parse errors, with the bytes that were found.
 func (t *topic) spoil(e *entry, r *reading) {
 	t.stats.Bytes -= e.size()
-	e.flags &^= onDisk
+	e.flags &^= onDisk | saved // what was found is stored again, as far as there is something
 	e.delay, e.body = 0, ""
 	e.more().raw = r.raw
 	t.stats.Bytes += e.size()

@@ -71,8 +71,8 @@ func (t *topic) errOrder(g *group, o driver.Order) error {
 
 // Close releases what is held to its old place, uncounted, and leaves the group.
 func (s *subscription) Close(ctx context.Context) error {
-	now := s.e.now()
 	s.t.mu.Lock()
+	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
 		return nil

@@ -1,0 +1,198 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// TestFailedWriteStops lets the n-th change of a log fail, for every n: the caller gets an error, nothing is accepted
+// afterwards, and opening the store again finds everything that was acknowledged.
+func TestFailedWriteStops(t *testing.T) {
+	t.Parallel()
+	failures := 0
+	for n := int64(0); n < 60; n++ {
+		mem := vfs.NewCrashableMem()
+		var count atomic.Int64
+		var armed atomic.Bool
+		faulty := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if armed.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") && count.Add(1)-1 == n {
+				return syscall.EIO
+			}
+			return nil
+		}))
+		d := open(t, Options{Dir: "/store", fs: faulty})
+		armed.Store(true)
+		acked, err := publishUntil(d, 40)
+		failed := d.store.Failure() != nil
+		if failed {
+			failures++
+			if err == nil {
+				t.Errorf("write %d failed, and no publish did", n)
+			}
+			_, err := d.Publish(ctx, []*driver.Message{{ID: "late", Topic: "jobs"}}, driver.PublishOptions{})
+			refused(t, "a publish after a failed write", err, driver.ErrNotApplied, "stopped")
+			_, err = d.Stats(ctx, "jobs")
+			refused(t, "Stats after a failed write", err, driver.ErrNotApplied, "stopped")
+		}
+		if err := d.Close(ctx); failed == (err == nil) {
+			t.Errorf("write %d: failed %v, Close says %v", n, failed, err)
+		}
+		again := open(t, Options{Dir: "/store", fs: mem.CrashClone(vfs.CrashCloneCfg{})})
+		for _, id := range acked {
+			if _, err := again.Get(ctx, driver.Target{Topic: "jobs", ID: id}); err != nil {
+				t.Errorf("write %d failed, %q was acknowledged before: %v", n, id, err)
+			}
+		}
+		if err := again.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if failures < 20 {
+		t.Errorf("only %d writes failed", failures)
+	}
+}
+
+// publishUntil publishes up to most messages, and returns those that were acknowledged before the first error.
+func publishUntil(d *Driver, most int) (acked []string, err error) {
+	for i := range most {
+		m := &driver.Message{ID: fmt.Sprint("m", i), Topic: "jobs", Body: []byte("body")}
+		if _, err := d.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{}); err != nil {
+			return acked, err
+		}
+		acked = append(acked, m.ID)
+	}
+	return acked, nil
+}
+
+// TestFailureEndsWaits: a Receive that waits when the store stops returns.
+func TestFailureEndsWaits(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	faulty := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind == errorfs.OpFileSyncData {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	d := open(t, Options{Dir: "/store", fs: faulty})
+	s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "other", Instance: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Receive(ctx, 1)
+		ended <- err
+	}()
+	broken.Store(true)
+	_, err = publishUntil(d, 1)
+	refused(t, "a publish whose sync fails", err, driver.ErrUnknown, "may or may not")
+	refused(t, "a Receive that waits", <-ended, driver.ErrNotApplied, "stopped")
+	if err := d.Close(ctx); err == nil {
+		t.Error("Close does not tell that a sync failed")
+	}
+}
+
+// TestFullDisk: below the reserve publishing is refused, settling goes on, and it recovers by itself.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, fullDisk)
+}
+
+func fullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	free := func(mb uint64) { mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mb << 20, TotalBytes: 1 << 40}) }
+	free(1000)
+	d := open(t, Options{Dir: "/store", fs: mem, Reserve: 100 << 20})
+	publishN(t, d, 3)
+	free(99)
+	time.Sleep(lookEvery) // a look at the disk is not repeated before
+	for _, o := range []driver.PublishOptions{{}, {Atomic: true}} {
+		_, err := d.Publish(ctx, []*driver.Message{{ID: "a", Topic: "jobs"}, {ID: "b", Topic: "jobs"}}, o)
+		refused(t, "a publish to a full disk", err, driver.ErrFull, "less than the reserve")
+	}
+	if n := takeAll(t, d, "jobs"); n != 3 {
+		t.Errorf("%d messages settled on a full disk", n)
+	}
+	free(1000)
+	time.Sleep(lookEvery)
+	if acked, err := publishUntil(d, 1); len(acked) != 1 {
+		t.Errorf("a publish after space was freed: %v", err)
+	}
+	if err := d.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFlippedBitInTheLog damages one byte of a log that was synced. Either that is detected, or nothing is missing.
+func TestFlippedBitInTheLog(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, rand.Uint64()))
+	detected := 0
+	for range 100 {
+		mem := vfs.NewCrashableMem()
+		d := open(t, Options{Dir: "/store", fs: mem})
+		acked, err := publishUntil(d, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crashed := mem.CrashClone(vfs.CrashCloneCfg{})
+		if err := d.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		flip(t, crashed, rng)
+		d, err = New(Options{Dir: "/store", fs: crashed})
+		if err != nil {
+			detected++
+			refused(t, "a damaged log", err, driver.ErrInvalid, "cannot be opened")
+			continue
+		}
+		for i, id := range acked[:len(acked)-1] { // nothing is written behind the last sync that could tell of it
+			if _, err := d.Get(ctx, driver.Target{Topic: "jobs", ID: id}); err != nil {
+				t.Errorf("message %d was synced, and is silently gone: %v", i, err)
+				break
+			}
+		}
+		if err := d.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if detected < 50 {
+		t.Errorf("only %d of 100 flipped bits were detected", detected)
+	}
+}
+
+// flip changes one bit of the log.
+func flip(t *testing.T, mem *vfs.MemFS, rng *rand.Rand) {
+	t.Helper()
+	names, err := mem.List("/store/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".log") {
+			continue
+		}
+		data, err := mem.UnsafeGetFileDataBuffer("/store/data/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) > 0 {
+			data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
+			return
+		}
+	}
+	t.Fatal(errors.New("there is no log"))
+}
