@@ -76,7 +76,7 @@ cover: ## Measure coverage over all packages, and show the total
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## Measure a broker beside its peers (BROKER=memory|all QUICK=1 ONLY=pickup,delay)
+bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|all QUICK=1 ONLY=pickup,delay)
 	cd bench && go run ./cmd/bench -broker $(or $(BROKER),all) $(if $(filter-out 0,$(QUICK)),-quick) $(if $(ONLY),-only $(ONLY))
 
 bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)

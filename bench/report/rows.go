@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ferrymq/ferry/bench/plan"
@@ -118,13 +119,13 @@ func (t table) rowOf(s scenario.Scenario, m scenario.Measure, variant string) Ro
 	return r
 }
 
-// compare makes a row for every other system that was measured.
+// compare makes a row for every other system that was measured, but those that a check compares with in the same way.
 func (t table) compare(s scenario.Scenario, m scenario.Measure) []Row {
 	var rows []Row
 	for _, sys := range t.plan.Systems()[1:] {
 		name := sys.Info().Name
 		theirs := t.figure(s.Name, name, m.Name)
-		if theirs.rounds == 0 {
+		if theirs.rounds == 0 || t.checked(s.Name, m.Name, name) {
 			continue
 		}
 		r := t.row(s, m)
@@ -134,6 +135,13 @@ func (t table) compare(s scenario.Scenario, m scenario.Measure) []Row {
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// checked reports whether a check compares our figure with that of this system in the same scenario.
+func (t table) checked(scenario, measure, system string) bool {
+	return slices.ContainsFunc(t.plan.Checks, func(c plan.Check) bool {
+		return c.Scenario == scenario && c.Measure == measure && c.Of == "" && slices.Equal(c.With, []plan.Point{{Scenario: scenario, System: system}})
+	})
 }
 
 // put adds their figure and the ratio.

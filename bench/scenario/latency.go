@@ -89,7 +89,7 @@ func openLoop(ctx context.Context, env Env, sys system.System, l loop) (res Resu
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Minute), 3) }
 
 func record(h *hdrhistogram.Histogram, d time.Duration) {
-	_ = h.RecordValue(min(max(int64(d), 1), int64(time.Minute))) // never out of range
+	_ = h.RecordValue(min(max(int64(d), 0), int64(time.Minute))) // never out of range
 }
 
 // quantiles reads measures named p50, p99.9 and so on, in milliseconds.

@@ -63,6 +63,12 @@ func (s Scenario) On(ctx context.Context, env Env, sys system.System) (Result, e
 	return s.Run(ctx, env, sys)
 }
 
+// InFull leaves the scenario out of a quick run.
+func (s Scenario) InFull() Scenario {
+	s.FullOnly = true
+	return s
+}
+
 // Env is what a run is given.
 type Env struct {
 	Size Size

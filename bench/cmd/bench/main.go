@@ -172,7 +172,7 @@ func commit(ctx context.Context) string {
 
 func progress(say *log.Logger, r run.Round) {
 	what := ""
-	for _, name := range []string{"rate", "p99", "overhead", "beyond", "cpu"} {
+	for _, name := range []string{"rate", "p99", "overhead", "beyond", "cpu", "open", "bytes"} {
 		if v, ok := r.Values[name]; ok {
 			what = fmt.Sprintf("%s %.6g", name, v)
 			break

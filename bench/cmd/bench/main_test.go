@@ -39,7 +39,8 @@ func TestListNamesEverything(t *testing.T) {
 	if err := bench(context.Background(), []string{"-list"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"broker memory", "watermill gochannel", "NATS JetStream (memory)", "raw channel", "idle pickup latency"} {
+	for _, want := range []string{"broker memory", "watermill gochannel", "NATS JetStream (memory)", "raw channel", "idle pickup latency",
+		"broker redis", "asynq", "BullMQ", "raw Redis", "broker disk", "NATS JetStream (file, sync always)", "River (SQLite)", "raw Pebble"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the list lacks %q", want)
 		}
