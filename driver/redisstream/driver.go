@@ -1,0 +1,162 @@
+package redisstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// idWindow is how long a producer's own id is remembered; lua/publish.lua has it too.
+const idWindow = 60 * time.Second
+
+// Driver is a connection to one Redis server, Sentinel set or Cluster.
+type Driver struct {
+	o       Options
+	client  goredis.UniversalClient
+	owned   bool // the client is ours to close
+	scripts *scripts
+	caps    driver.Capabilities
+	nonce   string        // of this process, in tokens
+	counter atomic.Uint64 // counts them
+
+	mu     sync.Mutex
+	closed bool
+	topics map[string]*topic
+	subs   map[*subscription]struct{}
+
+	wake *notifier
+	stop context.CancelFunc // of background work
+	work sync.WaitGroup
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// New connects, and checks the server. Close the driver when it is no longer used.
+func New(ctx context.Context, o Options) (*Driver, error) {
+	o, err := o.resolved()
+	if err != nil {
+		return nil, err
+	}
+	d := &Driver{o: o, client: o.Client, topics: map[string]*topic{}, subs: map[*subscription]struct{}{}, nonce: newNonce()}
+	if d.client == nil {
+		if d.client, err = redisconn.Connect(o.URL); err != nil {
+			return nil, err
+		}
+		d.owned = true
+	}
+	if err := d.examine(ctx); err != nil {
+		if d.owned {
+			_ = d.client.Close()
+		}
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	d.wake = newNotifier(d)
+	d.work.Go(func() { d.wake.run(background) })
+	return d, nil
+}
+
+// examine finds out what the server can do, and warns about one that may lose messages.
+func (d *Driver) examine(ctx context.Context) error {
+	s, err := redisconn.Examine(ctx, d.client, registryKey(d.o.Prefix))
+	if err != nil {
+		return err
+	}
+	for _, f := range s.Findings() {
+		if f.Severity != driver.SeverityError {
+			continue
+		}
+		if d.o.Strict {
+			return driver.NewError(driver.ErrUnsupported, f.Text, f.Hint, nil)
+		}
+		d.o.Logger.Warn("ferry: "+f.Text, "hint", f.Hint)
+	}
+	d.scripts = newScripts(s.Flags())
+	d.caps = driver.Capabilities{
+		Driver:         "redisstream",
+		LeaseScope:     driver.PerMessage,
+		MinLease:       time.Second,
+		DefaultLease:   10 * time.Second,
+		KeyedPriority:  driver.FetchWindow,
+		Parallel:       driver.PerPartition,
+		Dedup:          driver.PerPartition,
+		IDWindow:       idWindow,
+		Bound:          driver.PerPartition,
+		AtomicPublish:  driver.PerPartition,
+		AtomicEmit:     driver.None,
+		Counts:         driver.Exact,
+		GetByID:        driver.Index,
+		PhysicalDelete: true,
+		History:        driver.RetainedOnly,
+		Durability:     s.Level(),
+		Levels:         s.Levels(),
+		MaxBody:        d.o.MaxBody,
+	}
+	return nil
+}
+
+func newNonce() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// newToken names a lease or a member: the nonce of this process and a counter.
+func (d *Driver) newToken() string { return d.nonce + "-" + strconv.FormatUint(d.counter.Add(1), 36) }
+
+// Capabilities are what was found out about the server when it was opened.
+func (d *Driver) Capabilities() driver.Capabilities {
+	c := d.caps
+	c.Levels = slices.Clone(c.Levels)
+	return c
+}
+
+// Close ends every subscription, then the connections, if they are the driver's own.
+func (d *Driver) Close(ctx context.Context) error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	subs := make([]*subscription, 0, len(d.subs))
+	for s := range d.subs {
+		subs = append(subs, s)
+	}
+	d.mu.Unlock()
+	var err error
+	for _, s := range subs {
+		if e := s.Close(ctx); e != nil {
+			err = e
+		}
+	}
+	d.stop()
+	d.wake.close()
+	d.work.Wait()
+	if d.owned {
+		if e := d.client.Close(); e != nil && err == nil {
+			err = redisconn.Classify(e)
+		}
+	}
+	return err
+}
+
+// open says why nothing can be done any more, or nil.
+func (d *Driver) open() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", nil)
+	}
+	return nil
+}

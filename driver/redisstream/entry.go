@@ -1,0 +1,151 @@
+package redisstream
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// decode reads the fields of an entry. One that another program added has no version and needs no more than a body.
+func decode(fields []string, id string) (*driver.Message, error) {
+	pairs := make([]envelope.Pair, 0, len(fields)/2)
+	ours := false
+	for i := 0; i+1 < len(fields); i += 2 {
+		pairs = append(pairs, envelope.Pair{Name: fields[i], Value: []byte(fields[i+1])})
+		ours = ours || fields[i] == "v"
+	}
+	m := &driver.Message{}
+	if ours {
+		return m, envelope.FromFields(envelope.Stream, pairs, m)
+	}
+	return decodeForeign(pairs, id)
+}
+
+// decodeForeign reads an entry of another program: id, key, ct, pri, body and headers that begin with "h:".
+func decodeForeign(pairs []envelope.Pair, id string) (*driver.Message, error) {
+	m, found := &driver.Message{ID: id}, false
+	for _, p := range pairs {
+		switch value := string(p.Value); p.Name {
+		case "id":
+			m.ID = value
+		case "key":
+			m.Key = value
+		case "ct":
+			m.ContentType = value
+		case "pri":
+			n, err := strconv.ParseInt(value, 10, 8)
+			if err != nil || !driver.Priority(n).Valid() {
+				return nil, driver.NewError(driver.ErrInvalid, "field pri is not a priority", "use -1, 0, 1 or 2", err)
+			}
+			m.Priority = driver.Priority(n)
+		case "body":
+			m.Body, found = p.Value, true
+		default:
+			if name, ok := strings.CutPrefix(p.Name, "h:"); ok {
+				if m.Headers == nil {
+					m.Headers = map[string]string{}
+				}
+				m.Headers[name] = value
+			}
+		}
+	}
+	if !found {
+		return nil, driver.NewError(driver.ErrInvalid, `the entry has no field "body"`, "add one", nil)
+	}
+	return m, nil
+}
+
+func wall(ms string) time.Time {
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil || n <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n)
+}
+
+var stateOf = map[string]driver.State{"L": driver.StateDelayed, "H": driver.StateHeld, "R": driver.StateReady, "I": driver.StateInflight,
+	"W": driver.StateWaiting, "D": driver.StateDead, "X": driver.StateInvalid, "K": driver.StateDone}
+
+// letterOf is a state as scripts call it.
+func letterOf(s driver.State) string {
+	for letter, state := range stateOf {
+		if state == s {
+			return letter
+		}
+	}
+	return ""
+}
+
+// entry makes an entry of what lua/view.lua tells.
+func (p *partition) entry(v []any) driver.Entry {
+	fields := texts(v, 10)
+	e := driver.Entry{Group: text(v, 0), Ref: p.ref(text(v, 1)), State: stateOf[text(v, 2)], Instance: text(v, 8)}
+	if e.State == driver.StateInvalid {
+		e.Instance, e.Problem, e.Raw = "", text(v, 8), rawOf(fields)
+		return e
+	}
+	m, err := decode(fields, text(v, 1))
+	if err != nil {
+		m = &driver.Message{Body: rawOf(fields)}
+	}
+	m.Topic, m.PublishedAt = p.topic, wall(text(v, 9))
+	e.Message = m
+	failed, _ := strconv.Atoi(text(v, 3))
+	lost, _ := strconv.Atoi(text(v, 4))
+	e.DueAt, e.ExpiresAt = wall(text(v, 6)), wall(text(v, 7))
+	if e.Group == "" {
+		return e
+	}
+	e.Attempt, e.Deliveries, e.History = failed+1, lost+1, historyOf(list(v, 11))
+	if e.State == driver.StateDead {
+		rounds, _ := strconv.Atoi(text(v, 5))
+		e.Dead = deadLetter(&e, failed, lost, rounds, list(v, 12))
+	}
+	return e
+}
+
+// rawOf shows an entry whole: of one field its value, of several all of them.
+func rawOf(fields []string) []byte {
+	if len(fields) == 2 {
+		return []byte(fields[1])
+	}
+	var b strings.Builder
+	for i := 0; i+1 < len(fields); i += 2 {
+		b.WriteString(strconv.Quote(fields[i]) + " " + strconv.Quote(fields[i+1]) + "\n")
+	}
+	return []byte(b.String())
+}
+
+// historyOf reads failures as lua/settle.lua keeps them: time, attempt, failure.
+func historyOf(l []any) []driver.Failure {
+	var all []driver.Failure
+	for _, x := range l {
+		item, _ := x.([]any)
+		fs, err := envelope.DecodeHistory([]byte(text(item, 2)))
+		if err != nil || len(fs) != 1 {
+			continue
+		}
+		fs[0].At = wall(text(item, 0))
+		fs[0].Attempt, _ = strconv.Atoi(text(item, 1))
+		all = append(all, fs[0])
+	}
+	return all
+}
+
+// deadLetter puts together a dead letter: its record is when, where and why it died.
+func deadLetter(e *driver.Entry, failed, lost, rounds int, record []any) *driver.DeadLetter {
+	last := driver.Failure{At: wall(text(record, 0))}
+	if fs, err := envelope.DecodeHistory([]byte(text(record, 2))); err == nil && len(fs) == 1 {
+		last.Reason, last.Error, last.Stack = fs[0].Reason, fs[0].Error, fs[0].Stack
+	} else if text(record, 1) == "" {
+		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
+	}
+	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: failed, Deliveries: lost + 1, Rounds: rounds,
+		Origin: driver.Origin{Topic: e.Topic, Group: e.Group, Ref: e.Ref, Instance: text(record, 1)}}
+	dl.Bury(last)
+	return dl
+}

@@ -1,0 +1,260 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+)
+
+// Topics returns the topics in order of their names.
+func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	names, err := d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result()
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	slices.Sort(names)
+	infos := make([]driver.TopicInfo, 0, len(names))
+	for _, name := range names {
+		t, err := d.existing(ctx, name)
+		if errors.Is(err, driver.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		reply, err := t.parts[0].run(ctx, &d.scripts.stats)
+		if err != nil {
+			return nil, err
+		}
+		if text(reply, 0) != "ok" {
+			continue
+		}
+		f := mapOf(list(reply, 1))
+		info := driver.TopicInfo{Topic: name, Config: configOf(f), Paused: f["paused"] == "1"}
+		for _, g := range list(reply, 3) {
+			group, _ := g.([]any)
+			info.Groups = append(info.Groups, text(group, 0))
+		}
+		slices.Sort(info.Groups)
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// mapOf reads an answer to HGETALL.
+func mapOf(l []any) map[string]string {
+	m := make(map[string]string, len(l)/2)
+	for i := 0; i+1 < len(l); i += 2 {
+		m[text(l, i)] = text(l, i+1)
+	}
+	return m
+}
+
+func whole(f map[string]string, name string) int64 {
+	n, _ := strconv.ParseInt(f[name], 10, 64)
+	return n
+}
+
+// Stats adds up the counts of all partitions.
+func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, error) {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return driver.TopicStats{}, err
+	}
+	replies, err := d.each(ctx, t, &d.scripts.stats, "")
+	if err != nil {
+		return driver.TopicStats{}, err
+	}
+	st := driver.TopicStats{Topic: name}
+	groups := map[string]*driver.GroupStats{}
+	members := map[string]map[string]bool{}
+	for _, reply := range replies {
+		f, n := mapOf(list(reply, 1)), texts(reply, 2)
+		st.Paused = st.Paused || f["paused"] == "1"
+		st.Published += uint64(whole(f, "published"))
+		st.Fanned += uint64(whole(f, "fanned"))
+		st.Expired += uint64(whole(f, "expired"))
+		st.Cancelled += uint64(whole(f, "cancelled"))
+		st.Messages += whole(f, "messages")
+		st.Bytes += whole(f, "bytes")
+		for i, to := range []*int64{&st.Delayed, &st.Held, &st.Invalid} {
+			k, _ := strconv.ParseInt(n[i], 10, 64)
+			*to += k
+		}
+		for _, x := range list(reply, 3) {
+			item, _ := x.([]any)
+			g := groups[text(item, 0)]
+			if g == nil {
+				g = &driver.GroupStats{Group: text(item, 0)}
+				groups[g.Group], members[g.Group] = g, map[string]bool{}
+			}
+			addGroup(g, item, members[g.Group])
+		}
+	}
+	for _, g := range groups {
+		g.Consumers = len(members[g.Group])
+		st.Groups = append(st.Groups, *g)
+	}
+	slices.SortFunc(st.Groups, func(a, b driver.GroupStats) int { return strings.Compare(a.Group, b.Group) })
+	return st, nil
+}
+
+// addGroup adds what a partition counts for a group.
+func addGroup(g *driver.GroupStats, item []any, members map[string]bool) {
+	f := mapOf(list(item, 2))
+	if text(item, 1) == "1" {
+		g.Order = driver.Relaxed
+	}
+	g.Paused = g.Paused || f["paused"] == "1"
+	g.Received += uint64(whole(f, "received"))
+	g.Acked += uint64(whole(f, "acked"))
+	g.Dropped += uint64(whole(f, "dropped"))
+	g.Expired += uint64(whole(f, "expired"))
+	g.Cancelled += uint64(whole(f, "cancelled"))
+	g.Redelivered += uint64(whole(f, "redelivered"))
+	num := func(i int) int64 { n, _ := strconv.ParseInt(text(item, i), 10, 64); return n }
+	g.Inflight += num(3)
+	g.Waiting += num(4)
+	g.Dead += num(5)
+	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
+	for _, m := range texts(item, 6) {
+		members[m] = true
+	}
+	g.Oldest = max(g.Oldest, time.Duration(num(7))*time.Millisecond)
+}
+
+// Get returns a message as every group sees it.
+func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
+	t, err := d.existing(ctx, target.Topic)
+	if err != nil {
+		return nil, err
+	}
+	var entries []driver.Entry
+	for _, p := range t.partsOf(target) {
+		reply, err := p.run(ctx, &d.scripts.get, target.Group, placeText(target))
+		if err != nil {
+			return nil, err
+		}
+		if text(reply, 0) == "stale" {
+			d.forget(t)
+			return nil, errNoTopic(t.name)
+		}
+		for _, v := range list(reply, 1) {
+			item, _ := v.([]any)
+			entries = append(entries, p.entry(item))
+		}
+	}
+	if len(entries) == 0 {
+		return nil, errNoMessage(target)
+	}
+	return entries, nil
+}
+
+func errNoMessage(target driver.Target) error {
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no message %q %v", target.Topic, target.ID, target.Ref),
+		"it may be settled, deleted or expired", nil)
+}
+
+// partsOf returns where a message may be: a Ref says it, an id may be anywhere.
+func (t *topic) partsOf(target driver.Target) []*partition {
+	if target.Ref.IsZero() {
+		return t.parts
+	}
+	if i := int(target.Ref.Partition); i >= 0 && i < len(t.parts) {
+		return t.parts[i : i+1]
+	}
+	return nil
+}
+
+// placeText names a message, as scripts read it.
+func placeText(target driver.Target) string {
+	if target.Ref.IsZero() {
+		return "i" + target.ID
+	}
+	return "r" + streamID(target.Ref)
+}
+
+// Browse returns a page of entries in one state, oldest first, one partition after the other.
+func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	t, err := d.existing(ctx, q.Topic)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	letter := letterOf(q.State)
+	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
+	ofTopic := q.State == driver.StateDelayed || q.State == driver.StateHeld || q.State == driver.StateInvalid
+	if ofTopic {
+		q.Group = ""
+	}
+	at, rest := 0, ""
+	if q.Cursor != "" {
+		n, after, ok := strings.Cut(q.Cursor, ":")
+		if at, err = strconv.Atoi(n); err != nil || !ok || at < 0 || at >= len(t.parts) {
+			return driver.Page{}, bad("the cursor is not one of ours", "pass Page.Next, or nothing")
+		}
+		rest = after
+	}
+	switch {
+	case letter == "":
+		return driver.Page{}, bad(fmt.Sprintf("state %q does not exist", q.State), "use one of the states of package driver")
+	case q.Group == "" && !ofTopic:
+		return driver.Page{}, bad(fmt.Sprintf("state %q belongs to a group", q.State), "name the group")
+	case q.Limit < 0 || q.MaxScan < 0:
+		return driver.Page{}, bad("Limit or MaxScan is negative", "leave it zero for the default")
+	}
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	if q.MaxScan == 0 {
+		q.MaxScan = 10_000
+	}
+	q.Limit = min(q.Limit, 1000)
+	return d.browse(ctx, t, q, letter, at, rest)
+}
+
+func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter string, at int, rest string) (driver.Page, error) {
+	page := driver.Page{}
+	for ; at < len(t.parts); at++ {
+		limit, scan := q.Limit-len(page.Entries), q.MaxScan-page.Scanned
+		if limit < 1 || scan < 1 {
+			page.Next = strconv.Itoa(at) + ":" + rest
+			return page, nil
+		}
+		p := t.parts[at]
+		reply, err := p.run(ctx, &d.scripts.browse, q.Group, letter, rest, limit, min(scan, 1000))
+		if err != nil {
+			return page, err
+		}
+		switch text(reply, 0) {
+		case "stale":
+			d.forget(t)
+			return page, errNoTopic(t.name)
+		case "missing":
+			return page, t.noGroup(q.Group, texts(reply, 1))
+		}
+		for _, v := range list(reply, 1) {
+			item, _ := v.([]any)
+			page.Entries = append(page.Entries, p.entry(item))
+		}
+		scanned, _ := strconv.Atoi(text(reply, 2))
+		page.Scanned += scanned
+		if rest = text(reply, 3); rest != "" {
+			at--
+			if len(page.Entries) >= q.Limit || page.Scanned >= q.MaxScan {
+				page.Next = strconv.Itoa(at+1) + ":" + rest
+				return page, nil
+			}
+		}
+	}
+	return page, nil
+}

@@ -1,0 +1,108 @@
+-- advance: lets what is due take effect: delays, waits, leases, TTLs, what is kept, dedup windows. Every script that looks or
+-- claims begins with it, so that what is due is never late for anybody who looks, and nobody has to run a scheduler.
+local function past(key, limit) return call('ZRANGEBYSCORE', key, '-inf', int(now), 'LIMIT', 0, limit) end
+
+local function advance_delayed(limit)
+  for _, mem in ipairs(past(DELAYED, limit)) do
+    local name = string.sub(mem, 17)
+    local at = tonumber(call('ZSCORE', DELAYED, mem))
+    local m = unlater(name)
+    if not m then
+      call('ZREM', DELAYED, mem)
+    elseif m.exp > 0 and m.exp <= at then
+      leave_later(name, m, 'expired')
+    else
+      due(name, m)
+    end
+  end
+end
+
+local function advance_expired(limit)
+  for _, id in ipairs(past(EXPIRES, limit)) do
+    call('ZREM', EXPIRES, id)
+    if string.sub(id, 1, 1) == 'L' then
+      local name = string.sub(id, 2)
+      local m = unlater(name)
+      if m then leave_later(name, m, 'expired') end
+    else
+      for _, g in ipairs(groups()) do
+        local s = state(g, id)
+        if s and s.s == 'I' then
+          s.e = true
+          save(g, id, s)
+        elseif s and s.s ~= 'D' then
+          take_out(g, id, s)
+          expire(g, id, s)
+        elseif not s and call('HEXISTS', LEFT, id) == 1 and unread(g, id) then
+          if call('HGET', TOPIC, 'expired_dead') == '1' then
+            fetch(g, 100000, 'ferry')
+            s = state(g, id)
+            if s then
+              take_out(g, id, s)
+              expire(g, id, s)
+            end
+          else
+            skip(g, id, 'expired')
+          end
+        end
+      end
+    end
+  end
+end
+
+local function advance_waits(g, limit)
+  for _, id in ipairs(past(of(g, 'wait'), limit)) do
+    local s = state(g, id)
+    if not s or s.s ~= 'W' then
+      call('ZREM', of(g, 'wait'), id)
+    else
+      take_out(g, id, s)
+      if s.tail then s.p = place() end
+      s.n = now
+      come_back(g, id, s)
+    end
+  end
+end
+
+local function advance_leases(g, limit)
+  local lapsed = {}
+  for _, id in ipairs(past(of(g, 'lease'), limit)) do
+    local s = state(g, id)
+    if s then lapsed[#lapsed + 1] = {id, s.p} else call('ZREM', of(g, 'lease'), id) end
+  end
+  table.sort(lapsed, function(a, b) return a[2] < b[2] end)
+  for _, x in ipairs(lapsed) do
+    local id, s = x[1], state(g, x[1])
+    if s and s.s == 'I' then -- not returned meanwhile with one before it
+      take_out(g, id, s)
+      release_behind(g, s, {})
+      s.x, s.c = s.x + 1, LOST
+      tally(g, 'redelivered', 1)
+      come_back(g, id, s)
+    end
+  end
+end
+
+local function advance(limit)
+  advance_delayed(limit)
+  advance_expired(limit)
+  for _, g in ipairs(groups()) do
+    advance_waits(g, limit)
+    advance_leases(g, limit)
+  end
+  for _, id in ipairs(past(KEPT, limit)) do vanish(id, meta(id)) end
+  for _, id in ipairs(past(WINDOWS, limit)) do
+    call('ZREM', WINDOWS, id)
+    call('HDEL', DEDUP, id)
+  end
+end
+
+-- next_due returns when something of the partition or a group is due next, or ''.
+local function next_due(g)
+  local best
+  for _, key in ipairs({DELAYED, EXPIRES, of(g, 'wait'), of(g, 'lease')}) do
+    local at = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    if at and (not best or tonumber(at) < best) then best = tonumber(at) end
+  end
+  return best and int(best) or ''
+end

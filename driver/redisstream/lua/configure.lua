@@ -1,0 +1,17 @@
+-- configure: sets fields of a topic, or pauses a group.
+-- ARGV: 1 partitions, 2 "ensure" (only if nothing else is configured), "topic" or "group", 3 group; then fields and values.
+-- Returns {"stale"}, {"missing", groups}, {"differs"} or {"ok"}.
+if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+if ARGV[2] == 'group' then
+  if call('HEXISTS', GROUPS, ARGV[3]) == 0 then return {'missing', groups()} end
+  call('HSET', of(ARGV[3], 'group'), unpack(ARGV, 4))
+else
+  if ARGV[2] == 'ensure' and call('HGET', TOPIC, 'configured') == '1' then
+    for i = 4, #ARGV, 2 do
+      if call('HGET', TOPIC, ARGV[i]) ~= ARGV[i + 1] then return {'differs'} end
+    end
+  end
+  call('HSET', TOPIC, unpack(ARGV, 4))
+end
+call('PUBLISH', TOPIC, '!')
+return {'ok'}

@@ -1,0 +1,46 @@
+-- delete: removes one message, for one group or for all.
+-- ARGV: 1 partitions, 2 group or "" for all, 3 "i" and an id, or "r" and a stream id.
+-- Returns {"stale"}, {"missing"}, {"conflict"} or {"ok"}.
+local g, id = ARGV[2], string.sub(ARGV[3], 2)
+if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+advance(1000)
+if string.sub(ARGV[3], 1, 1) == 'i' then
+  local name = id
+  id = call('HGET', IDS, name)
+  if not id then return {'missing'} end
+  if id == 'later' then
+    leave_later(name, unlater(name), 'cancelled')
+    return {'ok'}
+  end
+end
+if call('ZREM', INVALID, id) == 1 then
+  call('HDEL', RAW, id)
+  return {'ok'}
+end
+local found = false
+for _, other in ipairs(groups()) do
+  local s = (g == '' or g == other) and state(other, id)
+  if s and s.s == 'I' then return {'conflict'} end
+end
+for _, other in ipairs(groups()) do
+  if g == '' or g == other then
+    local s = state(other, id)
+    if s and s.s == 'D' then
+      found = true
+      unbury(other, id)
+      tally(other, 'cancelled', 1)
+      call('HDEL', of(other, 'state'), id)
+      call('HDEL', of(other, 'history'), id)
+      call('HDEL', of(other, 'edited'), id)
+      tidy(id)
+    elseif s then
+      found = true
+      take_out(other, id, s)
+      finish(other, id, 'cancelled')
+    elseif call('HEXISTS', LEFT, id) == 1 and unread(other, id) then
+      found = true
+      skip(other, id, 'cancelled')
+    end
+  end
+end
+return {found and 'ok' or 'missing'}

@@ -1,0 +1,54 @@
+-- fan: messages become entries of the stream, for all groups.
+local function fan(name, fields, pub, bytes, exp, cause)
+  local id = call('XADD', STREAM, '*', unpack(fields))
+  call('HSET', META, id, place() .. ' ' .. int(pub) .. ' ' .. bytes .. ' ' .. int(exp) .. ' ' .. (cause or 0) .. ' ' .. name)
+  call('HSET', IDS, name, id)
+  call('HSET', LEFT, id, #groups())
+  if exp > 0 then call('ZADD', made(EXPIRES), exp, id) end
+  for _, g in ipairs(groups()) do
+    tally(g, 'received', 1)
+    wake(g)
+  end
+  count('fanned', 1)
+  return id
+end
+
+-- unlater takes a delayed or held message out of its place and returns it.
+local function unlater(name)
+  local v = call('HGET', LATER, name)
+  if not v then return nil end
+  local m = cmsgpack.unpack(v)
+  call('HDEL', LATER, name)
+  call('ZREM', DELAYED, m.member)
+  call('ZREM', HELD, m.member)
+  call('ZREM', LATERS, name)
+  call('ZREM', EXPIRES, 'L' .. name)
+  return m
+end
+
+-- leave_later ends a message that was never due, counted under a field.
+local function leave_later(name, m, field)
+  if call('HGET', IDS, name) == 'later' then call('HDEL', IDS, name) end
+  count(field, 1)
+  count('messages', -1)
+  count('bytes', -m.bytes)
+end
+
+-- due makes a delayed or held message an entry.
+local function due(name, m) return fan(name, m.fields, m.pub, m.bytes, m.exp, m.cause) end
+
+-- postpone keeps a message until a time, or "h" for as long as it is held.
+local function postpone(name, m, when)
+  local seq = place()
+  m.member = string.format('%016.0f', seq) .. name
+  call('HSET', LATER, name, cmsgpack.pack(m))
+  call('HSET', IDS, name, 'later')
+  call('ZADD', LATERS, seq, name)
+  if when == 'h' then
+    call('ZADD', HELD, now, m.member)
+  else
+    call('ZADD', DELAYED, when, m.member)
+    for _, g in ipairs(groups()) do wake(g) end
+  end
+  if m.exp > 0 then call('ZADD', made(EXPIRES), m.exp, 'L' .. name) end
+end

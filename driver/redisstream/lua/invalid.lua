@@ -1,0 +1,27 @@
+-- invalid: moves an entry that turned out to be undecodable to the parse errors; no group has it any more.
+-- ARGV: 1 partitions, 2 stream id, 3 what is wrong.
+-- Returns {"stale"} or {"ok"}.
+local id = ARGV[2]
+if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+local entry, m = call('XRANGE', STREAM, id, id)[1], meta(id)
+if not entry or not m then return {'ok'} end
+for _, g in ipairs(groups()) do
+  local s = state(g, id)
+  if s then
+    take_out(g, id, s)
+    if s.s == 'D' then unbury(g, id) end
+    for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
+    call('XACK', STREAM, g, id)
+    tally(g, 'received', -1)
+  elseif unread(g, id) then
+    tally(g, 'received', -1)
+  end
+end
+call('HDEL', LEFT, id)
+count('messages', -1)
+count('bytes', -m.bytes)
+count('published', -1)
+count('fanned', -1)
+spoil(id, entry[2], ARGV[3])
+vanish(id, m)
+return {'ok'}

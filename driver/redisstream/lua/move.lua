@@ -1,0 +1,72 @@
+-- move: makes one message due.
+-- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 wait in ms, 5 id for an undecodable one,
+--   6 bytes; then the fields of its new content, if it is edited.
+-- Returns {"stale"}, {"missing"}, {"conflict"}, {"noedit"} or {"ok"}.
+local id, after, fields = string.sub(ARGV[3], 2), tonumber(ARGV[4]), nil
+if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+advance(1000)
+if #ARGV > 6 then
+  fields = {}
+  for i = 7, #ARGV do fields[i - 6] = ARGV[i] end
+end
+if string.sub(ARGV[3], 1, 1) == 'i' then
+  local name = id
+  id = call('HGET', IDS, name)
+  if not id then return {'missing'} end
+  if id == 'later' then
+    local m = unlater(name)
+    m.fields, m.cause = fields or m.fields, REPLAY
+    if after > 0 then postpone(name, m, soon + after) else due(name, m) end
+    return {'ok'}
+  end
+end
+if call('ZSCORE', INVALID, id) then
+  if not fields then return {'noedit'} end
+  call('ZREM', INVALID, id)
+  call('HDEL', RAW, id)
+  count('published', 1)
+  count('messages', 1)
+  count('bytes', tonumber(ARGV[6]))
+  local m = {fields = fields, pub = now, bytes = tonumber(ARGV[6]), exp = 0, cause = REPLAY}
+  if after > 0 then postpone(ARGV[5], m, soon + after) else due(ARGV[5], m) end
+  return {'ok'}
+end
+
+local found, moved = false, false
+for _, g in ipairs(groups()) do
+  local s = (ARGV[2] == '' or ARGV[2] == g) and state(g, id)
+  if s or (ARGV[2] == '' or ARGV[2] == g) and call('HEXISTS', LEFT, id) == 1 and unread(g, id) then found = true end
+  if s and (s.s == 'W' or s.s == 'D') then
+    local tail, key = s.s == 'D' or s.tail or s.k == '', s.k
+    moved = true
+    if s.s == 'D' then
+      local m = meta(id)
+      unbury(g, id)
+      s.f, s.x, s.r, s.e = 0, 0, s.r + 1, nil
+      if call('HINCRBY', LEFT, id, 1) == 1 then
+        call('ZREM', KEPT, id)
+        count('messages', 1)
+        count('bytes', m.bytes)
+      end
+      if m.exp > now then call('ZADD', made(EXPIRES), m.exp, id) end
+      call('ZADD', made(of(g, 'off')), m.place, id)
+      s.s = ''
+    else
+      take_out(g, id, s)
+    end
+    if fields then
+      call('HSET', made(of(g, 'edited')), id, cmsgpack.pack(fields))
+      local f = index(fields)
+      s.k, s.l = f.key or '', lane_of(f)
+    end
+    s.c, s.n = REPLAY, now
+    tail = tail or s.k ~= key -- else it is still where it was in its key
+    if after > 0 then
+      wait(g, id, s, soon + after, tail)
+    else
+      if tail then s.p = place() end
+      enter(g, id, s)
+    end
+  end
+end
+return {moved and 'ok' or found and 'conflict' or 'missing'}

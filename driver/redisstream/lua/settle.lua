@@ -1,0 +1,56 @@
+-- settle: ends deliveries, each as one step, in order.
+-- ARGV: 1 partitions, 2 group, 3 instance, 4 how many; then of each: id, token, outcome (a ack, r retry, d dead, l release,
+--   x drop, ? only tells whether it is held), wait in ms, failure.
+-- Returns {"stale"} or {"ok", k or l for each, ids that were returned with others of their key}.
+local g = ARGV[2]
+if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
+advance(200)
+
+-- fail counts a failed attempt and adds the failure to the history, of which the newest ten are kept.
+local function fail(id, s, failure)
+  s.f = s.f + 1
+  if failure == '' then return end
+  local v = call('HGET', of(g, 'history'), id)
+  local history = v and cmsgpack.unpack(v) or {}
+  history[#history + 1] = {int(now), s.f .. '', failure}
+  while #history > 10 do table.remove(history, 1) end
+  call('HSET', made(of(g, 'history')), id, cmsgpack.pack(history))
+end
+
+gather()
+local results, ended = {}, {}
+for n = 1, tonumber(ARGV[4]) do
+  local id, token, outcome, after, failure = unpack(ARGV, 5 * n, 5 * n + 4)
+  local s = state(g, id)
+  local till = s and s.s == 'I' and s.o == token and call('ZSCORE', of(g, 'lease'), id)
+  local held = till and tonumber(till) > now
+  results[n] = held and 'k' or 'l'
+  if held and outcome ~= '?' then
+    local ordered = strict(g, s)
+    if outcome == 'r' or outcome == 'l' then release_behind(g, s, ended) end
+    if outcome == 'a' or outcome == 'x' then
+      take_out(g, id, s)
+      finish(g, id, outcome == 'a' and 'acked' or 'dropped')
+    elseif outcome == 'd' then
+      take_out(g, id, s)
+      fail(id, s, failure)
+      bury(g, id, s, ARGV[3], failure)
+    else
+      if outcome == 'r' then fail(id, s, failure) end
+      s.c = outcome == 'r' and RETRY or RELEASED
+      local tail = outcome == 'r' and not ordered
+      local key = s.k
+      call('ZREM', of(g, 'lease'), id)
+      if key ~= '' then call('ZREM', of(g, 'flight'), member(s, id)) end -- without front: nobody may pass before it is in its place
+      if after ~= '0' then
+        wait(g, id, s, soon + after, tail)
+      else
+        if tail then s.p, s.n = place(), now end
+        come_back(g, id, s)
+      end
+      if key ~= '' then front(g, key) end
+    end
+  end
+end
+spend()
+return {'ok', table.concat(results), ended}

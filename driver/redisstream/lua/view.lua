@@ -1,0 +1,35 @@
+-- view: a message as a group, or the topic, sees it: {group, stream id, letter, failed, lost, rounds, due, expires, instance,
+-- published, fields, history, record}. Letters are those of the states, K kept, L delayed, H held, X undecodable.
+local function view_later(name)
+  local v = call('HGET', LATER, name)
+  if not v then return nil end
+  local m = cmsgpack.unpack(v)
+  local at = call('ZSCORE', DELAYED, m.member)
+  return {'', '', at and 'L' or 'H', '0', '0', '0', at or '0', int(m.exp), '', int(m.pub), m.fields, {}, {}}
+end
+
+local function view_invalid(id)
+  local v = call('HGET', RAW, id)
+  if not v then return nil end
+  local x = cmsgpack.unpack(v)
+  return {'', id, 'X', '0', '0', '0', '0', '0', x[1], int(halves(id)), x[2], {}, {}}
+end
+
+local function view(g, id)
+  local s, m = state(g, id), meta(id)
+  if not m then return nil end
+  local exp = int(m.exp)
+  if s then
+    local history, record = call('HGET', of(g, 'history'), id), call('HGET', of(g, 'record'), id)
+    return {g, id, s.s, s.f .. '', s.x .. '', s.r .. '', int(s.t or 0), exp, s.i or '', int(m.pub), content(g, id) or {},
+      history and cmsgpack.unpack(history) or {}, record and cmsgpack.unpack(record) or {}}
+  end
+  local letter
+  if call('HEXISTS', LEFT, id) == 1 then
+    if unread(g, id) then letter = 'R' end
+  elseif call('ZSCORE', KEPT, id) then
+    letter = 'K'
+  end
+  if not letter then return nil end
+  return {g, id, letter, '0', '0', '0', '0', exp, '', int(m.pub), content(g, id) or {}, {}, {}}
+end

@@ -1,0 +1,134 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// maxLife is the longest time for which a member that is not heard of owns its partitions.
+const maxLife = 10 * time.Second
+
+// life is how long this member lives without being heard of.
+func (s *subscription) life() time.Duration { return min(s.o.Lease, maxLife) }
+
+// keepOwning renews membership and ownership, and moves partitions when members come and go, until ctx ends.
+func (s *subscription) keepOwning(ctx context.Context) {
+	for {
+		timer := time.NewTimer(s.life() / 4)
+		select {
+		case <-timer.C:
+		case <-s.kick:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+		if err := s.balance(ctx); err != nil && ctx.Err() == nil {
+			s.d.o.Logger.Warn("ferry: cannot renew ownership", "topic", s.o.Topic, "group", s.o.Group, "error", err)
+		}
+	}
+}
+
+// rebalance makes keepOwning look at once.
+func (s *subscription) rebalance() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// balance says that we live, in every partition, and owns those that are ours by the plan. The members that the servers answer
+// with may change the plan, so that it is done again.
+func (s *subscription) balance(ctx context.Context) error {
+	for range 3 {
+		plan := share(s.members, len(s.t.parts))
+		seen := map[string]bool{}
+		for i, p := range s.t.parts {
+			mine := i < len(plan) && plan[i] == s.id
+			reply, err := p.run(ctx, &s.d.scripts.own, s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance)
+			if err != nil {
+				return err
+			}
+			if text(reply, 0) != "ok" {
+				return errStale
+			}
+			s.owns(i, text(reply, 1))
+			for _, m := range texts(reply, 2) {
+				seen[m] = true
+			}
+		}
+		members := make([]string, 0, len(seen))
+		for m := range seen {
+			members = append(members, m)
+		}
+		sort.Strings(members)
+		if slices.Equal(members, s.members) {
+			return nil
+		}
+		s.members = members
+	}
+	return nil
+}
+
+// owns notes with which epoch we own a partition, or "" that we do not.
+func (s *subscription) owns(i int, epoch string) {
+	s.mu.Lock()
+	taken := s.epochs[i] == "" && epoch != ""
+	s.epochs[i] = epoch
+	s.mu.Unlock()
+	if taken {
+		s.announce()
+	}
+}
+
+// share plans which member owns which partition: by rendezvous hashing, so that everybody who knows the same members finds the
+// same plan without a leader, and few partitions move when one comes or goes; but none gets more than its fair share.
+func share(members []string, partitions int) []string {
+	if len(members) == 0 {
+		return nil
+	}
+	least, more := partitions/len(members), partitions%len(members)
+	has := make(map[string]int, len(members))
+	plan := make([]string, partitions)
+	for i := range plan {
+		best, weight := "", uint64(0)
+		for _, m := range members {
+			if has[m] > least || has[m] == least && more == 0 {
+				continue
+			}
+			if w := weigh(m, i); best == "" || w > weight {
+				best, weight = m, w
+			}
+		}
+		if has[best] == least {
+			more--
+		}
+		has[best]++
+		plan[i] = best
+	}
+	return plan
+}
+
+func weigh(member string, partition int) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte{byte(partition), byte(partition >> 8)})
+	_, _ = h.Write([]byte(member))
+	x := h.Sum64() // FNV alone spreads the last bytes badly over the high bits
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+// gone says why a subscription cannot go on when its topic or group is not there any more.
+func (s *subscription) gone(err error) error {
+	if !errors.Is(err, errStale) {
+		return err
+	}
+	return driver.NewError(driver.ErrClosed, "topic "+s.o.Topic+" or group "+s.o.Group+" was deleted", "subscribe again", nil)
+}

@@ -1,0 +1,67 @@
+package redisstream_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/drivertest"
+	"github.com/ferrymq/ferry/driver/redisstream"
+	"github.com/ferrymq/ferry/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
+	goleak.VerifyTestMain(redistest.Main(m))
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// open returns a driver with a namespace of its own.
+func open(t testing.TB, url, prefix string) *redisstream.Driver {
+	t.Helper()
+	d, err := redisstream.New(context.Background(), redisstream.Options{URL: url, Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// harness runs the suite against the server at a URL, each driver in a namespace of its own.
+func harness(url string, want driver.Capabilities) drivertest.Harness {
+	return drivertest.Harness{
+		Open: func(t testing.TB) driver.Driver { return open(t, url, "t"+rand.Text()) },
+		Reopen: func(t testing.TB, d driver.Driver) driver.Driver {
+			t.Helper()
+			if err := d.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, url, d.(*redisstream.Driver).Prefix())
+		},
+		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
+			return d.(*redisstream.Driver).StoreRaw(ctx, topic, raw)
+		},
+		Want:  want,
+		Steps: 5_000,
+	}
+}
+
+func capabilities(level driver.Durability, levels ...driver.Durability) driver.Capabilities {
+	return driver.Capabilities{
+		Driver: "redisstream", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
+		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.PerPartition, IDWindow: time.Minute,
+		Bound: driver.PerPartition, AtomicPublish: driver.PerPartition, AtomicEmit: driver.None, Counts: driver.Exact,
+		GetByID: driver.Index, PhysicalDelete: true, History: driver.RetainedOnly, Durability: level, Levels: levels, MaxBody: 4 << 20,
+	}
+}
+
+func TestDriver(t *testing.T) {
+	drivertest.Run(t, harness(redistest.Shared(t).URL(), capabilities(driver.InMemory, driver.InMemory)))
+}

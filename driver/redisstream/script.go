@@ -1,0 +1,175 @@
+package redisstream
+
+import (
+	"context"
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// script is one operation, ready to be called.
+type script struct{ name, source, sha string }
+
+// scripts are all operations, put together for one version of the server.
+type scripts struct {
+	create, publish, claim, settle, extend, own, leave, group, ungroup, drop, configure script
+	get, browse, stats, del, move, purge, reset, invalid, audit                         script
+}
+
+// newScripts puts fragments and operations together. From Redis 7 on, those that relieve a full server may write when it is
+// out of memory.
+func newScripts(flags bool) *scripts {
+	plain := func(parts ...string) script { return newScript("", parts...) }
+	relief := func(parts ...string) script {
+		if flags {
+			return newScript("#!lua flags=allow-oom\n", parts...)
+		}
+		return newScript("", parts...)
+	}
+	return &scripts{
+		create:    plain("head", "create"),
+		publish:   plain("head", "state", "fan", "advance", "publish"),
+		claim:     relief("head", "state", "fan", "advance", "lost", "claim"),
+		settle:    relief("head", "state", "fan", "advance", "settle"),
+		extend:    relief("head", "state", "extend"),
+		own:       relief("head", "state", "retire", "own"),
+		leave:     relief("head", "state", "fan", "advance", "lost", "retire", "leave"),
+		group:     plain("head", "state", "fan", "advance", "replay", "group"),
+		ungroup:   relief("head", "state", "names", "ungroup"),
+		drop:      relief("head", "names", "drop"),
+		configure: relief("head", "configure"),
+		get:       relief("head", "state", "fan", "advance", "view", "get"),
+		browse:    relief("head", "state", "fan", "advance", "view", "browse"),
+		stats:     relief("head", "state", "fan", "advance", "stats"),
+		del:       relief("head", "state", "fan", "advance", "delete"),
+		move:      relief("head", "state", "fan", "advance", "move"),
+		purge:     relief("head", "state", "fan", "advance", "purge"),
+		reset:     relief("head", "state", "fan", "advance", "replay", "reset"),
+		invalid:   relief("head", "state", "invalid"),
+		audit:     relief("head", "state", "fan", "advance", "audit"),
+	}
+}
+
+func newScript(first string, parts ...string) script {
+	var b strings.Builder
+	b.WriteString(first)
+	for _, name := range parts {
+		text, err := luaFiles.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			text = []byte("error('" + name + " is missing')") // found by the first test that calls it
+		}
+		b.Write(text)
+		b.WriteByte('\n')
+	}
+	sum := sha1.Sum([]byte(b.String()))
+	return script{name: parts[len(parts)-1], source: b.String(), sha: hex.EncodeToString(sum[:])}
+}
+
+// run calls a script of a partition. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
+func (p *partition) run(ctx context.Context, s *script, args ...any) ([]any, error) {
+	return runOn(ctx, p.d.client, s, p.key, append([]any{p.of}, args...))
+}
+
+func runOn(ctx context.Context, c goredis.Scripter, s *script, key string, args []any) ([]any, error) {
+	keys := []string{key}
+	reply, err := c.EvalSha(ctx, s.sha, keys, args...).Slice()
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = c.Eval(ctx, s.source, keys, args...).Slice()
+	}
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	if len(reply) == 0 {
+		return nil, errShape(s.name, reply)
+	}
+	return reply, nil
+}
+
+// replicaPatience is how long a publish waits for its replicas.
+const replicaPatience = 2 * time.Second
+
+// runAt calls a script at a durability level: for replicated(n) it waits, on the connection of the write, until n replicas have it.
+func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script, args []any) ([]any, error) {
+	n := level.Replicas()
+	if n == 0 {
+		return p.run(ctx, s, args...)
+	}
+	node, err := p.node(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn := node.Conn()
+	defer func() { _ = conn.Close() }()
+	reply, err := runOn(ctx, conn, s, p.key, append([]any{p.of}, args...))
+	if err != nil {
+		return nil, err
+	}
+	have, err := conn.Wait(ctx, n, replicaPatience).Result()
+	if err != nil || have < int64(n) {
+		return nil, driver.NewError(driver.ErrUnknown, fmt.Sprintf("%d of %d replicas have the message", have, n),
+			"look at the replicas; publish again with the same id", err)
+	}
+	return reply, nil
+}
+
+// node returns the client of the server that has a partition.
+func (p *partition) node(ctx context.Context) (*goredis.Client, error) {
+	switch c := p.d.client.(type) {
+	case *goredis.ClusterClient:
+		node, err := c.MasterForKey(ctx, p.key)
+		return node, redisconn.Classify(err)
+	case *goredis.Client:
+		return c, nil
+	}
+	return nil, driver.NewError(driver.ErrUnsupported, "this client cannot pin a connection", "use a Client, a FailoverClient or a ClusterClient", nil)
+}
+
+func errShape(what string, reply []any) error {
+	return driver.NewError(driver.ErrUnknown, fmt.Sprintf("the server's answer to %s makes no sense: %.200v", what, reply),
+		"another program may use this connection, or the server runs another version of our scripts", nil)
+}
+
+// text returns one element of a reply.
+func text(reply []any, i int) string {
+	if i < len(reply) {
+		s, _ := reply[i].(string)
+		return s
+	}
+	return ""
+}
+
+// list returns a list in a reply.
+func list(reply []any, i int) []any {
+	if i < len(reply) {
+		l, _ := reply[i].([]any)
+		return l
+	}
+	return nil
+}
+
+// texts returns a list of strings in a reply.
+func texts(reply []any, i int) []string {
+	l := list(reply, i)
+	out := make([]string, len(l))
+	for j := range l {
+		out[j] = text(l, j)
+	}
+	return out
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

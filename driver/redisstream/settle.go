@@ -1,0 +1,147 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+const (
+	settlePatience = 30 * time.Second // bounds a settlement, which stands even when its caller gives up
+	settleAtOnce   = 250              // bounds one script
+)
+
+// Settle applies each settlement as one step, in order: one script for those of one partition that follow each other.
+func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
+	errs := make([]error, len(ss))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
+	defer cancel()
+	var run []int // settlements of one partition that wait to be sent
+	flush := func() {
+		if len(run) > 0 {
+			s.settle(ctx, ss, run, errs)
+			run = run[:0]
+		}
+	}
+	for i := range ss {
+		t, err := s.tokenOf(ss[i].Delivery)
+		if err == nil && ss[i].Outcome > driver.Drop {
+			err = driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", ss[i].Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
+		}
+		if errs[i] = err; err != nil {
+			continue
+		}
+		if len(run) > 0 && (len(run) >= settleAtOnce || ss[run[0]].Delivery.Token.(*token).part != t.part || len(ss[i].Emit) > 0) {
+			flush()
+		}
+		if len(ss[i].Emit) > 0 {
+			if errs[i] = s.emit(ctx, ss[i].Delivery, ss[i].Emit); errs[i] != nil {
+				continue
+			}
+		}
+		run = append(run, i)
+	}
+	flush()
+	s.announce() // there is room for more
+	return errs
+}
+
+// tokenOf returns the token of a delivery that this subscription received.
+func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
+	if d == nil {
+		return nil, driver.NewError(driver.ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
+	}
+	t, ok := d.Token.(*token)
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
+	case !ok || t.s != s:
+		return nil, errLost(d)
+	}
+	return t, nil
+}
+
+func errLost(d *driver.Delivery) error {
+	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", d.Token),
+		"extend leases in time; the message is delivered again", nil)
+}
+
+var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
+
+// settle sends settlements of one partition.
+func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {
+	part := ss[run[0]].Delivery.Token.(*token).part
+	args := []any{s.o.Group, s.o.Instance, len(run)}
+	for _, i := range run {
+		x := &ss[i]
+		t := x.Delivery.Token.(*token)
+		args = append(args, t.id, t.lease, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x))
+	}
+	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
+	results := text(reply, 1)
+	if err == nil && text(reply, 0) == "stale" {
+		err = s.gone(errStale)
+	} else if err == nil && len(results) != len(run) {
+		err = errShape("settle", reply)
+	}
+	ended := map[string]bool{}
+	for _, id := range texts(reply, 2) {
+		ended[id] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, i := range run {
+		switch {
+		case err != nil:
+			errs[i] = err
+			continue
+		case results[n] != 'k':
+			errs[i] = errLost(ss[i].Delivery)
+		}
+		delete(s.held, ss[i].Delivery.Token.(*token))
+	}
+	if len(ended) > 0 {
+		for t := range s.held {
+			if t.part == part && ended[t.id] {
+				delete(s.held, t)
+			}
+		}
+	}
+}
+
+// failureOf encodes a failure. The script adds when it was, and which attempt.
+func (s *subscription) failureOf(x *driver.Settlement) []byte {
+	if x.Failure == nil || x.Outcome != driver.Retry && x.Outcome != driver.Dead {
+		return nil
+	}
+	f := driver.AppendFailure(nil, *x.Failure)[0]
+	f.At, f.Attempt, f.Instance = time.Time{}, 0, s.o.Instance
+	return envelope.AppendHistory(nil, f)
+}
+
+// emit publishes follow-ups if the delivery is still held. That is not one step with the settlement; their ids derive from the
+// parent's, so that a repeat is a duplicate.
+func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*driver.Message) error {
+	t := d.Token.(*token)
+	reply, err := t.part.run(ctx, &s.d.scripts.settle, s.o.Group, s.o.Instance, 1, t.id, t.lease, "?", 0, "")
+	if err != nil {
+		return err
+	}
+	if text(reply, 1) != "k" {
+		return errLost(d)
+	}
+	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}
+	p.run(ctx)
+	err = joined(p.rs)
+	if errors.Is(err, driver.ErrFull) { // the server is out of memory
+		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
+	}
+	return err
+}

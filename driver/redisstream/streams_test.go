@@ -1,0 +1,329 @@
+package redisstream_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/redisstream"
+	"github.com/ferrymq/ferry/internal/redistest"
+)
+
+// world is a driver with a namespace of its own, and a client that looks behind its back.
+type world struct {
+	*testing.T
+	d      *redisstream.Driver
+	c      *goredis.Client
+	prefix string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	url, prefix := redistest.Shared(t).URL(), "w"+rand.Text()
+	o, err := goredis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, d: open(t, url, prefix), c: goredis.NewClient(o), prefix: prefix}
+	t.Cleanup(func() {
+		if err := errors.Join(w.d.Close(context.Background()), w.c.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+func (w *world) publish(from, to int, key string) {
+	w.Helper()
+	var ms []*driver.Message
+	for i := from; i < to; i++ {
+		ms = append(ms, &driver.Message{ID: fmt.Sprintf("m%04d", i), Topic: "jobs", Key: key, Body: fmt.Append(nil, i)})
+	}
+	_, err := w.d.Publish(w.ctx(), ms, driver.PublishOptions{})
+	w.ok(err)
+}
+
+func (w *world) subscribe(instance string, lease time.Duration) driver.Subscription {
+	w.Helper()
+	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: instance, Lease: lease})
+	w.ok(err)
+	return s
+}
+
+func (w *world) take(s driver.Subscription, n int) []*driver.Delivery {
+	w.Helper()
+	var all []*driver.Delivery
+	for len(all) < n {
+		ds, err := s.Receive(w.ctx(), n-len(all))
+		w.ok(err)
+		all = append(all, ds...)
+	}
+	return all
+}
+
+func (w *world) settle(s driver.Subscription, o driver.Outcome, ds ...*driver.Delivery) {
+	w.Helper()
+	ss := make([]driver.Settlement, len(ds))
+	for i, d := range ds {
+		ss[i] = driver.Settlement{Delivery: d, Outcome: o, After: time.Hour}
+	}
+	w.ok(errors.Join(s.Settle(w.ctx(), ss)...))
+}
+
+func (w *world) stream(partition int) string {
+	return fmt.Sprintf("{%s/jobs/%d}:stream", w.prefix, partition)
+}
+
+func (w *world) onePartition() {
+	w.Helper()
+	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1}))
+}
+
+// Standard tools see the same numbers: what XINFO calls lag and pending is what Stats calls ready, in flight and waiting.
+func TestXInfoAgreesWithStats(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s := w.subscribe("host-1", time.Minute)
+	w.publish(0, 10, "")
+	ds := w.take(s, 4)
+	w.settle(s, driver.Retry, ds[0])
+	w.settle(s, driver.Ack, ds[1])
+	w.publish(10, 15, "")
+	st, err := w.d.Stats(w.ctx(), "jobs")
+	w.ok(err)
+	groups, err := w.c.XInfoGroups(w.ctx(), w.stream(0)).Result()
+	w.ok(err)
+	g := st.Groups[0]
+	if len(groups) != 1 || groups[0].Lag+groups[0].Pending != g.Ready+g.Inflight+g.Waiting || groups[0].Lag != 5 {
+		t.Errorf("XINFO GROUPS says %+v, Stats says %+v", groups, g)
+	}
+	pending, err := w.c.XPendingExt(w.ctx(), &goredis.XPendingExtArgs{Stream: w.stream(0), Group: "default", Start: "-", End: "+", Count: 100}).Result()
+	w.ok(err)
+	if len(pending) != 9 || pending[0].Consumer != "host-1" {
+		t.Errorf("XPENDING says %+v, want 9 of host-1", pending)
+	}
+}
+
+// A drained topic leaves nothing of its messages behind.
+func TestMemoryReturnsAfterADrain(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s := w.subscribe("host-1", time.Minute)
+	w.publish(0, 100, "")
+	w.publish(100, 200, "k")
+	for n := 0; n < 200; {
+		ds, err := s.Receive(w.ctx(), 50)
+		w.ok(err)
+		w.settle(s, driver.Ack, ds...)
+		n += len(ds)
+	}
+	keys, err := w.c.Keys(w.ctx(), "{"+w.prefix+"/jobs/0}:*").Result()
+	w.ok(err)
+	slices.Sort(keys)
+	for i, k := range keys {
+		keys[i] = k[strings.Index(k, ":")+1:]
+	}
+	if want := "g:default:group g:default:members g:default:names g:default:owner groups stream topic"; strings.Join(keys, " ") != want {
+		t.Errorf("keys left: %v, want %s", keys, want)
+	}
+	if n := w.c.XLen(w.ctx(), w.stream(0)).Val(); n != 0 {
+		t.Errorf("%d entries left in the stream", n)
+	}
+}
+
+// An entry that another program adds is a message.
+func TestForeignProducer(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s := w.subscribe("host-1", time.Minute)
+	id, err := w.c.Do(w.ctx(), "XADD", w.stream(0), "*", "body", "hello", "key", "k", "h:trace", "7", "pri", "1").Text()
+	w.ok(err)
+	d := w.take(s, 1)[0]
+	if string(d.Body) != "hello" || d.Key != "k" || d.Headers["trace"] != "7" || d.Priority != driver.High || d.ID != id {
+		t.Errorf("got %+v", d.Message)
+	}
+	w.settle(s, driver.Ack, d)
+	report, err := w.d.Audit(w.ctx(), "jobs", false)
+	w.ok(err)
+	if len(report.Problems) > 0 {
+		t.Errorf("audit: %+v", report.Problems)
+	}
+}
+
+// A key of ours that another program made is found before anything is written.
+func TestForeignKey(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.c.Set(w.ctx(), w.stream(3), "mine", 0).Err())
+	_, err := w.d.Publish(w.ctx(), []*driver.Message{{ID: "a", Topic: "jobs"}}, driver.PublishOptions{})
+	if !errors.Is(err, driver.ErrConflict) {
+		t.Errorf("publish beside a string: %v", err)
+	}
+}
+
+// owners returns who owns the partitions.
+func (w *world) owners() []string {
+	w.Helper()
+	var all []string
+	for i := range redisstream.DefaultPartitions {
+		all = append(all, w.c.HGet(w.ctx(), fmt.Sprintf("{%s/jobs/%d}:g:default:owner", w.prefix, i), "member").Val())
+	}
+	return all
+}
+
+func distinct(list []string) map[string]int {
+	m := map[string]int{}
+	for _, x := range list {
+		m[x]++
+	}
+	return m
+}
+
+// until waits for what must become true.
+func (w *world) until(what string, cond func() bool) {
+	w.Helper()
+	for ctx := w.ctx(); !cond(); {
+		select {
+		case <-ctx.Done():
+			w.Fatalf("waited in vain: %s; owners %v", what, w.owners())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Partitions move to a member that comes, and back at once when it goes.
+func TestRebalance(t *testing.T) {
+	w := newWorld(t)
+	a := w.subscribe("a", time.Minute)
+	if m := distinct(w.owners()); len(m) != 1 || m[""] > 0 {
+		t.Fatalf("one member, owners %v", m)
+	}
+	b, c := w.subscribe("b", time.Minute), w.subscribe("c", time.Minute)
+	w.until("three members share fairly", func() bool {
+		m := distinct(w.owners())
+		if len(m) != 3 || m[""] > 0 {
+			return false
+		}
+		for _, n := range m {
+			if n < 2 || n > 3 {
+				return false
+			}
+		}
+		return true
+	})
+	begun := time.Now()
+	w.ok(b.Close(w.ctx()))
+	w.ok(c.Close(w.ctx()))
+	w.until("one member has all", func() bool { m := distinct(w.owners()); return len(m) == 1 && m[""] == 0 })
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("a planned stop took %v to hand over", took)
+	}
+	w.publish(0, 40, "")
+	w.settle(a, driver.Ack, w.take(a, 40)...)
+}
+
+// An owner whose ownership was taken cannot claim any more, and one whose lease ended cannot settle.
+func TestStaleOwnerIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s := w.subscribe("a", time.Second)
+	w.publish(0, 2, "k")
+	d := w.take(s, 1)[0]
+	owner := fmt.Sprintf("{%s/jobs/0}:g:default:owner", w.prefix)
+	epoch := w.c.HGet(w.ctx(), owner, "epoch").Val()
+	w.ok(w.c.HSet(w.ctx(), owner, "member", "another", "epoch", epoch+"1", "until", time.Now().Add(time.Hour).UnixMilli()).Err())
+	w.until("the lease ends", func() bool {
+		st, err := w.d.Stats(w.ctx(), "jobs")
+		w.ok(err)
+		return st.Groups[0].Inflight == 0
+	})
+	if err := s.Settle(w.ctx(), []driver.Settlement{{Delivery: d}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+		t.Errorf("stale ack: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), 300*time.Millisecond)
+	defer cancel()
+	if ds, err := s.Receive(ctx, 1); err == nil {
+		t.Errorf("a member that is not the owner claimed %v", ds[0].ID)
+	}
+}
+
+// Consumers that are gone are deleted, but not while something is pending in their name.
+func TestConsumersGoWithTheirMembers(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	a := w.subscribe("a", time.Minute)
+	w.publish(0, 3, "")
+	w.take(a, 1)
+	w.ok(a.Close(w.ctx()))
+	consumers := func() map[string]int64 {
+		m := map[string]int64{}
+		list, err := w.c.XInfoConsumers(w.ctx(), w.stream(0), "default").Result()
+		w.ok(err)
+		for _, c := range list {
+			m[c.Name] = c.Pending
+		}
+		return m
+	}
+	if m := consumers(); m["a"] != 3 {
+		t.Fatalf("consumers %v, want 3 pending for a", m)
+	}
+	b := w.subscribe("b", time.Minute)
+	ds := w.take(b, 3)
+	if m := consumers(); m["b"] != 3 {
+		t.Errorf("consumers %v, want 3 pending for b, who holds them", m)
+	}
+	w.settle(b, driver.Ack, ds...)
+	w.ok(b.Close(w.ctx()))
+	if m := consumers(); len(m) != 0 {
+		t.Errorf("consumers left: %v", m)
+	}
+}
+
+// A claim whose answer did not come costs nothing: what it took is delivered by the next one, uncounted.
+func TestLostAnswerOfAClaim(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t, redistest.Options{})
+	d := open(t, server.URL()+"?timeout=100ms", "lost")
+	c := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+	w := &world{T: t, d: d, c: c, prefix: "lost"}
+	t.Cleanup(func() {
+		if err := errors.Join(d.Close(context.Background()), c.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	w.onePartition()
+	s := w.subscribe("a", time.Minute)
+	w.publish(0, 3, "")
+	w.ok(c.Do(w.ctx(), "CLIENT", "PAUSE", 400, "ALL").Err())
+	_, err := s.Receive(w.ctx(), 3)
+	if !errors.Is(err, driver.ErrUnknown) {
+		t.Fatalf("receive from a server that does not answer: %v", err)
+	}
+	w.until("the server answers", func() bool { _, err := d.Stats(w.ctx(), "jobs"); return err == nil })
+	for _, x := range w.take(s, 3) {
+		if x.Deliveries != 1 || x.Attempt != 1 {
+			t.Errorf("%s came back with attempt %d, deliveries %d", x.ID, x.Attempt, x.Deliveries)
+		}
+	}
+}

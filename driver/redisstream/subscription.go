@@ -1,0 +1,168 @@
+package redisstream
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// subscription is one member of a group. It claims from the partitions that it owns.
+type subscription struct {
+	d     *Driver
+	o     driver.SubscribeOptions
+	t     *topic
+	id    string // as a member
+	steps [4]any // how far one claim moves each lane
+
+	members []string // as last seen; only keepOwning uses it, once it runs
+	kick    chan struct{}
+	stop    context.CancelFunc // of keepOwning
+	work    sync.WaitGroup     // keepOwning, and claims under way
+
+	mu       sync.Mutex
+	closed   bool
+	epochs   []string // with which we own each partition, or ""
+	lost     []string // tokens of claims whose answers did not come, of each partition
+	turn     int      // which partition is claimed from first
+	held     map[*token]bool
+	reserved int           // room that claims under way may fill
+	news     chan struct{} // closed when there may be something to claim
+}
+
+// token fences one delivery.
+type token struct {
+	s     *subscription
+	part  *partition
+	id    string // of the stream entry
+	lease string
+	until time.Time // by our clock; guarded by the lock of the subscription
+}
+
+// String names the delivery by its lease and its entry.
+func (t *token) String() string { return t.lease + "/" + strconv.Itoa(t.part.index) + "/" + t.id }
+
+// stepScale divided by a weight is how far one claim moves a lane.
+const stepScale = 1 << 20
+
+// Subscribe joins a group, and creates topic and group if they do not exist.
+func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	o, err := o.Resolve(d.caps)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &subscription{d: d, o: o, id: d.newToken(), kick: make(chan struct{}, 1), held: map[*token]bool{}, news: make(chan struct{})}
+	s.steps = [4]any{"", 0, 0, 0}
+	if !o.StrictPriority {
+		for lane, w := range o.Weights {
+			s.steps[lane] = stepScale / w
+		}
+	}
+	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: positionText(o.Start)}
+	if s.t, err = d.joinAll(ctx, o.Topic, m); err != nil {
+		return nil, err
+	}
+	s.epochs, s.lost = make([]string, len(s.t.parts)), make([]string, len(s.t.parts))
+	d.wake.listen(s.t)
+	if err := s.balance(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.begin(ctx)
+}
+
+// begin starts the background work, unless the driver was closed meanwhile.
+func (s *subscription) begin(ctx context.Context) error {
+	background, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.d.mu.Lock()
+	closed := s.d.closed
+	if !closed {
+		s.d.subs[s] = struct{}{}
+		s.work.Go(func() { s.keepOwning(background) })
+	}
+	s.d.mu.Unlock()
+	if closed {
+		_ = s.Close(ctx)
+		return s.d.open()
+	}
+	return nil
+}
+
+// positionText says where a group begins, as lua/replay.lua reads it.
+func positionText(p driver.Position) string {
+	switch p.From {
+	case driver.FromBegin:
+		return "b"
+	case driver.FromTime:
+		ms := max(p.Time.UnixMilli(), 0)
+		if p.Time.Nanosecond()%int(time.Millisecond) != 0 {
+			ms++
+		}
+		return "t" + strconv.FormatInt(ms, 10)
+	case driver.FromRef:
+		return "r" + streamID(p.Ref)
+	}
+	return ""
+}
+
+// announce tells waiting calls that there may be something to claim.
+func (s *subscription) announce() {
+	s.mu.Lock()
+	close(s.news)
+	s.news = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// leaveAtOnce bounds how many deliveries one script returns.
+const leaveAtOnce = 200
+
+// Close releases what is held to its old place, uncounted, and lets go of the partitions.
+func (s *subscription) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.announce()
+	s.stop()
+	s.d.mu.Lock()
+	delete(s.d.subs, s)
+	s.d.mu.Unlock()
+	finished := make(chan struct{})
+	go func() { s.work.Wait(); close(finished) }()
+	select { // what is under way ends by itself: the client's timeouts see to that
+	case <-finished:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	tokens := make([][]any, len(s.t.parts))
+	for t := range s.held {
+		tokens[t.part.index] = append(tokens[t.part.index], t.id, t.lease)
+	}
+	s.held = map[*token]bool{}
+	lost := s.lost
+	s.mu.Unlock()
+	var err error
+	for i, p := range s.t.parts {
+		for chunk := range slices.Chunk(tokens[i], 2*leaveAtOnce) {
+			if _, e := p.run(ctx, &s.d.scripts.leave, append([]any{s.o.Group, "", ""}, chunk...)...); e != nil {
+				err = e
+			}
+		}
+		if _, e := p.run(ctx, &s.d.scripts.leave, s.o.Group, s.id, lost[i]); e != nil {
+			err = e
+		}
+	}
+	return err
+}

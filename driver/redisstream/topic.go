@@ -1,0 +1,281 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// registryKey is a hash of all topics of a namespace and their numbers of partitions, in a slot of its own.
+func registryKey(prefix string) string { return "{" + prefix + "}/topics" }
+
+// partitionKey is the hash of one partition; its other keys begin with the same tag, so that a cluster keeps them together.
+func partitionKey(prefix, topic string, n int) string {
+	return "{" + prefix + "/" + topic + "/" + strconv.Itoa(n) + "}:topic"
+}
+
+// topic is what we know of a topic.
+type topic struct {
+	name  string
+	parts []*partition
+}
+
+// partition is one stream of a topic.
+type partition struct {
+	d     *Driver
+	topic string
+	index int
+	of    string // how many partitions the topic has, as scripts check it
+	key   string
+}
+
+func (d *Driver) newTopic(name string, n int) *topic {
+	t := &topic{name: name}
+	for i := range n {
+		t.parts = append(t.parts, &partition{d: d, topic: name, index: i, of: strconv.Itoa(n), key: partitionKey(d.o.Prefix, name, i)})
+	}
+	return t
+}
+
+// lookup returns a topic that exists, or nil.
+func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	t := d.topics[name]
+	d.mu.Unlock()
+	if t != nil {
+		return t, nil
+	}
+	n, err := d.client.HGet(ctx, registryKey(d.o.Prefix), name).Int()
+	if errors.Is(err, goredis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	return d.learn(d.newTopic(name, n)), nil
+}
+
+// learn remembers a topic.
+func (d *Driver) learn(t *topic) *topic {
+	d.mu.Lock()
+	if known := d.topics[t.name]; known != nil && len(known.parts) == len(t.parts) {
+		t = known
+	}
+	d.topics[t.name] = t
+	d.mu.Unlock()
+	return t
+}
+
+// forget drops what we know of a topic, because it is not true any more.
+func (d *Driver) forget(t *topic) {
+	d.mu.Lock()
+	if d.topics[t.name] == t {
+		delete(d.topics, t.name)
+	}
+	d.mu.Unlock()
+}
+
+// ensure returns a topic, and creates it if it does not exist: first in the registry, then each partition. Both may be repeated.
+func (d *Driver) ensure(ctx context.Context, name string, partitions int) (*topic, error) {
+	t, err := d.lookup(ctx, name)
+	if err != nil || t != nil {
+		return t, err
+	}
+	if err := driver.CheckName("topic", name); err != nil {
+		return nil, err
+	}
+	if partitions == 0 {
+		partitions = d.o.Partitions
+	}
+	registry := registryKey(d.o.Prefix)
+	if err := d.client.HSetNX(ctx, registry, name, partitions).Err(); err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	n, err := d.client.HGet(ctx, registry, name).Int()
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	t = d.newTopic(name, n)
+	if err := t.create(ctx); err != nil {
+		return nil, err
+	}
+	return d.learn(t), nil
+}
+
+// remake finds a topic that turned out to be stale again. One that is in the registry may lack partitions: whoever creates it has not
+// come so far, or never will.
+func (d *Driver) remake(ctx context.Context, t *topic) (*topic, error) {
+	d.forget(t)
+	again, err := d.ensure(ctx, t.name, 0)
+	if err != nil {
+		return nil, err
+	}
+	return again, again.create(ctx)
+}
+
+func (t *topic) create(ctx context.Context) error {
+	for _, p := range t.parts {
+		if err := p.create(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes a partition, unless a key of ours has another type: scripts cannot roll back, so that must be found before.
+func (p *partition) create(ctx context.Context) error {
+	for key, want := range map[string]string{p.key: "hash", strings.TrimSuffix(p.key, "topic") + "stream": "stream"} {
+		kind, err := p.d.client.Type(ctx, key).Result()
+		if err != nil {
+			return redisconn.Classify(err)
+		}
+		if kind != "none" && kind != want {
+			return driver.NewError(driver.ErrConflict, fmt.Sprintf("the key %s is a %s, and should be a %s", key, kind, want),
+				"something else writes keys with this prefix; use another Options.Prefix, or delete the key", nil)
+		}
+	}
+	reply, err := p.run(ctx, &p.d.scripts.create)
+	if err == nil && text(reply, 0) == "other" {
+		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, text(reply, 1), p.of),
+			"drain the topic, then delete and create it with the other number", nil)
+	}
+	return err
+}
+
+// existing returns a topic, or ErrNotFound.
+func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
+	t, err := d.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, errNoTopic(name)
+	}
+	return t, nil
+}
+
+func errNoTopic(name string) error {
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "publish to it, or create it with EnsureTopic", nil)
+}
+
+func (t *topic) noGroup(name string, names []string) error {
+	slices.Sort(names)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+strings.Join(names, ", "), nil)
+}
+
+// each runs a script in every partition, and says when the topic is gone or has no such group.
+func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, args ...any) ([][]any, error) {
+	replies := make([][]any, len(t.parts))
+	for i, p := range t.parts {
+		reply, err := p.run(ctx, s, args...)
+		if err != nil {
+			return nil, err
+		}
+		switch text(reply, 0) {
+		case "stale":
+			d.forget(t)
+			return nil, errNoTopic(t.name)
+		case "missing":
+			return nil, t.noGroup(group, texts(reply, 1))
+		}
+		replies[i] = reply
+	}
+	return replies, nil
+}
+
+// partFor returns the partition of a message: by its key, else by its own or dedup id, so that repeats meet, else in turn.
+func (t *topic) partFor(m *driver.Message, turn uint64) *partition {
+	by := m.Key
+	switch {
+	case by != "":
+	case m.DedupID != "":
+		by = m.DedupID
+	case m.OwnID:
+		by = m.ID
+	default:
+		return t.parts[turn%uint64(len(t.parts))]
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(by))
+	return t.parts[h.Sum64()%uint64(len(t.parts))]
+}
+
+// membership is how a group is joined or created.
+type membership struct {
+	group string
+	order string // "0", "1", or "" not decided
+	only  bool   // only if there is no group at all
+	start string
+}
+
+// join creates a group in a partition, if need be, and returns the names of all groups.
+func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
+	reply, err := p.run(ctx, &p.d.scripts.group, m.group, m.order, flag(m.only), m.start)
+	if err != nil {
+		return nil, err
+	}
+	switch text(reply, 0) {
+	case "stale":
+		return nil, errStale
+	case "order":
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
+			"use the same order for all members, or delete the group first", nil)
+	}
+	return texts(reply, 1), nil
+}
+
+// errStale says that a topic was deleted, or made anew with other partitions.
+var errStale = driver.NewError(driver.ErrNotApplied, "the topic was deleted or made anew meanwhile", "try again", nil)
+
+// staleTries bounds how often a call is repeated because a topic changed meanwhile.
+const staleTries = 5
+
+// joinAll creates a group in all partitions of a topic, which is created if it does not exist.
+func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic, error) {
+	var err error
+	for range staleTries {
+		var t *topic
+		if t, err = d.ensure(ctx, name, 0); err != nil {
+			return nil, err
+		}
+		for _, p := range t.parts {
+			if _, err = p.join(ctx, m); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, errStale) {
+			return t, err
+		}
+		if _, e := d.remake(ctx, t); e != nil {
+			return nil, e
+		}
+	}
+	return nil, err
+}
+
+// prepare gives a topic without groups the default one, and every partition the groups that the first one has.
+func (d *Driver) prepare(ctx context.Context, t *topic) error {
+	names, err := t.parts[0].join(ctx, membership{group: driver.DefaultGroup, only: true})
+	if err != nil {
+		return err
+	}
+	for _, p := range t.parts[1:] {
+		for _, name := range names {
+			if _, err := p.join(ctx, membership{group: name}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
