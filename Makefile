@@ -19,7 +19,7 @@ FUZZTIME   ?= 10s
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare torture mutants soak
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare torture mutants soak test-kafka
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ mutants: ## Plant every known bug; each must be caught
 
 soak: ## Run long, fail on growth, plot to soak.html (MINUTES)
 	go run ./test/torture/cmd/soak -minutes $(or $(MINUTES),60)
+
+test-kafka: ## The suite of the Kafka driver on a real broker; unfinished, so not part of make test
+	scripts/kafka.sh
+	go test -tags kafka -timeout 20m ./internal/kafkatest ./driver/kafka
 
 generate: ## Run all code generators
 	go generate ./...

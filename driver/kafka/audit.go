@@ -1,0 +1,64 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Diagnose looks at the cluster: replicas, and what an acknowledged publish survives.
+func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
+	brokers, err := d.admin.ListBrokers(ctx)
+	if err != nil {
+		return nil, unreached("asking the brokers", err)
+	}
+	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", len(brokers))}}
+	if d.o.Replicas == 1 {
+		out = append(out, driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas",
+			Text: "topics have one replica: a publish survives kill -9 of the broker, not the loss of its disk nor a power loss",
+			Hint: "run three brokers and set Options.Replicas to 3"})
+	}
+	return out, nil
+}
+
+// Audit looks at the unsettled messages of every group. Counts are estimates here, so that they are not compared.
+func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditReport, error) {
+	t, err := d.existing(ctx, topic)
+	if err != nil {
+		return driver.AuditReport{}, err
+	}
+	report := driver.AuditReport{Topic: topic}
+	if report.Stats, err = d.Stats(ctx, topic); err != nil {
+		return report, err
+	}
+	rows, err := d.delayedOf(ctx, topic)
+	if err != nil {
+		return report, err
+	}
+	report.Checked = len(rows)
+	for _, g := range d.groupsOf(topic) {
+		dead, err := d.browseDead(ctx, t, g)
+		if err != nil {
+			return report, err
+		}
+		report.Checked += len(dead)
+		v, err := d.look(ctx, t, g)
+		if err != nil {
+			return report, err
+		}
+		es := v.entries(func(*item) bool { return true })
+		v.mu.Lock()
+		for _, p := range v.parts {
+			for _, it := range p.items {
+				if it.state == inflight && it.claimed == nil {
+					report.Problems = append(report.Problems, driver.Problem{Kind: "orphan", Group: g, ID: it.msg.ID, Text: "in flight without a lease"})
+				}
+			}
+		}
+		v.mu.Unlock()
+		v.close()
+		report.Checked += len(es)
+	}
+	return report, nil
+}

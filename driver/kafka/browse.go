@@ -1,0 +1,210 @@
+package kafka
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// found is an entry with its place in a listing, which is also the cursor.
+type found struct {
+	driver.Entry
+	at string
+}
+
+// sortKey orders by time, then by place in the log.
+func sortKey(ms int64, ref driver.Ref) string {
+	return fmt.Sprintf("%016d.%06d.%016d.%d", ms, ref.Partition, ref.Pos, ref.Sub)
+}
+
+// Browse returns a page of entries in one state, oldest first.
+func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	if q.MaxScan == 0 {
+		q.MaxScan = 10_000
+	}
+	if q.Limit < 0 || q.Limit > 1000 || q.MaxScan < 0 {
+		return driver.Page{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("a limit of %d, scanning %d, is out of range", q.Limit, q.MaxScan), "use 1 to 1000 entries", nil)
+	}
+	if q.Cursor != "" && strings.Count(q.Cursor, ".") != 3 {
+		return driver.Page{}, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use Page.Next of the page before", nil)
+	}
+	t, err := d.existing(ctx, q.Topic)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	all, err := d.inState(ctx, t, q.Group, q.State)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	var page driver.Page
+	for i, f := range all {
+		if f.at <= q.Cursor {
+			continue
+		}
+		page.Entries = append(page.Entries, f.Entry)
+		page.Scanned++
+		if more := i+1 < len(all); more && (len(page.Entries) == q.Limit || page.Scanned == q.MaxScan) {
+			page.Next = f.at
+			break
+		}
+	}
+	return page, nil
+}
+
+func (d *Driver) inState(ctx context.Context, t *topicState, group string, state driver.State) ([]found, error) {
+	switch state {
+	case driver.StateDelayed, driver.StateHeld:
+		return d.browseDelayed(ctx, t, state)
+	case driver.StateInvalid:
+		return d.browseInvalid(ctx, t)
+	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDone:
+	default:
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", state), "use one of the State constants", nil)
+	}
+	if group == "" {
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %s belongs to a group, and none is named", state), "set Query.Group", nil)
+	}
+	var row groupRow
+	if !d.metaRow(groupKey(t.name, group), &row) {
+		return nil, errNoGroup(t.name, group)
+	}
+	switch state {
+	case driver.StateDead:
+		return d.browseDead(ctx, t, group)
+	case driver.StateDone:
+		return nil, nil
+	}
+	v, err := d.look(ctx, t, group)
+	if err != nil {
+		return nil, err
+	}
+	defer v.close()
+	return v.entries(func(it *item) bool { return it.entryState() == state }), nil
+}
+
+func (it *item) entryState() driver.State {
+	return [...]driver.State{gone: "", ready: driver.StateReady, inflight: driver.StateInflight, waiting: driver.StateWaiting}[it.state]
+}
+
+// entries returns copies of the items that match.
+func (v *view) entries(match func(*item) bool) (out []found) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	seen := map[*item]bool{}
+	for _, p := range v.parts {
+		for _, it := range p.items {
+			if !seen[it] && it.state != gone && match(it) {
+				seen[it] = true
+				out = append(out, found{it.entry(v.group), sortKey(it.msg.PublishedAt.UnixMilli(), it.ref)})
+			}
+		}
+	}
+	return out
+}
+
+func (it *item) entry(group string) driver.Entry {
+	e := driver.Entry{Message: it.msg.Clone(), Ref: it.ref, Group: group, State: it.entryState(), Attempt: it.attempts + 1, Deliveries: it.lost + 1,
+		ExpiresAt: it.expires(), History: slices.Clone(it.history)}
+	if it.state == waiting {
+		e.DueAt = it.due
+	}
+	if it.claimed != nil {
+		e.Instance = it.claimed.sub.o.Instance
+	}
+	return e
+}
+
+func (d *Driver) browseDelayed(ctx context.Context, t *topicState, state driver.State) (out []found, err error) {
+	rows, err := d.delayedOf(ctx, t.name)
+	for _, x := range rows {
+		if x.s.Hold == (state == driver.StateHeld) {
+			out = append(out, found{x.entry(), sortKey(x.m.PublishedAt.UnixMilli(), delayRef(x.r))})
+		}
+	}
+	return out, err
+}
+
+func (x delayed) entry() driver.Entry {
+	e := driver.Entry{Message: x.m, Ref: delayRef(x.r), State: driver.StateDelayed, Attempt: 1, Deliveries: 1, DueAt: x.due, ExpiresAt: x.expires()}
+	if x.s.Hold {
+		e.State = driver.StateHeld
+	}
+	return e
+}
+
+func (d *Driver) browseDead(ctx context.Context, t *topicState, group string) (out []found, err error) {
+	dead, err := d.deadTable(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range dead.all() {
+		if !strings.HasPrefix(string(r.Key), deadKey(group, "")) {
+			continue
+		}
+		if e, ok := deadEntry(t.name, r); ok {
+			out = append(out, found{e, sortKey(e.PublishedAt.UnixMilli(), e.Ref)})
+		}
+	}
+	return out, nil
+}
+
+func deadEntry(topic string, r *kgo.Record) (driver.Entry, bool) {
+	dl, err := envelope.DecodeDeadLetter(r.Value)
+	if err != nil {
+		return driver.Entry{}, false
+	}
+	dl.Message.Topic = topic
+	return driver.Entry{Message: dl.Message, Ref: dl.Origin.Ref, Group: dl.Origin.Group, State: driver.StateDead, Attempt: dl.Attempts + 1,
+		Deliveries: dl.Deliveries, History: dl.History, Dead: dl}, true
+}
+
+func (d *Driver) browseInvalid(ctx context.Context, t *topicState) (out []found, err error) {
+	for _, g := range d.groupsOf(t.name) { // whoever reads first finds them
+		v, err := d.look(ctx, t, g)
+		if err != nil {
+			return nil, err
+		}
+		if v.visit {
+			err = v.finish(ctx)
+		}
+		v.close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	bad, err := d.invalidTable(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range bad.all() {
+		e := invalidEntry(r)
+		out = append(out, found{e, sortKey(r.Timestamp.UnixMilli(), e.Ref)})
+	}
+	return out, nil
+}
+
+func invalidEntry(r *kgo.Record) driver.Entry {
+	s, _ := stateOf(r)
+	e := driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value)}
+	for _, h := range r.Headers {
+		if h.Key == problemHeader {
+			e.Problem = string(h.Value)
+		}
+	}
+	return e
+}

@@ -1,0 +1,110 @@
+package kafka
+
+import (
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// keepTime rings the alarms of a member until it ends.
+func (m *member) keepTime(ctx context.Context) {
+	defer m.tasks.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		m.ringDue(time.Now())
+		m.mu.Lock()
+		at, ok := m.next()
+		m.mu.Unlock()
+		wait := time.Hour
+		if ok {
+			wait = max(0, time.Until(at))
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.ring:
+		case <-timer.C:
+		}
+	}
+}
+
+// ringDue does what time has brought: due items, lost leases, expiry.
+func (m *member) ringDue(now time.Time) {
+	m.mu.Lock()
+	var expired, suspects []*item
+	for len(m.alarms) > 0 && !m.alarms[0].at.After(now) {
+		a := heap.Pop(&m.alarms).(alarm)
+		switch it := a.it; {
+		case a.c != nil:
+			if m.leaseEnds(a.c, now) {
+				suspects = append(suspects, it)
+			}
+		case it.state == gone || it.state == inflight:
+		case !it.expires().IsZero() && !it.expires().After(now):
+			expired = append(expired, it)
+			m.enter(it, inflight) // nobody takes it while its end is stored
+			m.withdraw(it)
+		case it.state == waiting && !it.due.After(now):
+			m.becomeDue(it)
+		}
+	}
+	m.mu.Unlock()
+	for _, it := range suspects {
+		m.saveLater(it)
+	}
+	for _, it := range expired {
+		m.expire(it)
+	}
+}
+
+// leaseEnds takes an item back when nobody extended its lease.
+func (m *member) leaseEnds(c *claim, now time.Time) bool {
+	it := c.it
+	switch {
+	case c.ended:
+		return false
+	case c.settling:
+		m.alarm(now.Add(time.Second), it, c)
+		return false
+	case c.until.After(now):
+		m.alarm(c.until, it, c)
+		return false
+	}
+	m.end(c)
+	it.lost++
+	it.cause = driver.CauseLeaseExpired
+	m.redelivered++
+	m.returnBehind(it, driver.CauseReleased)
+	m.giveBack(it)
+	return true
+}
+
+// expire ends an item whose TTL has passed: discarded, or a dead letter.
+func (m *member) expire(it *item) {
+	ctx, cancel := context.WithTimeout(context.Background(), session)
+	defer cancel()
+	var row topicRow
+	m.d.metaRow(topicKey(m.topic.name), &row)
+	var err error
+	if row.Config.ExpiredDead {
+		f := driver.Failure{At: time.Now().UTC(), Attempt: it.attempts + 1, Reason: driver.ReasonExpired, Error: "the message expired"}
+		err = m.d.produce(ctx, m.deadRecord(it, f, ""))
+	}
+	if err == nil && it.side != "" {
+		err = m.d.produce(ctx, tombstone(m.sideName, it.p.id, it.side))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil { // try again later
+		m.enter(it, waiting)
+		it.due = time.Now().Add(time.Second)
+		m.alarm(it.due, it, nil)
+		return
+	}
+	m.expired++
+	m.remove(it)
+}

@@ -1,0 +1,101 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// keepCommitting commits what is done, every now and then.
+func (m *member) keepCommitting(ctx context.Context) {
+	defer m.tasks.Done()
+	tick := time.NewTicker(commitEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		m.mu.Lock()
+		var ps []*partition
+		for _, p := range m.parts {
+			if p.dirty && !p.lost {
+				ps = append(ps, p)
+			}
+		}
+		m.mu.Unlock()
+		if len(ps) > 0 {
+			_ = m.commit(ctx, ps...) // tried again with the next tick, since it stays dirty
+		}
+	}
+}
+
+// commitLast commits before partitions go. A coordinator in the middle of a rebalance refuses for a moment. What
+// cannot be committed is delivered again.
+func (m *member) commitLast(ctx context.Context, ps []*partition) {
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	for {
+		err := m.commit(ctx, ps...)
+		if err == nil || pause(ctx, fetchWait/5) != nil {
+			return
+		}
+		if m.cl != nil {
+			m.noteGeneration()
+		}
+	}
+}
+
+// commit stores the contiguous prefix of each partition, with what is done beyond it as metadata. The generation is
+// the one of the assignment: a commit that is late, after others took over, is refused by the broker.
+func (m *member) commit(ctx context.Context, ps ...*partition) error {
+	if len(ps) == 0 {
+		return nil
+	}
+	m.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
+	defer m.commits.Unlock()
+	req := kmsg.NewPtrOffsetCommitRequest()
+	t := kmsg.NewOffsetCommitRequestTopic()
+	t.Topic = m.mainName
+	m.mu.Lock()
+	req.Group, req.MemberID, req.Generation = m.d.groupID(m.topic.name, m.group), m.memberID, m.generation
+	if m.visiting {
+		req.Generation = -1
+	}
+	for _, p := range ps {
+		if !p.dirty {
+			continue
+		}
+		c := kmsg.NewOffsetCommitRequestTopicPartition()
+		c.Partition, c.Offset, c.LeaderEpoch = p.id, p.done.base, -1
+		metadata := p.metadata()
+		c.Metadata = &metadata
+		p.dirty = false
+		t.Partitions = append(t.Partitions, c)
+	}
+	m.mu.Unlock()
+	if len(t.Partitions) == 0 {
+		return nil
+	}
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(ctx, m.d.client)
+	if err == nil {
+		for _, t := range resp.Topics {
+			for _, p := range t.Partitions {
+				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+			}
+		}
+	}
+	if err != nil {
+		m.mu.Lock()
+		for _, p := range ps {
+			p.dirty = true
+		}
+		m.mu.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Driver is a connection to a Kafka cluster.
+type Driver struct {
+	o      Options
+	caps   driver.Capabilities
+	client *kgo.Client // produces, and carries requests
+	reader *kgo.Client // follows tables
+	admin  *kadm.Client
+	known  *remembered
+
+	tablesMu sync.Mutex
+	tables   map[topicPartition]*table
+	meta     *table
+
+	mu      sync.Mutex
+	closed  bool
+	topics  map[string]*topicState
+	members map[string]*member
+	delays  *delays
+	joining map[string]chan struct{}
+
+	done   chan struct{} // closed by Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// New connects to the cluster and reads what topics and groups there are. Close it when it is no longer used.
+func New(ctx context.Context, o Options) (*Driver, error) {
+	o = o.resolved()
+	if len(o.Brokers) == 0 {
+		return nil, driver.NewError(driver.ErrInvalid, "no broker is named", "set Options.Brokers to host:port of some", nil)
+	}
+	d := &Driver{o: o, tables: map[topicPartition]*table{}, topics: map[string]*topicState{}, members: map[string]*member{},
+		joining: map[string]chan struct{}{}, done: make(chan struct{}), known: newRemembered()}
+	var err error
+	if d.client, err = kgo.NewClient(d.clientOptions(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()), kgo.ProducerBatchMaxBytes(int32(o.MaxBody)+100<<10),
+		kgo.RecordDeliveryTimeout(30*time.Second))...); err != nil {
+		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+	}
+	d.admin = kadm.NewClient(d.client)
+	if d.reader, err = kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait))...); err != nil {
+		d.client.Close()
+		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+	}
+	if err := d.open(ctx); err != nil {
+		d.client.Close()
+		d.reader.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// clientOptions are those of every client, with some more.
+func (d *Driver) clientOptions(more ...kgo.Opt) []kgo.Opt {
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(int16(kmsg.OffsetCommit), 9) // later ones name topics by id
+	opts := []kgo.Opt{kgo.SeedBrokers(d.o.Brokers...), kgo.ClientID(d.o.ClientID), kgo.MaxVersions(versions), kgo.MetadataMinAge(100 * time.Millisecond)}
+	if d.o.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(d.o.TLS))
+	}
+	if d.o.SASL != nil {
+		opts = append(opts, kgo.SASL(d.o.SASL))
+	}
+	return append(opts, more...)
+}
+
+func (d *Driver) open(ctx context.Context) error {
+	brokers, err := d.admin.ListBrokers(ctx)
+	if err != nil {
+		return driver.NewError(driver.ErrNotApplied, "no broker can be reached", "check the addresses, TLS and SASL", err)
+	}
+	if d.o.Replicas <= 0 {
+		d.o.Replicas = 1
+		if len(brokers) >= 3 {
+			d.o.Replicas = 3
+		}
+	}
+	if d.o.Replicas > len(brokers) {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d replicas need as many brokers, and there are %d", d.o.Replicas, len(brokers)), "lower Options.Replicas, or add brokers", nil)
+	}
+	d.caps = d.capabilities()
+	if err := d.createTopics(ctx, topicSpec{d.metaTopic(), 1, compacted()}); err != nil {
+		return err
+	}
+	run, cancel := context.WithCancel(context.Background())
+	d.cancel = cancel
+	d.tasks.Add(1)
+	go d.readTables(run)
+	d.meta = d.followAll(d.metaTopic(), []int32{0}, nil, d.metaChanged)
+	if err := d.meta.sync(ctx); err != nil {
+		cancel()
+		d.tasks.Wait()
+		return err
+	}
+	return nil
+}
+
+func (d *Driver) capabilities() driver.Capabilities {
+	level := driver.Written
+	if d.o.Replicas > 1 {
+		level = driver.Replicated(1) // min.insync.replicas is 2
+	}
+	return driver.Capabilities{
+		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: session, DefaultLease: session,
+		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: idWindow,
+		Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: driver.None, Counts: driver.Estimate,
+		GetByID: driver.Scan, PhysicalDelete: false, History: driver.UnlimitedRange,
+		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
+	}
+}
+
+// Capabilities returns what the cluster gives.
+func (d *Driver) Capabilities() driver.Capabilities {
+	c := d.caps
+	c.Levels = slices.Clone(c.Levels)
+	return c
+}
+
+// Close releases what subscriptions hold, commits, leaves the groups and ends the connections.
+func (d *Driver) Close(ctx context.Context) error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	close(d.done)
+	members, delays := d.members, d.delays
+	d.members, d.delays = map[string]*member{}, nil
+	d.mu.Unlock()
+	for _, m := range members {
+		m.leave(ctx)
+	}
+	if delays != nil {
+		delays.close()
+	}
+	d.cancel()
+	d.reader.Close()
+	d.tasks.Wait()
+	d.client.Close()
+	return nil
+}
+
+func (d *Driver) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}
+
+// topicSpec is a Kafka topic that must exist.
+type topicSpec struct {
+	name       string
+	partitions int
+	configs    map[string]*string
+}
+
+func text(s string) *string { return &s }
+
+// compacted are the settings of a topic that keeps the newest record of each key.
+func compacted() map[string]*string {
+	return map[string]*string{"cleanup.policy": text("compact"), "message.timestamp.type": text("LogAppendTime"),
+		"segment.ms": text("3600000"), "min.cleanable.dirty.ratio": text("0.1"), "max.message.bytes": text("8388608")}
+}
+
+// logged are the settings of a main topic: nothing ends by itself.
+func (d *Driver) logged() map[string]*string {
+	return map[string]*string{"cleanup.policy": text("delete"), "retention.ms": text("-1"), "retention.bytes": text("-1"),
+		"message.timestamp.type": text("LogAppendTime"), "max.message.bytes": text(strconv.Itoa(d.o.MaxBody + 200<<10))}
+}
+
+// Namespace is what the names of all topics and groups begin with.
+func (d *Driver) Namespace() string { return d.o.Namespace }

@@ -1,0 +1,52 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+func errClosed() error {
+	return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", nil)
+}
+
+func errLost(why string) error {
+	return driver.NewError(driver.ErrLeaseLost, why, "drop the result: the message is or was with another delivery", nil)
+}
+
+func errNoTopic(topic string) error {
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", topic), "publish to it, or create it", nil)
+}
+
+func errNoGroup(topic, group string) error {
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q of topic %q does not exist", group, topic), "subscribe to it, or create it", nil)
+}
+
+func errNoMessage(t driver.Target) error {
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %q (%s) in topic %q", t.ID, t.Ref, t.Topic), "it may be settled already", nil)
+}
+
+// unsure says what is known about a request that failed.
+func unsure(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+		return driver.NewError(driver.ErrTooLarge, what+" is larger than the topic allows", "raise max.message.bytes of the topic, or publish a reference", err)
+	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.UnknownTopicOrPartition):
+		return driver.NewError(driver.ErrNotApplied, what+" was refused", "see to the cluster, then try again", err)
+	}
+	return driver.NewError(driver.ErrUnknown, what+" may or may not be stored", "check, or repeat it with the same id", err)
+}
+
+// unreached is a failed request that changed nothing.
+func unreached(what string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return driver.NewError(driver.ErrNotApplied, what+" failed", "see whether the brokers can be reached", err)
+}

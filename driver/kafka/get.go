@@ -1,0 +1,114 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+func named(t driver.Target, ref driver.Ref, id string) bool {
+	if !t.Ref.IsZero() {
+		return ref == t.Ref
+	}
+	return id == t.ID && id != ""
+}
+
+// Get returns a message as every group sees it.
+func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
+	t, err := d.existing(ctx, target.Topic)
+	if err != nil {
+		return nil, err
+	}
+	var row groupRow
+	if target.Group != "" && !d.metaRow(groupKey(t.name, target.Group), &row) {
+		return nil, errNoGroup(t.name, target.Group)
+	}
+	var out []driver.Entry
+	rows, err := d.delayedOf(ctx, t.name)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range rows {
+		if target.Group == "" && named(target, delayRef(x.r), x.m.ID) {
+			return []driver.Entry{x.entry()}, nil
+		}
+	}
+	for _, g := range d.groupsOf(t.name) {
+		if target.Group != "" && target.Group != g {
+			continue
+		}
+		es, err := d.getIn(ctx, t, g, target)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, es...)
+	}
+	if len(out) == 0 && target.Group == "" && !target.Ref.IsZero() {
+		bad, err := d.invalidTable(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if r := bad.get(target.Ref.String()); r != nil {
+			out = append(out, invalidEntry(r))
+		}
+	}
+	if len(out) == 0 && d.rowOf(t).Config.Keep > 0 {
+		if out, err = d.getKept(ctx, t, target); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == 0 {
+		return nil, errNoMessage(target)
+	}
+	return out, nil
+}
+
+// getKept looks for a settled message among what TopicConfig.Keep holds: at its offset, or in all that is young enough.
+func (d *Driver) getKept(ctx context.Context, t *topicState, target driver.Target) (out []driver.Entry, err error) {
+	from, err := d.position(ctx, t, driver.Position{From: driver.FromTime, Time: time.Now().Add(-d.rowOf(t).Config.Keep)})
+	if err != nil {
+		return nil, err
+	}
+	for id, at := range from {
+		err := d.readRange(ctx, d.mainTopic(t.name), id, at, at+windowItems, func(r *kgo.Record) {
+			m, err := fromRecord(t.name, r)
+			if err != nil || !named(target, refOf(r), m.ID) || m.TTL > 0 && time.Since(m.PublishedAt) > m.TTL {
+				return
+			}
+			for _, g := range d.groupsOf(t.name) {
+				if target.Group == "" || target.Group == g {
+					out = append(out, driver.Entry{Message: m, Ref: refOf(r), Group: g, State: driver.StateDone, Attempt: 1, Deliveries: 1})
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (d *Driver) getIn(ctx context.Context, t *topicState, group string, target driver.Target) ([]driver.Entry, error) {
+	var out []driver.Entry
+	v, err := d.look(ctx, t, group)
+	if err != nil {
+		return nil, err
+	}
+	defer v.close()
+	for _, f := range v.entries(func(it *item) bool { return named(target, it.ref, it.msg.ID) }) {
+		out = append(out, f.Entry)
+	}
+	dead, err := d.browseDead(ctx, t, group)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range dead {
+		if named(target, f.Ref, f.ID) {
+			out = append(out, f.Entry)
+		}
+	}
+	return out, nil
+}

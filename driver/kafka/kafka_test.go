@@ -1,0 +1,64 @@
+//go:build kafka
+
+package kafka_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/drivertest"
+	"github.com/ferrymq/ferry/driver/kafka"
+	"github.com/ferrymq/ferry/internal/kafkatest"
+)
+
+func TestMain(m *testing.M) {
+	if where := os.Getenv(victimEnv); where != "" {
+		fmt.Println(victim(where))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(kafkatest.Main(m))
+}
+
+// open returns a driver with a namespace of its own.
+func open(t testing.TB, c *kafkatest.Cluster, namespace string) *kafka.Driver {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	d, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 3, InternalPartitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDriver(t *testing.T) {
+	c := kafkatest.Shared(t)
+	drivertest.Run(t, drivertest.Harness{
+		Open: func(t testing.TB) driver.Driver { return open(t, c, "t"+rand.Text()[:10]+".") },
+		Reopen: func(t testing.TB, d driver.Driver) driver.Driver {
+			t.Helper()
+			if err := d.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, c, d.(*kafka.Driver).Namespace())
+		},
+		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
+			return d.(*kafka.Driver).StoreRaw(ctx, topic, raw)
+		},
+		Want: driver.Capabilities{
+			Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: 6 * time.Second, DefaultLease: 6 * time.Second,
+			KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: time.Minute,
+			Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: driver.None, Counts: driver.Estimate,
+			GetByID: driver.Scan, History: driver.UnlimitedRange, Durability: driver.Written, Levels: []driver.Durability{driver.Written}, MaxBody: 900 << 10,
+		},
+		Steps: 300,
+		Late:  5 * time.Second, // a JVM, a race detector and other tests share two cores
+	})
+}

@@ -1,0 +1,196 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Publish stores messages: those due now in their topic, the others among the delayed.
+func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	return d.publish(ctx, msgs, o)
+}
+
+// posting is one message on its way.
+type posting struct {
+	record *kgo.Record
+	claims []string // what it made us remember
+	refer  func(*kgo.Record) driver.Ref
+}
+
+func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	rs := make([]driver.Receipt, len(msgs))
+	if err := d.refusal(ctx, o); err != nil {
+		for i := range rs {
+			rs[i].Err = err
+		}
+		return rs, err
+	}
+	posts := make([]posting, len(msgs))
+	var records []*kgo.Record
+	var at []int
+	for i, m := range msgs {
+		if rs[i] = d.prepare(ctx, m, &posts[i]); posts[i].record != nil {
+			records, at = append(records, posts[i].record), append(at, i)
+		}
+	}
+	for n, err := range d.produceEach(ctx, records) {
+		i := at[n]
+		if err == nil {
+			rs[i].Ref = posts[i].refer(records[n])
+			continue
+		}
+		rs[i].Err = err
+		if !errors.Is(err, driver.ErrUnknown) {
+			d.unclaim(posts[i].claims)
+		}
+	}
+	var errs []error
+	for i := range rs {
+		errs = append(errs, rs[i].Err)
+	}
+	return rs, errors.Join(errs...)
+}
+
+func (d *Driver) refusal(ctx context.Context, o driver.PublishOptions) error {
+	switch {
+	case d.isClosed():
+		return errClosed()
+	case !d.caps.Gives(o.Level):
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level), fmt.Sprintf("it gives %s", d.caps.Durability), nil)
+	case o.Atomic:
+		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions, which this driver does not use yet", "publish without Atomic", nil)
+	case ctx.Err() != nil:
+		return driver.NewError(driver.ErrNotApplied, "the context has ended", "nothing was sent", ctx.Err())
+	}
+	return nil
+}
+
+// prepare turns a message into a record, or says why there is none.
+func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) driver.Receipt {
+	if err := m.Validate(d.caps.MaxBody); err != nil {
+		return driver.Receipt{ID: m.ID, Err: err}
+	}
+	t, err := d.ensurePublished(ctx, m.Topic)
+	if err != nil {
+		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
+	}
+	if err := d.withinBound(ctx, t); err != nil {
+		return driver.Receipt{ID: m.ID, Err: err}
+	}
+	first, fresh := d.remembered(m, p)
+	if !fresh {
+		d.unclaim(p.claims)
+		return driver.Receipt{ID: first, Duplicate: true}
+	}
+	c := *m
+	c.PublishedAt = time.Time{}
+	if wait, hold := waitOf(m); wait > 0 || hold {
+		err = d.startDelays(ctx)
+		if err == nil {
+			p.record = d.delayRecord(&c, state{After: wait, Hold: hold, Offset: -1})
+			p.refer = func(r *kgo.Record) driver.Ref { return delayRef(r) }
+		}
+	} else {
+		p.record = toRecord(d.mainTopic(m.Topic), d.place(t, m.Key), &c)
+		p.refer = refOf
+	}
+	if err != nil {
+		d.unclaim(p.claims)
+		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
+	}
+	return driver.Receipt{ID: m.ID}
+}
+
+// notStored makes sure that an error of preparing says that nothing was stored.
+func (d *Driver) notStored(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && !errors.Is(err, driver.ErrUnknown) {
+		return err
+	}
+	return driver.NewError(driver.ErrNotApplied, "the topic could not be prepared", "try again", err)
+}
+
+// place chooses a partition: by key, or in turn.
+func (d *Driver) place(t *topicState, key string) int32 {
+	if key != "" {
+		return partitionOf(key, t.partitions)
+	}
+	return int32(atomic.AddUint32(&t.spread, 1) % uint32(t.partitions))
+}
+
+// waitOf is how long after its storing a message is due.
+func waitOf(m *driver.Message) (wait time.Duration, hold bool) {
+	switch {
+	case m.Delay == driver.Hold:
+		return 0, true
+	case !m.At.IsZero():
+		return time.Until(m.At), false
+	}
+	return m.Delay, false
+}
+
+// ensurePublished makes a topic, and its default group when it has none.
+func (d *Driver) ensurePublished(ctx context.Context, topic string) (*topicState, error) {
+	d.mu.Lock()
+	t := d.topics[topic]
+	d.mu.Unlock()
+	if t != nil && t.grouped.Load() {
+		return t, nil
+	}
+	t, err := d.ensure(ctx, topic, topicRow{Implicit: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.groupsOf(topic)) == 0 {
+		err = d.ensureGroup(ctx, t, driver.DefaultGroup, groupRow{}, driver.Position{From: driver.FromBegin})
+	}
+	t.grouped.Store(err == nil)
+	return t, err
+}
+
+func (d *Driver) remembered(m *driver.Message, p *posting) (first string, fresh bool) {
+	if m.DedupID != "" {
+		key := "d/" + m.Topic + "/" + m.DedupID
+		if first, fresh = d.known.claim(key, m.ID, m.DedupWindow); !fresh {
+			return first, false
+		}
+		p.claims = append(p.claims, key)
+	}
+	if m.OwnID {
+		key := "o/" + m.Topic + "/" + m.ID
+		if first, fresh = d.known.claim(key, m.ID, idWindow); !fresh {
+			return first, false
+		}
+		p.claims = append(p.claims, key)
+	}
+	return m.ID, true
+}
+
+func (d *Driver) unclaim(keys []string) {
+	for _, k := range keys {
+		d.known.forget(k)
+	}
+}
+
+// withinBound refuses a message when the lag says that the topic is full. An estimate: others publish meanwhile.
+func (d *Driver) withinBound(ctx context.Context, t *topicState) error {
+	c := d.rowOf(t).Config
+	if c.MaxMessages == 0 || ctx.Value(boundless{}) != nil {
+		return nil
+	}
+	st, err := d.Stats(ctx, t.name)
+	if err != nil {
+		return d.notStored(err)
+	}
+	if st.Messages < c.MaxMessages {
+		return nil
+	}
+	return driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q holds %d of %d messages", t.name, st.Messages, c.MaxMessages), "wait for consumers, or raise MaxMessages", nil)
+}

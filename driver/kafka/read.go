@@ -1,0 +1,104 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// readOne returns the record at an offset, or nil when there is none.
+func (d *Driver) readOne(ctx context.Context, topic string, partition int32, offset int64) (found *kgo.Record, err error) {
+	if offset < 0 || partition < 0 {
+		return nil, nil
+	}
+	err = d.readRange(ctx, topic, partition, offset, offset+1, func(r *kgo.Record) { found = r })
+	return found, err
+}
+
+// readRange calls use with the records of a partition from one offset up to but without another.
+func (d *Driver) readRange(ctx context.Context, topic string, partition int32, from, to int64, use func(*kgo.Record)) error {
+	starts, err := d.admin.ListStartOffsets(ctx, topic)
+	if err != nil {
+		return unreached("reading offsets", err)
+	}
+	ends, err := d.admin.ListEndOffsets(ctx, topic)
+	if err != nil {
+		return unreached("reading offsets", err)
+	}
+	start, ok := starts.Lookup(topic, partition)
+	end, _ := ends.Lookup(topic, partition)
+	from, to = max(from, start.Offset), min(to, end.Offset)
+	if !ok || from >= to {
+		return nil
+	}
+	c, err := kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().At(from)}}))...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for from < to {
+		fetches := c.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if r.Offset < to {
+				use(r)
+			}
+			from = r.Offset + 1
+		})
+	}
+	return nil
+}
+
+// commitIdle sets the offsets of a group without members, with their metadata.
+func (d *Driver) commitIdle(ctx context.Context, t *topicState, group string, at map[int32]int64, meta map[int32]string) error {
+	var offsets kadm.Offsets
+	for p, o := range at {
+		offsets.Add(kadm.Offset{Topic: d.mainTopic(t.name), Partition: p, At: o, LeaderEpoch: -1, Metadata: meta[p]})
+	}
+	resp, err := d.admin.CommitOffsets(ctx, d.groupID(t.name, group), offsets)
+	if err == nil {
+		err = resp.Error()
+	}
+	if err != nil {
+		return driver.NewError(driver.ErrConflict, "the position of group "+group+" cannot be set", "stop its consumers first", err)
+	}
+	return nil
+}
+
+// committed reads the offsets of a group and their metadata.
+func (d *Driver) committed(ctx context.Context, t *topicState, group string) (map[int32]kadm.Offset, error) {
+	found, err := d.admin.FetchOffsetsForTopics(ctx, d.groupID(t.name, group), d.mainTopic(t.name))
+	if err == nil {
+		err = found.Error()
+	}
+	if err != nil {
+		return nil, unreached("reading committed offsets", err)
+	}
+	offsets := map[int32]kadm.Offset{}
+	for p, o := range found[d.mainTopic(t.name)] {
+		offsets[p] = o.Offset
+	}
+	return offsets, nil
+}
+
+func isNotFound(err error) bool { return errors.Is(err, driver.ErrNotFound) }
+
+// pause waits between two looks at something that others change.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

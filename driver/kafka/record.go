@@ -1,0 +1,135 @@
+package kafka
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// stateHeader carries what Ferry knows about a stored message beyond the message itself.
+const stateHeader = "ferry-state"
+
+// state is what stateHeader holds, as JSON. Which fields are set depends on the topic.
+type state struct {
+	Epoch    int64         `json:"epoch,omitempty"`  // side: of the owner that wrote it
+	Insert   bool          `json:"insert,omitempty"` // side: written by somebody else than the owner
+	Offset   int64         `json:"offset"`           // side: in the main topic; -1 when it has none
+	Order    int64         `json:"order,omitempty"`  // side: before this offset of the main topic
+	After    time.Duration `json:"after,omitempty"`  // due this long after the record was stored
+	Hold     bool          `json:"hold,omitempty"`
+	Loose    bool          `json:"loose,omitempty"` // blocks no key before it is due
+	Tail     bool          `json:"tail,omitempty"`  // joins the tail when it is due
+	Attempts int           `json:"attempts,omitempty"`
+	Lost     int           `json:"lost,omitempty"`
+	Rounds   int           `json:"rounds,omitempty"`
+	Cause    driver.Cause  `json:"cause,omitempty"`
+	Spared   bool          `json:"spared,omitempty"` // its TTL was lifted
+	Ref      driver.Ref    `json:"ref"`
+	History  []byte        `json:"history,omitempty"`
+}
+
+func (s state) header() kgo.RecordHeader {
+	data, _ := json.Marshal(s) // plain data: never fails
+	return kgo.RecordHeader{Key: stateHeader, Value: data}
+}
+
+func stateOf(r *kgo.Record) (s state, ok bool) {
+	for _, h := range r.Headers {
+		if h.Key == stateHeader {
+			return s, json.Unmarshal(h.Value, &s) == nil
+		}
+	}
+	return s, false
+}
+
+// toRecord writes a message as a record that any Kafka client can read. The message is not retained.
+func toRecord(topic string, partition int32, m *driver.Message) *kgo.Record {
+	pairs := envelope.ToFields(envelope.Kafka, nil, m)
+	r := &kgo.Record{Topic: topic, Partition: partition, Value: bytes.Clone(m.Body), Headers: make([]kgo.RecordHeader, 0, len(pairs)+1)}
+	if r.Value == nil {
+		r.Value = []byte{} // a null value is a tombstone
+	}
+	if m.Key != "" {
+		r.Key = []byte(m.Key)
+	}
+	for _, p := range pairs {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
+	}
+	return r
+}
+
+// fromRecord reads a message. A record of a producer that does not know Ferry is a message with its headers.
+func fromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
+	m := &driver.Message{Key: string(r.Key), Body: bytes.Clone(r.Value)}
+	pairs, ours := make([]envelope.Pair, 0, len(r.Headers)), false
+	for _, h := range r.Headers {
+		if h.Key == stateHeader {
+			continue
+		}
+		ours = ours || len(h.Key) > 6 && h.Key[:6] == "ferry-"
+		pairs = append(pairs, envelope.Pair{Name: h.Key, Value: h.Value})
+	}
+	if !ours {
+		foreign(m, r)
+	} else if err := envelope.FromFields(envelope.Kafka, pairs, m); err != nil {
+		return nil, err
+	}
+	m.Topic = topic
+	if m.PublishedAt.IsZero() {
+		m.PublishedAt = r.Timestamp.UTC()
+	}
+	return m, nil
+}
+
+func foreign(m *driver.Message, r *kgo.Record) {
+	m.ID = fmt.Sprintf("%s-%d-%d", "kafka", r.Partition, r.Offset)
+	for _, h := range r.Headers {
+		if m.Headers == nil {
+			m.Headers = map[string]string{}
+		}
+		m.Headers[h.Key] = string(h.Value)
+	}
+}
+
+// refOf locates a record of a main topic. Offsets begin at 0, and the zero Ref means unknown.
+func refOf(r *kgo.Record) driver.Ref {
+	return driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1}
+}
+
+// Sub of a Ref that does not point into the main topic.
+const (
+	subDelay = 1 + iota
+	subSide
+	subInvalid
+)
+
+// murmur2 is the hash of Kafka's own default partitioner, so that producers in other languages agree.
+func murmur2(b []byte) uint32 {
+	const m = 0x5bd1e995
+	h := uint32(0x9747b28c) ^ uint32(len(b))
+	for ; len(b) >= 4; b = b[4:] {
+		k := (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) * m
+		h = h*m ^ (k^k>>24)*m
+	}
+	switch len(b) {
+	case 3:
+		h ^= uint32(b[2]) << 16
+		fallthrough
+	case 2:
+		h ^= uint32(b[1]) << 8
+		fallthrough
+	case 1:
+		h = (h ^ uint32(b[0])) * m
+	}
+	h = (h ^ h>>13) * m
+	return h ^ h>>15
+}
+
+// partitionOf places a key among n partitions.
+func partitionOf(key string, n int) int32 { return int32(murmur2([]byte(key))&0x7fffffff) % int32(n) }

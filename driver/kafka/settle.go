@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// settling is one settlement on its way.
+type settling struct {
+	c     *claim
+	o     *driver.Settlement
+	last  driver.Failure
+	first *kgo.Record // stored before the outcome takes effect: a retry in the side log, or a dead letter
+	then  *kgo.Record // stored after first: the end of what the side log holds
+}
+
+// Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done.
+func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
+	errs := make([]error, len(ss))
+	work := make([]*settling, len(ss))
+	s.m.mu.Lock()
+	for i := range ss {
+		work[i], errs[i] = s.begin(&ss[i])
+	}
+	s.m.mu.Unlock()
+	s.emit(ctx, work, errs)
+	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })
+	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.then })
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	for i, w := range work {
+		switch {
+		case w == nil:
+		case w.c.ended:
+			errs[i] = errLost("the partition went to another consumer")
+		case errs[i] != nil:
+			w.c.settling = false
+		default:
+			s.apply(w)
+		}
+	}
+	select {
+	case s.m.room <- struct{}{}:
+	default:
+	}
+	return errs
+}
+
+// begin checks a settlement and reserves its claim, so that the lease cannot end meanwhile. In strict order the held
+// messages behind one that returns lose their tokens now: a later settlement of the same call is refused.
+func (s *subscription) begin(o *driver.Settlement) (*settling, error) {
+	c, err := s.living(o.Delivery)
+	if err != nil {
+		return nil, err
+	}
+	c.settling = true
+	w := &settling{c: c, o: o}
+	it, m := c.it, s.m
+	after := max(0, o.After)
+	if o.Failure != nil {
+		w.last = *o.Failure
+		w.last.At, w.last.Instance, w.last.Attempt = time.Now().UTC(), s.o.Instance, it.attempts+1
+	}
+	switch o.Outcome {
+	case driver.Retry:
+		history := it.history
+		if o.Failure != nil {
+			history = driver.AppendFailure(history, w.last)
+		}
+		strict := m.order == driver.Strict && it.msg.Key != ""
+		w.first = m.sideRecord(it, state{After: after, Tail: !strict, Attempts: it.attempts + 1, Lost: it.lost, Cause: driver.CauseRetry,
+			History: envelope.AppendHistory(nil, history...)})
+	case driver.Release:
+		if after > 0 {
+			w.first = m.sideRecord(it, state{After: after, Attempts: it.attempts, Lost: it.lost, Cause: driver.CauseReleased,
+				History: envelope.AppendHistory(nil, it.history...)})
+		}
+	case driver.Dead:
+		w.first = m.deadRecord(it, w.last, s.o.Instance)
+		fallthrough
+	default:
+		if it.side != "" {
+			w.then = tombstone(m.sideName, it.p.id, it.side)
+		}
+	}
+	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
+		m.returnBehind(it, driver.CauseReleased)
+	}
+	return w, nil
+}
+
+// emit publishes follow-ups, no later than their outcome.
+func (s *subscription) emit(ctx context.Context, work []*settling, errs []error) {
+	for i, w := range work {
+		if w == nil || len(w.o.Emit) == 0 {
+			continue
+		}
+		_, errs[i] = s.m.d.publish(withoutBound(ctx), w.o.Emit, driver.PublishOptions{})
+	}
+}
+
+func (s *subscription) store(ctx context.Context, work []*settling, errs []error, which func(*settling) *kgo.Record) {
+	var records []*kgo.Record
+	var at []int
+	for i, w := range work {
+		if w == nil || errs[i] != nil {
+			continue
+		}
+		if r := which(w); r != nil {
+			records, at = append(records, r), append(at, i)
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	for n, err := range s.m.d.produceEach(ctx, records) {
+		errs[at[n]] = err
+	}
+}
+
+// apply lets an outcome take effect whose records are stored.
+func (s *subscription) apply(w *settling) {
+	m, it := s.m, w.c.it
+	m.end(w.c)
+	after := max(0, w.o.After)
+	if final := w.o.Outcome != driver.Retry && w.o.Outcome != driver.Release; final && it.side != "" && w.then == nil {
+		// A lost lease was stored meanwhile.
+		m.d.client.Produce(context.Background(), tombstone(m.sideName, it.p.id, it.side), nil)
+	}
+	switch w.o.Outcome {
+	case driver.Ack:
+		m.acked++
+		m.remove(it)
+	case driver.Drop:
+		m.dropped++
+		m.remove(it)
+	case driver.Dead:
+		m.remove(it)
+	case driver.Retry:
+		it.attempts++
+		if w.o.Failure != nil {
+			it.history = driver.AppendFailure(it.history, w.last)
+		}
+		it.cause, it.tail = driver.CauseRetry, true
+		it.p.saved(it, string(w.first.Key))
+		m.back(it, after)
+	case driver.Release:
+		it.cause, it.tail = driver.CauseReleased, false
+		if w.first != nil {
+			it.p.saved(it, string(w.first.Key))
+		}
+		m.back(it, after)
+	}
+}
+
+// back puts an item that was returned where it belongs.
+func (m *member) back(it *item, after time.Duration) {
+	strict := m.order == driver.Strict && it.msg.Key != ""
+	if after <= 0 {
+		if it.tail && !strict {
+			m.detach(it)
+			m.places++
+			it.place = m.places
+			it.order = it.p.done.next
+		}
+		m.giveBack(it)
+		return
+	}
+	it.due = time.Now().Add(after)
+	if !strict {
+		m.detach(it)
+	}
+	m.wait(it)
+	if at := it.expires(); !at.IsZero() {
+		m.alarm(at, it, nil)
+	}
+}
+
+type boundless struct{}
+
+// withoutBound marks a publish that no bound refuses.
+func withoutBound(ctx context.Context) context.Context {
+	return context.WithValue(ctx, boundless{}, true)
+}

@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// subscription is one consumer of a member. Guarded by the member's mu.
+type subscription struct {
+	m      *member
+	o      driver.SubscribeOptions
+	held   int
+	closed bool
+	done   chan struct{}
+	once   sync.Once
+}
+
+var _ driver.Subscription = (*subscription)(nil)
+
+// Subscribe joins one group of one topic, and creates either if it does not exist.
+func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	o, err := o.Resolve(d.caps)
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.ensure(ctx, o.Topic, topicRow{Implicit: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.ensureGroup(ctx, t, o.Group, groupRow{Order: o.Order, Fixed: true}, o.Start); err != nil {
+		return nil, err
+	}
+	if err := d.startDelays(ctx); err != nil {
+		return nil, err
+	}
+	release, err := d.single(ctx, "member/"+o.Topic+"/"+o.Group)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	d.mu.Lock()
+	m, closed := d.members[d.groupID(o.Topic, o.Group)], d.closed
+	d.mu.Unlock()
+	if closed {
+		return nil, errClosed()
+	}
+	if m == nil {
+		m = d.newMember(t, o.Group, o.Order)
+		if err := m.join(); err != nil {
+			return nil, err
+		}
+		d.mu.Lock()
+		d.members[d.groupID(o.Topic, o.Group)] = m
+		d.mu.Unlock()
+		d.metaChanged() // a pause from before
+	}
+	s := &subscription{m: m, o: o, done: make(chan struct{})}
+	m.mu.Lock()
+	m.subs[s] = struct{}{}
+	m.mu.Unlock()
+	return s, nil
+}
+
+// Receive claims what is ready. It does no I/O: the partitions are ours.
+func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Delivery, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s.m.mu.Lock()
+		if s.closed {
+			s.m.mu.Unlock()
+			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+		}
+		var claims []*claim
+		if n := min(most, s.o.MaxInflight-s.held); n > 0 && !s.m.stopped {
+			claims = s.m.take(s, n, time.Now())
+		}
+		ds := make([]*driver.Delivery, len(claims))
+		for i, c := range claims {
+			ds[i] = s.deliver(c)
+		}
+		if len(ds) > 0 {
+			s.m.mu.Unlock()
+			return ds, nil
+		}
+		wake := s.m.await()
+		s.m.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.done:
+		}
+	}
+}
+
+func (s *subscription) deliver(c *claim) *driver.Delivery {
+	it := c.it
+	c.delivery = &driver.Delivery{
+		Message: it.msg.Clone(), Group: s.o.Group, Ref: it.ref, Attempt: it.attempts + 1, Deliveries: it.lost + 1, Cause: it.cause,
+		ClaimedAt: time.Now().UTC(), LeaseUntil: c.until, Token: token{c, fmt.Sprintf("%s-%d-%d-%d", s.m.nonce, it.p.id, it.p.epoch, c.number)},
+	}
+	return c.delivery
+}
+
+// living returns the claim of a delivery that is still held.
+func (s *subscription) living(d *driver.Delivery) (*claim, error) {
+	t, ok := d.Token.(token)
+	switch {
+	case !ok:
+		return nil, errLost("the delivery is not of this driver")
+	case s.closed:
+		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
+	case t.c.sub != s || t.c.ended || t.c.settling:
+		return nil, errLost("the delivery is no longer held")
+	case !t.c.until.After(time.Now()):
+		return nil, errLost("the lease has ended")
+	}
+	return t.c, nil
+}
+
+// Extend makes leases end one full lease from now. That of the partition is kept by heartbeats.
+func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error {
+	errs := make([]error, len(ds))
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	for i, d := range ds {
+		c, err := s.living(d)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		c.until = time.Now().Add(s.o.Lease)
+	}
+	return errs
+}
+
+// giveUp releases what is held, and ends waiting calls.
+func (s *subscription) giveUp() {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.once.Do(func() { close(s.done) })
+	var held []*claim
+	for _, p := range s.m.parts {
+		for _, it := range p.items {
+			if it.claimed != nil && it.claimed.sub == s && !it.claimed.settling && !slices.Contains(held, it.claimed) {
+				held = append(held, it.claimed)
+			}
+		}
+	}
+	for _, c := range held {
+		s.m.end(c)
+		c.it.cause = driver.CauseReleased
+		s.m.giveBack(c.it)
+	}
+}
+
+// Close releases what is held; the last subscription of the process leaves the group.
+func (s *subscription) Close(ctx context.Context) error {
+	d, id := s.m.d, s.m.d.groupID(s.o.Topic, s.o.Group)
+	release, err := d.single(ctx, "member/"+s.o.Topic+"/"+s.o.Group)
+	if err != nil {
+		return err
+	}
+	defer release()
+	s.m.mu.Lock()
+	s.giveUp()
+	delete(s.m.subs, s)
+	last := len(s.m.subs) == 0
+	s.m.mu.Unlock()
+	if !last {
+		return nil
+	}
+	d.mu.Lock()
+	if d.members[id] == s.m {
+		delete(d.members, id)
+	}
+	d.mu.Unlock()
+	s.m.leave(ctx)
+	return nil
+}

@@ -1,0 +1,222 @@
+package kafka
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// table is some partitions of a compacted topic, followed into memory: the newest record of each key.
+type table struct {
+	d     *Driver
+	topic string
+	// changed is told of each record, in order, by the one goroutine that follows. May be nil.
+	changed func(r *kgo.Record)
+	// applied is told when rows have changed. May be nil.
+	applied func()
+
+	mu     sync.Mutex
+	rows   map[string]*kgo.Record
+	next   map[int32]int64 // the next offset of each followed partition
+	moved  chan struct{}   // closed when next changes
+	closed bool
+}
+
+// follow begins to read partitions of a topic from their start.
+func (d *Driver) follow(topic string, partitions []int32, changed func(*kgo.Record)) *table {
+	return d.followAll(topic, partitions, changed, nil)
+}
+
+func (d *Driver) followAll(topic string, partitions []int32, changed func(*kgo.Record), applied func()) *table {
+	t := &table{d: d, topic: topic, changed: changed, applied: applied, rows: map[string]*kgo.Record{}, next: map[int32]int64{}, moved: make(chan struct{})}
+	from := map[int32]kgo.Offset{}
+	d.tablesMu.Lock()
+	for _, p := range partitions {
+		t.next[p] = 0
+		from[p] = kgo.NewOffset().AtStart()
+		d.tables[topicPartition{topic, p}] = t
+	}
+	d.tablesMu.Unlock()
+	d.reader.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: from})
+	return t
+}
+
+// close ends the following.
+func (t *table) close() {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return
+	}
+	t.closed = true
+	var ps []int32
+	for p := range t.next {
+		ps = append(ps, p)
+	}
+	close(t.moved)
+	t.mu.Unlock()
+	t.d.tablesMu.Lock()
+	for _, p := range ps {
+		delete(t.d.tables, topicPartition{t.topic, p})
+	}
+	t.d.tablesMu.Unlock()
+	t.d.reader.RemoveConsumePartitions(map[string][]int32{t.topic: ps})
+}
+
+// apply takes over fetched records of one partition.
+func (t *table) apply(records []*kgo.Record) {
+	if t.changed != nil {
+		for _, r := range records {
+			t.changed(r)
+		}
+	}
+	t.take(records)
+	if t.applied != nil {
+		t.applied()
+	}
+}
+
+func (t *table) take(records []*kgo.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	for _, r := range records {
+		if r.Value == nil {
+			delete(t.rows, string(r.Key))
+		} else {
+			t.rows[string(r.Key)] = r
+		}
+		t.next[r.Partition] = r.Offset + 1
+	}
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
+// sync waits until everything stored before the call is in the table.
+func (t *table) sync(ctx context.Context) error {
+	ends, err := t.d.admin.ListEndOffsets(ctx, t.topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return unreached("reading the end of "+t.topic, err)
+	}
+	for {
+		t.mu.Lock()
+		behind := false
+		for p, next := range t.next {
+			if end, ok := ends.Lookup(t.topic, p); ok && next < end.Offset {
+				behind = true
+			}
+		}
+		moved, closed := t.moved, t.closed
+		t.mu.Unlock()
+		switch {
+		case closed:
+			return errClosed()
+		case !behind:
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.d.done:
+			return errClosed()
+		}
+	}
+}
+
+// waitFor waits until a record that was stored by us is in the table.
+func (t *table) waitFor(ctx context.Context, r *kgo.Record) error {
+	for {
+		t.mu.Lock()
+		next, moved, closed := t.next[r.Partition], t.moved, t.closed
+		t.mu.Unlock()
+		if next > r.Offset {
+			return nil
+		}
+		if closed {
+			return errClosed()
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (t *table) get(key string) *kgo.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rows[key]
+}
+
+// all returns the rows, oldest first.
+func (t *table) all() []*kgo.Record {
+	t.mu.Lock()
+	rows := make([]*kgo.Record, 0, len(t.rows))
+	for _, r := range t.rows {
+		rows = append(rows, r)
+	}
+	t.mu.Unlock()
+	slices.SortFunc(rows, func(a, b *kgo.Record) int {
+		if n := a.Timestamp.Compare(b.Timestamp); n != 0 {
+			return n
+		}
+		return int(a.Offset - b.Offset)
+	})
+	return rows
+}
+
+// put stores a row, nil for a tombstone, and waits until it is in the table.
+func (t *table) put(ctx context.Context, rs ...*kgo.Record) error {
+	if err := t.d.produce(ctx, rs...); err != nil {
+		return err
+	}
+	for _, r := range rs {
+		if err := t.waitFor(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// readTables hands what is fetched to the tables until the driver ends.
+func (d *Driver) readTables(ctx context.Context) {
+	defer d.tasks.Done()
+	for {
+		fetches := d.reader.PollFetches(ctx)
+		if ctx.Err() != nil || fetches.IsClientClosed() {
+			return
+		}
+		failed := false
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			failed = failed || p.Err != nil
+			d.tablesMu.Lock()
+			t := d.tables[topicPartition{p.Topic, p.Partition}]
+			d.tablesMu.Unlock()
+			if t != nil && len(p.Records) > 0 {
+				t.apply(p.Records)
+			}
+		})
+		if failed { // kgo tries again by itself: do not spin meanwhile
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(fetchWait):
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// createTopics makes the topics that do not exist, with safe settings.
+func (d *Driver) createTopics(ctx context.Context, specs ...topicSpec) error {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.TimeoutMillis = 15_000
+	for _, s := range specs {
+		t := kmsg.NewCreateTopicsRequestTopic()
+		t.Topic, t.NumPartitions, t.ReplicationFactor = s.name, int32(s.partitions), int16(d.o.Replicas)
+		if d.o.Replicas > 1 {
+			s.configs["min.insync.replicas"] = text("2")
+		}
+		for k, v := range s.configs {
+			c := kmsg.NewCreateTopicsRequestTopicConfig()
+			c.Name, c.Value = k, v
+			t.Configs = append(t.Configs, c)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, d.client)
+	if err != nil {
+		return unreached("creating topics", err)
+	}
+	for _, t := range resp.Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+			return driver.NewError(driver.ErrNotApplied, "topic "+t.Topic+" could not be created", "check Options.Replicas and the ACLs", err)
+		}
+	}
+	return d.awaitLeaders(ctx, specs)
+}
+
+// awaitLeaders waits until the new partitions can be written: metadata of KRaft brokers comes a little later.
+func (d *Driver) awaitLeaders(ctx context.Context, specs []topicSpec) error {
+	for {
+		var names []string
+		for _, s := range specs {
+			names = append(names, s.name)
+		}
+		found, err := d.admin.ListTopics(ctx, names...)
+		if err != nil {
+			return unreached("reading the metadata", err)
+		}
+		missing := false
+		for _, n := range names {
+			t, ok := found[n]
+			missing = missing || !ok || t.Err != nil || len(t.Partitions) == 0
+			for _, p := range t.Partitions {
+				missing = missing || p.Err != nil || p.Leader < 0
+			}
+		}
+		if !missing {
+			return nil
+		}
+		if err := pause(ctx, fetchWait/5); err != nil {
+			return err
+		}
+	}
+}
+
+// partitionsOf asks how many partitions a topic has; 0 when it does not exist.
+func (d *Driver) partitionsOf(ctx context.Context, name string) (int, error) {
+	found, err := d.admin.ListTopics(ctx, name)
+	if err != nil {
+		return 0, unreached("reading the metadata", err)
+	}
+	if t, ok := found[name]; ok && t.Err == nil {
+		return len(t.Partitions), nil
+	}
+	return 0, nil
+}
+
+// produce stores records and waits for all; the error is of the first that failed.
+func (d *Driver) produce(ctx context.Context, rs ...*kgo.Record) error {
+	if len(rs) == 0 {
+		return nil
+	}
+	errs := d.produceEach(ctx, rs)
+	return errors.Join(errs...)
+}
+
+// produceEach stores records, one error each. It returns when ctx ends; the records are stored or fail all the same.
+func (d *Driver) produceEach(ctx context.Context, rs []*kgo.Record) []error {
+	type result struct {
+		i   int
+		err error
+	}
+	results := make(chan result, len(rs))
+	for i, r := range rs {
+		d.client.Produce(context.WithoutCancel(ctx), r, func(_ *kgo.Record, err error) { results <- result{i, err} })
+	}
+	errs := make([]error, len(rs))
+	got := make([]bool, len(rs))
+	for range rs {
+		select {
+		case x := <-results:
+			errs[x.i], got[x.i] = unsure("the record", x.err), true
+		case <-ctx.Done():
+			for i := range errs {
+				if !got[i] {
+					errs[i] = driver.NewError(driver.ErrUnknown, "the context ended before the brokers answered", "it is likely stored: check, or repeat it with the same id", ctx.Err())
+				}
+			}
+			return errs
+		}
+	}
+	return errs
+}
+
+// tombstone deletes a key of a compacted topic.
+func tombstone(topic string, partition int32, key string) *kgo.Record {
+	return &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key)}
+}
