@@ -118,7 +118,6 @@ type fate struct {
 	surely      map[string]bool // and were told so
 	held        map[string]int  // groups that held it, with its count
 	loose       map[string]bool // groups where its place changed
-	with        map[string]bool // parents whose settlement emits it
 }
 
 // fates replays what callers knew.

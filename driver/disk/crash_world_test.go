@@ -24,7 +24,6 @@ type place struct{ topic, id, group string }
 type event struct {
 	kind  eventKind
 	id    string
-	topic string
 	place place
 	emits string // settling: the follow-up that comes with it
 	count int    // received: how it was counted

@@ -95,7 +95,7 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 		err = d.startDelays(ctx)
 		if err == nil {
 			p.record = d.delayRecord(&c, state{After: wait, Hold: hold, Offset: -1})
-			p.refer = func(r *kgo.Record) driver.Ref { return delayRef(r) }
+			p.refer = delayRef
 		}
 	} else {
 		p.record = toRecord(d.mainTopic(m.Topic), d.place(t, m.Key), &c)

@@ -44,7 +44,7 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]any, []*tok
 	tokens := make([]*token, 0, len(run))
 	for _, i := range run {
 		t := ss[i].Delivery.Token.(*token)
-		if ss[i].Outcome != driver.Ack || t.keyed || t.batch == nil || t.maybe != "" || leaving[t] {
+		if ss[i].Outcome != driver.Ack || t.batch == nil || t.maybe != "" || leaving[t] {
 			return nil, nil
 		}
 		leaving[t] = true
@@ -54,13 +54,16 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]any, []*tok
 			leases = append(leases, t)
 		}
 	}
-	bytes, sizes := 0, make([]byte, 0, 5*len(tokens))
+	bytes, keyed, sizes := 0, 0, make([]byte, 0, 5*len(tokens))
 	for _, t := range tokens {
+		if t.key != "" {
+			keyed++
+		}
 		bytes += t.size
 		sizes = append(strconv.AppendInt(sizes, int64(t.size), 10), ' ')
 	}
-	args := make([]any, 0, 5+3*len(leases)+2*len(tokens))
-	args = append(args, s.d.newToken(), len(tokens), bytes, sizes, len(leases))
+	args := make([]any, 0, 6+3*len(leases)+3*len(tokens))
+	args = append(args, s.d.newToken(), len(tokens), bytes, sizes, len(leases), keyed)
 	for _, t := range leases {
 		args = append(args, t.lease, t.batch.record(nil), t.batch.record(leaving))
 	}
@@ -69,6 +72,11 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]any, []*tok
 	}
 	for _, t := range tokens {
 		args = append(args, t.id)
+	}
+	for _, t := range tokens {
+		if t.key != "" {
+			args = append(args, t.key)
+		}
 	}
 	for _, t := range tokens {
 		if t.own {

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -43,7 +42,7 @@ func classify(err error) error {
 		return err
 	}
 	for _, r := range refusals {
-		if goredis.HasErrorPrefix(err, r.prefix) {
+		if goredis.HasErrorPrefix(err, r.prefix) || strings.Contains(err.Error(), ": -"+r.prefix+" ") { // before 7.0, of a script's first write
 			kind := driver.ErrNotApplied
 			if r.prefix == "OOM" {
 				kind = driver.ErrFull
@@ -93,12 +92,4 @@ func listed(names []string) string {
 		text += fmt.Sprintf(" and %d more", len(names)-10)
 	}
 	return text
-}
-
-// bare returns a context's own error where it is the cause, as Receive must.
-func bare(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }

@@ -165,7 +165,7 @@ func (d *Driver) capabilities(s *server) driver.Capabilities {
 		IDWindow:       idWindow,
 		Bound:          driver.PerShard,
 		AtomicPublish:  driver.PerShard,
-		AtomicEmit:     driver.None,
+		AtomicEmit:     driver.PerShard,
 		Counts:         driver.Exact,
 		GetByID:        driver.Index,
 		PhysicalDelete: true,

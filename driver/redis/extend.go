@@ -29,13 +29,19 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 }
 
 func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Delivery, run []int, errs []error) {
-	fresh, before := s.d.newToken(), time.Now()
-	args := make([]any, 0, 3+2*len(run))
-	args = append(args, s.o.Lease.Milliseconds(), fresh, len(run))
+	before := time.Now()
+	args := make([]any, 0, 2+3*len(run))
+	args = append(args, s.o.Lease.Milliseconds(), len(run))
+	fresh := make([]string, len(run))
+	splits := map[string]string{} // one for each lease: see the script
 	s.mu.Lock()
-	for _, i := range run {
+	for n, i := range run {
 		t := ds[i].Token.(*token)
-		args = append(args, t.lease, t.seq)
+		if splits[t.lease] == "" {
+			splits[t.lease] = s.d.newToken()
+		}
+		fresh[n] = splits[t.lease]
+		args = append(args, t.lease, t.seq, fresh[n])
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.extend, s.keys[shard], args...)
@@ -49,7 +55,7 @@ func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Deliv
 		t := ds[i].Token.(*token)
 		switch {
 		case errors.Is(err, driver.ErrUnknown):
-			t.maybe = fresh
+			t.maybe = fresh[n]
 			errs[i] = err
 		case err != nil:
 			errs[i] = err
@@ -62,7 +68,7 @@ func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Deliv
 		default:
 			if results[n] == 's' {
 				t.leaveBatch()
-				t.lease, t.maybe = fresh, ""
+				t.lease, t.maybe = fresh[n], ""
 			}
 			t.until = before.Add(s.o.Lease)
 		}

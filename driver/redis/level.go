@@ -27,6 +27,7 @@ func (d *Driver) runAt(ctx context.Context, level driver.Durability, s *script, 
 	defer func() { _ = conn.Close() }()
 	reply, err := runOn(ctx, conn, s, keys, args...)
 	if err != nil {
+		d.relocate(ctx, err)
 		return nil, err
 	}
 	have, err := conn.Wait(ctx, n, replicaPatience).Result()

@@ -2,19 +2,13 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 const (
-	publishAtOnce   = 250  // messages in one script, so that it blocks the server for a millisecond or two
+	publishAtOnce   = 250  // messages in one script, which blocks the server meanwhile
 	publishAtomicly = 1000 // messages of an atomic publish
 	publishBytes    = 8 << 20
 )
@@ -134,136 +128,6 @@ func (d *Driver) checkMessage(m *driver.Message) error {
 	return nil
 }
 
-// parcel is what goes to one shard in one script.
-type parcel struct {
-	topic *topic
-	shard *shard
-	at    []int // places of the messages in the call
-	ids   map[string]bool
-	twice bool // an id occurs twice
-	plain bool
-	kinds []byte
-	pairs []any // id, envelope, ...
-	more  []any
-	bytes int
-}
-
-// Kinds of messages, as lua/publish.lua lists them. The two lowest bits are the lane.
-const (
-	kindKey   = 4
-	kindDelay = 8
-	kindTTL   = 16
-	kindDedup = 32
-	kindOwnID = 64
-)
-
-func (x *parcel) add(i int, m *driver.Message) {
-	stored := *m
-	stored.Topic, stored.PublishedAt = "", time.Time{}
-	x.put(i, indexID(m.ID), envelope.Append(nil, &stored), m)
-}
-
-// put adds an envelope with what the script must know of its message.
-func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
-	if x.ids == nil {
-		x.ids = map[string]bool{}
-	}
-	x.twice = x.twice || x.ids[id]
-	x.ids[id] = true
-	x.at = append(x.at, i)
-	x.pairs = append(x.pairs, id, data)
-	x.bytes += len(data)
-	kind := byte(m.Priority.Lane())
-	if m.Key != "" {
-		kind |= kindKey
-		x.more = append(x.more, m.Key)
-	}
-	if delay := delayText(m); delay != "" {
-		kind |= kindDelay
-		x.more = append(x.more, delay)
-	}
-	if m.TTL > 0 {
-		kind |= kindTTL
-		x.more = append(x.more, milliseconds(m.TTL))
-	}
-	if m.DedupID != "" {
-		kind |= kindDedup
-		x.more = append(x.more, m.DedupID, milliseconds(m.DedupWindow))
-	}
-	if m.OwnID {
-		kind |= kindOwnID
-	}
-	x.kinds = append(x.kinds, kind)
-}
-
-// delayText says when a message is due, or "" for now.
-func delayText(m *driver.Message) string {
-	switch {
-	case m.Delay == driver.Hold:
-		return "h"
-	case !m.At.IsZero():
-		ms := min(max(m.At.UnixMilli(), 0), maxMS)
-		if m.At.Nanosecond()%int(time.Millisecond) != 0 {
-			ms++ // never early
-		}
-		return "@" + strconv.FormatInt(ms, 10)
-	case m.Delay > 0:
-		return strconv.FormatInt(milliseconds(m.Delay), 10)
-	}
-	return ""
-}
-
-// maxMS is the latest time that can be said: numbers below 1e14 are exact in scripts.
-const maxMS = 90_000_000_000_000
-
-// milliseconds rounds up: nothing is ever early.
-func milliseconds(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
-	}
-	return (int64(d)-1)/int64(time.Millisecond) + 1
-}
-
-// indexID is an id as the index has it: a UUID in its canonical form as a zero byte and its 16 bytes.
-func indexID(id string) string {
-	if b, ok := packUUID(id); ok {
-		return "\x00" + string(b[:])
-	}
-	return id
-}
-
-func packUUID(id string) (b [16]byte, ok bool) {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
-		return b, false
-	}
-	n := 0
-	for i := 0; i < 36; i++ {
-		if id[i] == '-' {
-			if i != 8 && i != 13 && i != 18 && i != 23 {
-				return b, false
-			}
-			continue
-		}
-		v := strings.IndexByte("0123456789abcdef", id[i])
-		if v < 0 {
-			return b, false
-		}
-		b[n/2] = b[n/2]<<4 | byte(v)
-		n++
-	}
-	return b, true
-}
-
-// isPlain reports whether all messages have no more than the script's default.
-func (x *parcel) isPlain() bool {
-	for _, k := range x.kinds {
-		if k != 1 {
-			return false
-		}
-	}
-	return !x.twice
-}
-
 // send publishes a parcel and fills in its receipts.
 func (p *publication) send(ctx context.Context, x *parcel) {
 	reply, err := p.deliver(ctx, x)
@@ -278,10 +142,7 @@ func (p *publication) send(ctx context.Context, x *parcel) {
 }
 
 func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
-	kinds, flags := "", ""
-	if !x.isPlain() {
-		kinds = string(x.kinds)
-	}
+	flags := ""
 	if p.force {
 		flags += "f"
 	}
@@ -289,7 +150,7 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 		flags += "a"
 	}
 	args := make([]any, 0, 7+len(x.pairs)+len(x.more))
-	args = append(args, x.shard.of, "", p.d.newToken(), flags, p.replaces, len(x.at), kinds)
+	args = append(append(args, x.shard.of, ""), x.header(p.d.newToken(), flags, p.replaces)...)
 	args = append(append(args, x.pairs...), x.more...)
 	for range staleTries {
 		g := x.shard.groups()
@@ -327,91 +188,18 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.topic.name), "publish again", nil)
 }
 
-// prepare makes sure that the shard has a group.
+// prepare makes sure that the shard has a group: those that the first shard has, which gets the default one if it has none.
 func (p *publication) prepare(ctx context.Context, x *parcel) (*groups, error) {
-	return x.shard.join(ctx, membership{group: driver.DefaultGroup, only: true})
-}
-
-// receipts reads what became of each message.
-func (p *publication) receipts(x *parcel, reply []any) error {
-	switch text(reply, 0) {
-	case "ok":
-		first, err := strconv.ParseUint(text(reply, 1), 10, 64)
-		if err != nil {
-			return errShape("publish", reply)
-		}
-		for n, i := range x.at {
-			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Ref: x.shard.ref(first + uint64(n))}
-		}
-		return nil
-	case "mixed":
-		list := texts(reply, 1)
-		if len(list) != len(x.at) {
-			return errShape("publish", reply)
-		}
-		for n, i := range x.at {
-			p.rs[i] = p.receipt(x, p.msgs[i].ID, list[n])
-		}
-		return nil
-	case "missing":
-		return driver.NewError(driver.ErrNotFound, "the entry is not there any more", "it was deleted or published meanwhile", nil)
+	first, err := x.topic.shards[0].join(ctx, membership{group: driver.DefaultGroup, only: true})
+	if err != nil {
+		return nil, err
 	}
-	return errShape("publish", reply)
-}
-
-func (p *publication) receipt(x *parcel, id, what string) driver.Receipt {
-	r := driver.Receipt{ID: id}
-	seq, first, _ := strings.Cut(what[1:], " ")
-	switch n, _ := strconv.ParseUint(seq, 10, 64); what[0] {
-	case 's':
-		r.Ref = x.shard.ref(n)
-	case 'd':
-		r.Ref, r.Duplicate = x.shard.ref(n), true
-		if first != "" {
-			r.ID = unindexID(first)
+	for _, s := range x.topic.shards[1:] {
+		for _, name := range first.names {
+			if _, err := s.join(ctx, membership{group: name}); err != nil {
+				return nil, err
+			}
 		}
-	case 'm', 'b':
-		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
-			"publish again when consumers have caught up, or raise the bound", nil)
-	default:
-		r.Err = errShape("publish", []any{what})
 	}
-	return r
-}
-
-// unindexID undoes indexID.
-func unindexID(s string) string {
-	if len(s) != 17 || s[0] != 0 {
-		return s
-	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", s[1:5], s[5:7], s[7:9], s[9:11], s[11:])
-}
-
-func (s *shard) ref(seq uint64) driver.Ref {
-	return driver.Ref{Partition: int32(s.index), Pos: min(seq, math.MaxInt64)}
-}
-
-func failAll(rs []driver.Receipt, err error) error {
-	for i := range rs {
-		rs[i].Err = err
-	}
-	return err
-}
-
-// joined returns the distinct errors of the receipts.
-func joined(rs []driver.Receipt) error {
-	var errs []error
-	for _, r := range rs {
-		if r.Err == nil {
-			continue
-		}
-		if len(errs) > 0 && errs[len(errs)-1].Error() == r.Err.Error() {
-			continue
-		}
-		errs = append(errs, r.Err)
-	}
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
+	return x.shard.groups(), nil
 }

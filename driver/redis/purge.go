@@ -66,7 +66,7 @@ func (s *shard) sweep(ctx context.Context, upto string, call func(g *groups, aft
 		if keys == nil {
 			return total, nil // the group is gone
 		}
-		reply, err := s.d.run(ctx, &s.d.scripts.purge, keys, append([]any{s.of, g.epoch}, args...)...)
+		reply, err := s.d.run(ctx, &s.d.scripts.purge, keys, append([]any{s.of, g.epoch, s.d.newToken()}, args...)...)
 		if err != nil {
 			return total, err
 		}
@@ -143,7 +143,8 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	if err != nil {
 		return err
 	}
-	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any { return []any{seq, offsetText(g, target.Group)} })
+	request := d.newToken()
+	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any { return []any{request, seq, offsetText(g, target.Group)} })
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/ferrymq/ferry/driver"
@@ -14,7 +15,14 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Main(m)) }
+func TestMain(m *testing.M) {
+	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
+	goleak.VerifyTestMain(redistest.Main(m))
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
 
 // open returns a driver with a namespace of its own.
 func open(t testing.TB, url, prefix string) *redis.Driver {
@@ -26,7 +34,16 @@ func open(t testing.TB, url, prefix string) *redis.Driver {
 	return d
 }
 
-// prefixes remembers the namespace of each driver, so that it can be opened again.
+func openSharded(t testing.TB, url, prefix string, shards int) *redis.Driver {
+	t.Helper()
+	d, err := redis.New(context.Background(), redis.Options{URL: url, Prefix: prefix, Shards: shards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// harness runs the suite against the server at a URL, each driver in a namespace of its own.
 func harness(url string, want driver.Capabilities) drivertest.Harness {
 	return drivertest.Harness{
 		Open: func(t testing.TB) driver.Driver { return open(t, url, "t"+rand.Text()) },
@@ -49,7 +66,7 @@ func capabilities(level driver.Durability, levels ...driver.Durability) driver.C
 	return driver.Capabilities{
 		Driver: "redis", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
 		KeyedPriority: driver.Everything, Parallel: driver.Everything, Dedup: driver.Exact, IDWindow: time.Minute,
-		Bound: driver.PerShard, AtomicPublish: driver.PerShard, AtomicEmit: driver.None, Counts: driver.Exact,
+		Bound: driver.PerShard, AtomicPublish: driver.PerShard, AtomicEmit: driver.PerShard, Counts: driver.Exact,
 		GetByID: driver.Index, PhysicalDelete: true, History: driver.None, Durability: level, Levels: levels, MaxBody: 4 << 20,
 	}
 }

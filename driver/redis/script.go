@@ -5,8 +5,10 @@ import (
 	"crypto/sha1"
 	_ "embed" // the scripts
 	"encoding/hex"
+	"errors"
 	"strings"
 
+	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -18,6 +20,8 @@ var (
 	luaGuard string
 	//go:embed lua/memory.lua
 	luaMemory string
+	//go:embed lua/once.lua
+	luaOnce string
 	//go:embed lua/store.lua
 	luaStore string
 	//go:embed lua/chain.lua
@@ -28,6 +32,10 @@ var (
 	luaLeases string
 	//go:embed lua/fan.lua
 	luaFan string
+	//go:embed lua/storing.lua
+	luaStoring string
+	//go:embed lua/settling.lua
+	luaSettling string
 	//go:embed lua/flight.lua
 	luaFlight string
 )
@@ -44,6 +52,8 @@ var (
 	luaAck string
 	//go:embed lua/settle.lua
 	luaSettle string
+	//go:embed lua/emit.lua
+	luaEmit string
 	//go:embed lua/check.lua
 	luaCheck string
 	//go:embed lua/extend.lua
@@ -68,6 +78,8 @@ var (
 	luaDrop string
 	//go:embed lua/invalid.lua
 	luaInvalid string
+	//go:embed lua/repair.lua
+	luaRepair string
 	//go:embed lua/peek.lua
 	luaPeek string
 )
@@ -77,8 +89,8 @@ type script struct{ source, sha string }
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, claim, ack, settle, check, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, peek                                            script
+	publish, claim, ack, settle, emit, check, extend, leave, promote, group, ungroup, configure script
+	del, move, purge, drop, invalid, repair, peek                                               script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -94,10 +106,11 @@ func newScripts(flags bool) *scripts {
 	store := luaMemory + "\n" + luaStore
 	group := luaHead + store + luaChain + luaState
 	return &scripts{
-		publish:   plain(luaHead, luaGuard, store, luaChain, luaFan, luaPublish),
+		publish:   plain(luaHead, luaGuard, store, luaChain, luaFan, luaStoring, luaPublish),
 		claim:     relief(luaHead, luaQuick, store, luaChain, luaState, luaLeases, luaClaim),
 		ack:       relief(luaHead, luaMemory, luaAck),
-		settle:    relief(group, luaLeases, luaSettle),
+		settle:    relief(group, luaLeases, luaSettling, luaSettle),
+		emit:      relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
 		check:     plain(group, luaLeases, luaCheck),
 		extend:    relief(group, luaLeases, luaExtend),
 		leave:     relief(group, luaLeases, luaLeave),
@@ -105,11 +118,12 @@ func newScripts(flags bool) *scripts {
 		group:     plain(luaHead, luaGroup),
 		ungroup:   relief(luaHead, luaUngroup),
 		configure: relief(luaHead, luaConfigure),
-		del:       relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaDelete),
-		move:      relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaFan, luaMove),
-		purge:     relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaPurge),
+		del:       relief(luaHead, luaGuard, luaMemory, luaOnce, luaStore, luaChain, luaState, luaFlight, luaDelete),
+		move:      relief(luaHead, luaGuard, luaMemory, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
+		purge:     relief(luaHead, luaGuard, luaMemory, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
 		drop:      relief(luaHead, luaGuard, luaDrop),
 		invalid:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
+		repair:    relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaRepair),
 		peek:      plain(luaPeek),
 	}
 }
@@ -122,7 +136,20 @@ func newScript(first string, parts ...string) script {
 
 // run calls a script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
 func (d *Driver) run(ctx context.Context, s *script, keys []string, args ...any) ([]any, error) {
-	return runOn(ctx, d.client, s, keys, args...)
+	reply, err := runOn(ctx, d.client, s, keys, args...)
+	if err != nil {
+		d.relocate(ctx, err)
+	}
+	return reply, err
+}
+
+// relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by itself it
+// keeps asking a dead primary for up to a minute.
+func (d *Driver) relocate(ctx context.Context, err error) {
+	c, ok := d.client.(*goredis.ClusterClient)
+	if ok && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
+		c.ReloadState(ctx)
+	}
 }
 
 func runOn(ctx context.Context, c goredis.Scripter, s *script, keys []string, args ...any) ([]any, error) {

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -40,14 +39,21 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 			flush()
 		}
 		if len(ss[i].Emit) > 0 {
-			if errs[i] = s.emit(ctx, t, ss[i].Emit); errs[i] != nil {
+			done, err := s.emit(ctx, t, &ss[i])
+			if errs[i] = err; done || err != nil {
 				continue
 			}
 		}
 		run = append(run, i)
 	}
 	flush()
-	s.announce() // there is room for more
+	s.mu.Lock()
+	starved := s.starved
+	s.starved = false
+	s.mu.Unlock()
+	if starved { // now there is room
+		s.announce()
+	}
 	return errs
 }
 
@@ -172,33 +178,4 @@ func (s *subscription) ended(shard int, seqs []string) {
 		}
 	}
 	s.mu.Unlock()
-}
-
-// emit publishes follow-ups if the delivery is still held. Where they are in other shards this cannot be one step with the
-// settlement; their ids derive from the parent's, so that a repeat is a duplicate.
-func (s *subscription) emit(ctx context.Context, t *token, msgs []*driver.Message) error {
-	s.mu.Lock()
-	leases := []string{t.lease, t.maybe}
-	s.mu.Unlock()
-	held := false
-	for _, lease := range leases {
-		if lease == "" || held {
-			continue
-		}
-		reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], lease, t.seq)
-		if err != nil {
-			return err
-		}
-		held = text(reply, 0) == "k"
-	}
-	if !held {
-		return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t), "extend leases in time; the message is delivered again", nil)
-	}
-	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}
-	p.run(ctx)
-	err := joined(p.rs)
-	if errors.Is(err, driver.ErrFull) { // the server is out of memory
-		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
-	}
-	return err
 }

@@ -24,6 +24,7 @@ type subscription struct {
 	turn      int                // which shard is claimed from first
 	held      map[*token]bool    // what we believe to hold
 	reserved  int                // room that claims under way may fill
+	starved   bool               // somebody waits for room
 	abandoned int                // claims under way for a Receive that was cancelled
 	stray     []*driver.Delivery // claimed for a Receive that was cancelled
 	unknown   []lost             // claims whose answer did not come
@@ -36,7 +37,6 @@ type lost struct {
 	shard int
 	token string
 	most  int
-	until time.Time
 }
 
 // memberLife is how long a member counts after its process was last heard of.

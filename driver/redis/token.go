@@ -23,7 +23,7 @@ type token struct {
 	item  string
 	id    string // as the index has it
 	own   bool   // the producer chose the id
-	keyed bool
+	key   string
 	size  int // of the stored envelope
 }
 

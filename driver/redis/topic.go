@@ -118,7 +118,13 @@ func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("the registry says that topic %q has %d shards", name, shards),
 			"something else wrote it; look at the key "+registryKey(d.o.Prefix), nil)
 	}
-	return d.keepTopic(newTopic(d, name, shards)), nil
+	t = newTopic(d, name, shards)
+	for _, s := range t.shards {
+		if err := d.checkTypes(ctx, s.keys, topicKeyTypes[:]); err != nil {
+			return nil, err
+		}
+	}
+	return d.keepTopic(t), nil
 }
 
 // keepTopic notes a topic, unless another call was faster.
@@ -200,7 +206,11 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 	if name == "" {
 		name = driver.DefaultGroup // for the keys; it is not created
 	}
-	reply, err := s.d.run(ctx, &s.d.scripts.group, s.withGroup(name), s.of, m.group, int(m.order), flag(m.fixed), m.member,
+	keys := s.withGroup(name)
+	if err := s.d.checkTypes(ctx, keys[topicKeys:], groupKeyTypes[:]); err != nil {
+		return nil, err
+	}
+	reply, err := s.d.run(ctx, &s.d.scripts.group, keys, s.of, m.group, int(m.order), flag(m.fixed), m.member,
 		memberLife.Milliseconds(), flag(m.only))
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func TestDueMassIsSplit(t *testing.T) {
 		if ds := take(t, s, n); len(ds) > 0 {
 			t.Fatalf("%d came early", len(ds))
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if ds := take(t, s, n); len(ds) != n {
 			t.Errorf("%d came, want %d", len(ds), n)

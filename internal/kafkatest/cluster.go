@@ -109,7 +109,7 @@ func locate() (java, libs string, err error) {
 		if _, err := os.Stat(filepath.Join(dir, "scripts", "kafka.sh")); err == nil {
 			home := filepath.Join(dir, ".cache", "kafka", version)
 			if _, err := os.Stat(filepath.Join(home, "complete")); err != nil {
-				return "", "", fmt.Errorf("Apache Kafka %s is not there, run scripts/kafka.sh: %w", version, err)
+				return "", "", fmt.Errorf("no Apache Kafka %s here, run scripts/kafka.sh: %w", version, err)
 			}
 			return java, filepath.Join(home, "libs"), nil
 		}

@@ -1,18 +1,19 @@
--- ack: acknowledges messages without keys, many at once. Each lease must be exactly as the caller believes it to be.
+-- ack: acknowledges messages, many at once. Each lease must be exactly as the caller believes it to be.
 -- Fragments: head, memory.
 -- KEYS: the topic shard, and one group.
--- ARGV: 1 id of the request, 2 how many messages, 3 their bytes, 4 the bytes of each, with spaces between, 5 how many leases;
---   then for each lease token, record as it is, record as it will be or ""; then the sequence numbers, then the ids; then those
---   ids which the producer chose, each with its sequence number.
+-- ARGV: 1 id of the request, 2 how many messages, 3 their bytes, 4 the bytes of each, with spaces between, 5 how many leases,
+--   6 how many messages have keys; then for each lease token, record as it is, record as it will be or ""; then the sequence
+--   numbers, the ids, the keys; then those ids which the producer chose, each with its sequence number.
 -- Returns {"ok"}, or {"slow"} when something is not as believed: then nothing was changed, and settle will tell.
 local o = FIRST
 if recall('s' .. ARGV[1]) then return {'ok'} end
-local n, leases = tonumber(ARGV[2]), tonumber(ARGV[5])
-for i = 6, 3 + 3 * leases, 3 do
+local n, leases, keyed = tonumber(ARGV[2]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if keyed > 0 and call('EXISTS', KEYS[o + GONE], KEYS[o + STATE]) > 0 then return {'slow'} end
+for i = 7, 4 + 3 * leases, 3 do
   local till = call('ZSCORE', KEYS[o + TIMER], 'L' .. ARGV[i])
   if not till or tonumber(till) <= now or call('HGET', KEYS[o + LEASE], ARGV[i]) ~= ARGV[i + 1] then return {'slow'} end
 end
-for i = 6, 3 + 3 * leases, 3 do
+for i = 7, 4 + 3 * leases, 3 do
   if ARGV[i + 2] == '' then
     call('HDEL', KEYS[o + LEASE], ARGV[i])
     call('ZREM', KEYS[o + TIMER], 'L' .. ARGV[i])
@@ -20,8 +21,8 @@ for i = 6, 3 + 3 * leases, 3 do
     call('HSET', KEYS[o + LEASE], ARGV[i], ARGV[i + 2])
   end
 end
-local seqs, ids, messages, bytes = 6 + 3 * leases, 6 + 3 * leases + n, n, tonumber(ARGV[3])
-local rest = ids + n
+local seqs, ids, messages, bytes = 7 + 3 * leases, 7 + 3 * leases + n, n, tonumber(ARGV[3])
+local rest = ids + n + keyed
 if call('EXISTS', KEYS[o + STATE]) == 1 then
   call('HDEL', KEYS[o + STATE], unpack(ARGV, seqs, seqs + n - 1))
   call('HDEL', KEYS[o + HISTORY], unpack(ARGV, seqs, seqs + n - 1))
@@ -81,6 +82,56 @@ end
 if messages > 0 then
   call('HINCRBY', TOPIC, 'messages', -messages)
   call('HINCRBY', TOPIC, 'bytes', -bytes)
+end
+-- Keys of which nothing is held any more let their next message go.
+if keyed > 0 then
+  local held, keys = {}, {}
+  for i = ids + n, rest - 1 do
+    local key = ARGV[i]
+    if not held[key] then
+      keys[#keys + 1] = key
+      held[key] = 0
+    end
+    held[key] = held[key] + 1
+  end
+  local found, kept, ended, free = call('HMGET', KEYS[o + CHAIN], unpack(keys)), {}, {}, {}
+  for i, key in ipairs(keys) do
+    if found[i] then
+      local holds, offered, last, first = match(found[i], '^(%d+) (%d) (%d+) (.*)$')
+      holds = holds - held[key]
+      if holds <= 0 and first == '' then
+        ended[#ended + 1] = key
+      else
+        if holds <= 0 then
+          holds, offered = 0, '1'
+          free[#free + 1] = first
+        end
+        kept[#kept + 1] = key
+        kept[#kept + 1] = holds .. ' ' .. offered .. ' ' .. last .. ' ' .. first
+      end
+    end
+  end
+  if #ended > 0 then call('HDEL', KEYS[o + CHAIN], unpack(ended)) end
+  if #kept > 0 then call('HSET', KEYS[o + CHAIN], unpack(kept)) end
+  table.sort(free, function(a, b) return place_of(a) < place_of(b) end)
+  local tails = {}
+  for _, item in ipairs(free) do
+    local lane = lane_of(item)
+    if tails[lane] == nil then
+      local last = call('LINDEX', KEYS[o + LANE + lane], -1)
+      tails[lane] = {at = last and place_of(last), items = {}}
+    end
+    -- Among different keys a little disorder is nothing but a different moment; so most go to the tail.
+    if not tails[lane].at or place_of(item) + 1000 > tails[lane].at then
+      tails[lane].items[#tails[lane].items + 1] = item
+    else
+      call('ZADD', KEYS[o + BACK + lane], place_of(item), item)
+    end
+  end
+  for lane, tail in pairs(tails) do
+    if #tail.items > 0 then call('RPUSH', KEYS[o + LANE + lane], unpack(tail.items)) end
+    if not tail.at then call('PUBLISH', TOPIC, call('HGET', KEYS[o + GROUP], 'name')) end
+  end
 end
 call('HINCRBY', KEYS[o + GROUP], 'acked', n)
 call('HINCRBY', KEYS[o + GROUP], 'inflight', -n)

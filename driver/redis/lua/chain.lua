@@ -67,7 +67,8 @@ local function unhold(o, item)
   local key = key_of(item)
   if not key then return end
   local c = chain_of(o, key)
-  c.held = c.held - 1
+  if not c then return end -- damaged: audit will tell
+  c.held = math.max(0, c.held - 1)
   if c.held == 0 then front(o, key, c) else keep(o, key, c) end
 end
 
@@ -99,8 +100,8 @@ end
 local function rejoin(o, item)
   local key = key_of(item)
   if not key then return offer(o, item) end
-  local c = chain_of(o, key)
-  c.held = c.held - 1
+  local c = chain_of(o, key) or {held = 1, offered = false, last = '0', first = ''}
+  c.held = math.max(0, c.held - 1)
   insert(o, key, c, item)
 end
 

@@ -64,7 +64,7 @@ local function pick(item)
     picked[#picked + 1] = item
     return
   end
-  local c = chain_of(o, key)
+  local c = chain_of(o, key) or {last = seq}
   c.held, c.offered = 0, false
   repeat
     picked[#picked + 1] = item
@@ -142,7 +142,7 @@ local record = ''
 if #picked > 0 then
   record = instance .. '\n' .. table.concat(picked, '\n')
   call('HSET', KEYS[o + LEASE], token, record)
-  call('ZADD', KEYS[o + TIMER], now + ARGV[4], 'L' .. token)
+  call('ZADD', KEYS[o + TIMER], soon + ARGV[4], 'L' .. token)
   tally(o, 'inflight', #picked)
 end
 store_leases(o)

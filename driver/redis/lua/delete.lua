@@ -1,19 +1,19 @@
 -- delete: removes one message, for one group or for all.
--- Fragments: head, guard, store, chain, state, flight.
+-- Fragments: head, guard, memory, once, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 sequence number, 4 offset of the group or "".
+-- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "".
 -- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic, not to a group) or {"flying"}.
-local seq = ARGV[3]
+local seq = ARGV[4]
 if call('ZSCORE', INVALID, seq) then
-  if ARGV[4] ~= '' then return {'pending'} end
+  if ARGV[5] ~= '' then return {'pending'} end
   call('ZREM', INVALID, seq)
   call('HDEL', RAW, seq)
   call('HDEL', PROBLEMS, seq)
-  return {'ok'}
+  return once({'ok'})
 end
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
 if call('HEXISTS', PENDING, seq) == 1 then
-  if ARGV[4] ~= '' then return {'pending'} end
+  if ARGV[5] ~= '' then return {'pending'} end
   call('HDEL', PENDING, seq)
   call('ZREM', DELAYED, seq)
   call('ZREM', HELD, seq)
@@ -22,12 +22,12 @@ if call('HEXISTS', PENDING, seq) == 1 then
   count('bytes', -call('HSTRLEN', BODIES, seq))
   vanish(seq)
   commit()
-  return {'ok'}
+  return once({'ok'})
 end
 local found = {}
 for g = 0, groups - 1 do
   local o = FIRST + g * WIDTH
-  if ARGV[4] == '' or tonumber(ARGV[4]) == o then
+  if ARGV[5] == '' or tonumber(ARGV[5]) == o then
     local place, s = where(o, seq)
     if place == 'I' then return {'flying'} end
     if place ~= '' then found[#found + 1] = {o, place, s} end
@@ -36,4 +36,4 @@ end
 if #found == 0 then return {'missing'} end
 for _, f in ipairs(found) do cancel(f[1], seq, f[2], f[3]) end
 commit()
-return {'ok'}
+return once({'ok'})

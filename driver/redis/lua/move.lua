@@ -1,13 +1,13 @@
 -- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
--- Fragments: head, guard, store, chain, state, flight, fan.
+-- Fragments: head, guard, memory, once, store, chain, state, flight, fan.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 sequence number, 4 offset of the group or "", 5 wait in ms, 6 the item as it is from now on,
---   7 envelope that replaces the content, or "".
+-- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 the item as it is
+--   from now on, 8 envelope that replaces the content, or "".
 -- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic), {"group"} (it belongs to groups) or {"conflict", where it is}.
-local seq, wait_ms, item, edit = ARGV[3], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local seq, wait_ms, item, edit = ARGV[4], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
 if call('HEXISTS', PENDING, seq) == 1 then
-  if ARGV[4] ~= '' then return {'pending'} end
+  if ARGV[5] ~= '' then return {'pending'} end
   if edit ~= '' then
     count('bytes', #edit - call('HSTRLEN', BODIES, seq))
     call('HSET', BODIES, seq, edit)
@@ -23,10 +23,10 @@ if call('HEXISTS', PENDING, seq) == 1 then
     fan_out({renewed(item)}, key_of(item), groups, letters)
   end
   commit()
-  return {'ok'}
+  return once({'ok'})
 end
-if ARGV[4] == '' then return {'group'} end
-local o = tonumber(ARGV[4])
+if ARGV[5] == '' then return {'group'} end
+local o = tonumber(ARGV[5])
 local place, s = where(o, seq)
 if place == '' then return {'missing'} end
 if place == 'I' or place == 'R' then return {'conflict', place} end
@@ -88,4 +88,4 @@ else
   end
 end
 commit()
-return {'ok'}
+return once({'ok'})

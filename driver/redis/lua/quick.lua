@@ -1,4 +1,4 @@
--- quick: the beginning of claim, and all of it when there is nothing but plain messages in one lane.
+-- quick: the beginning of claim, and all of it when there is one lane and nothing has expired, returned or been deleted.
 local o = FIRST
 local token, most, run, instance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local topic = call('HMGET', TOPIC, 'shards', 'paused')
@@ -7,14 +7,62 @@ if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
 
 local function next_timer() return call('ZRANGE', KEYS[o + TIMER], 0, 0, 'WITHSCORES')[2] or '' end
 
+-- runs_of takes items off a lane, and of each key as many more as the run allows.
+local function runs_of(lane)
+  local picked, chains, unlinked = {}, {}, {}
+  while #picked < most do
+    local items = call('LPOP', lane, run > 1 and math.min(most - #picked, 16) or most - #picked)
+    if not items then break end
+    local keys, at, seqs = {}, {}, {}
+    for i = 1, #items do
+      local key = key_of(items[i])
+      seqs[i] = seq_of(items[i])
+      if key then
+        keys[#keys + 1] = key
+        at[i] = #keys
+      end
+    end
+    local known = #keys > 0 and call('HMGET', KEYS[o + CHAIN], unpack(keys))
+    local following = #keys > 0 and call('HMGET', KEYS[o + NEXT], unpack(seqs))
+    local i = 0
+    while i < #items and #picked < most do
+      i = i + 1
+      picked[#picked + 1] = items[i]
+      if at[i] then
+        local held, seq, item = 1, seqs[i], following[i]
+        local last = known[at[i]] and match(known[at[i]], '^%d+ %d (%d+)') or seq
+        if item then unlinked[#unlinked + 1] = seq end
+        while item and held < run and #picked < most do
+          picked[#picked + 1] = item
+          held, seq = held + 1, seq_of(item)
+          item = call('HGET', KEYS[o + NEXT], seq)
+          if item then unlinked[#unlinked + 1] = seq end
+        end
+        chains[#chains + 1] = keys[at[i]]
+        chains[#chains + 1] = held .. ' 0 ' .. last .. ' ' .. (item or '')
+      end
+    end
+    if i < #items then -- there is no room for the rest
+      local rest = {}
+      for j = #items, i + 1, -1 do rest[#rest + 1] = items[j] end
+      call('LPUSH', lane, unpack(rest))
+    end
+  end
+  if #chains > 0 then call('HSET', KEYS[o + CHAIN], unpack(chains)) end
+  if #unlinked > 0 then call('HDEL', KEYS[o + NEXT], unpack(unlinked)) end
+  return #picked > 0 and picked
+end
+
 local again = call('HGET', KEYS[o + LEASE], token)
 if not again and topic[2] ~= '1' and group[2] ~= '1' and most > 0
-  and call('EXISTS', EXPIRES, KEYS[o + LANE], unpack(KEYS, o + LANE + 2, o + CHAIN)) + call('EXISTS', KEYS[o + GONE], KEYS[o + STATE]) == 0 then
+  and call('EXISTS', EXPIRES, KEYS[o + LANE], KEYS[o + GONE], KEYS[o + STATE], unpack(KEYS, o + LANE + 2, o + BACK + 3)) == 0 then
   local first = next_timer()
   if first == '' or tonumber(first) > now then
-    local items = call('LPOP', KEYS[o + LANE + 1], most)
+    local lane = KEYS[o + LANE + 1]
+    local items
+    if call('EXISTS', KEYS[o + CHAIN]) == 1 then items = runs_of(lane) else items = call('LPOP', lane, most) end
     if not items then return {'ok', now .. '', first, '', {}, {}, {}} end
-    local record, bodies, till = instance .. '\n' .. table.concat(items, '\n'), {}, now + ARGV[4]
+    local record, bodies, till = instance .. '\n' .. table.concat(items, '\n'), {}, soon + ARGV[4]
     call('HSET', KEYS[o + LEASE], token, record)
     call('ZADD', KEYS[o + TIMER], till, 'L' .. token)
     call('HINCRBY', KEYS[o + GROUP], 'inflight', #items)

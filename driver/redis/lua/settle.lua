@@ -1,77 +1,13 @@
 -- settle: ends deliveries, each as one step, in order.
--- Fragments: head, store, chain, state, leases.
+-- Fragments: head, memory, store, chain, state, leases, settling.
 -- KEYS: the topic shard, and one group.
--- ARGV: 1 id of the request, 2 how many; then for each: token of the lease, sequence number, outcome (a ack, r retry,
---   d dead, l release, x drop), wait in ms, failure, instance.
--- Returns {one letter for each, k settled or l lost, then a list of the sequence numbers that were returned with
---   others of their key}.
-local o = FIRST
-local before = recall('s' .. ARGV[1])
-if before then
-  local results, seqs = match(before, '^(%a*)(.*)$')
-  local ended = {}
-  for seq in string.gmatch(seqs, '%d+') do ended[#ended + 1] = seq end
-  return {results, ended}
-end
-
--- fail counts a failed attempt and adds the failure to the history, of which the newest ten are kept.
-local function fail(seq, s, failure)
-  s.failed = s.failed + 1
-  if failure == '' then return end
-  local history = (call('HGET', KEYS[o + HISTORY], seq) or '') .. now .. ' ' .. s.failed .. ' ' .. #failure .. '\n' .. failure
-  local starts, at = {}, 1
-  while at <= #history do
-    local _, stop, length = find(history, '^%d+ %d+ (%d+)\n', at)
-    starts[#starts + 1] = at
-    at = stop + 1 + length
-  end
-  if #starts > 10 then history = part(history, starts[#starts - 9]) end
-  call('HSET', KEYS[o + HISTORY], seq, history)
-end
-
+-- ARGV: 1 id of the request, 2 how many; then six for each, see settling.
+-- Returns {one letter for each, k settled or l lost, then a list of the sequence numbers that were returned with others of
+--   their key}.
+local before = recalled(ARGV[1])
+if before then return before end
 local results, ended = {}, {}
-for i = 1, tonumber(ARGV[2]) do
-  local token, seq, outcome, after, failure, instance = unpack(ARGV, 6 * i - 3, 6 * i + 2)
-  local l = lease_of(o, token)
-  local item = l and l.items[seq]
-  results[i] = item and 'k' or 'l'
-  if item then
-    unlease(o, l, seq)
-    local s = state_of(o, seq) or new_state(item)
-    local ordered = strict(o, item)
-    if ordered and (outcome == 'r' or outcome == 'l') then
-      release_behind(o, item, l, ended)
-    end
-    if outcome == 'a' or outcome == 'x' then
-      unhold(o, item)
-      done(o, seq, outcome == 'a' and 'acked' or 'dropped')
-    elseif outcome == 'd' then
-      fail(seq, s, failure)
-      unhold(o, item)
-      bury(o, seq, s, instance, failure)
-    elseif outcome == 'l' then
-      s.cause = RELEASED
-      if after == '0' then come_back(o, item, s) else wait(o, item, s, soon + after, false, true) end
-    else
-      fail(seq, s, failure)
-      s.cause = RETRY
-      if after ~= '0' then
-        wait(o, item, s, soon + after, not ordered, true)
-      elseif ordered then
-        come_back(o, item, s)
-      elseif s.letter == 'X' or overdue(seq) then
-        come_back(o, item, s)
-      else
-        s.letter, s.item = 'R', renewed(item)
-        save(o, seq, s)
-        unhold(o, item)
-        join(o, s.item, true)
-      end
-    end
-  end
-end
-store_leases(o)
-results = table.concat(results)
-remember('s' .. ARGV[1], results .. table.concat(ended, ' '))
+for i = 1, tonumber(ARGV[2]) do results[i] = settle_one(FIRST, 6 * i - 3, ended) end
+store_leases(FIRST)
 commit()
-return {results, ended}
+return settled(ARGV[1], table.concat(results), ended)

@@ -97,6 +97,7 @@ end
 local function ready(o, seq)
   unwait(o, seq)
   local s = state_of(o, seq)
+  if not s then return end -- damaged: audit will tell
   local last = s.letter == 'T'
   if last then s.item = renewed(s.item) end
   local item = s.item
@@ -105,6 +106,7 @@ local function ready(o, seq)
   if last or not strict(o, item) then return join(o, item, last) end
   local key = key_of(item)
   local c = chain_of(o, key)
+  if not c then return join(o, item) end
   if c.first == item then front(o, key, c) end
 end
 
@@ -114,6 +116,7 @@ local function take_waiting(o, seq, s)
   if s.letter ~= 'W' or not strict(o, s.item) then return end
   s.letter = 'R'
   local c = chain_of(o, key_of(s.item))
+  if not c then return end
   if c.first == s.item then return behead(o, s.item) end
   call('SADD', KEYS[o + GONE], seq)
   made(o + GONE)

@@ -262,6 +262,55 @@ var bad = []struct {
 		t.wait(leaseTime + 2*time.Second)
 		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 	}},
+	{"a server that is back, and nobody notices", LateRecovery, func(t *tape) {
+		t.serverFault("crash", time.Second)
+		t.wait(3 * time.Second)
+		good["published and handled"](t)
+	}},
+	{"acknowledged, and lost by a server that had written everything", Lost, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.serverFault("crash", time.Second)
+		t.stats.Groups[0].Cancelled = 1
+	}},
+	{"acknowledged at a level that survives a fail-over, and lost by it", Lost, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.serverFault("failover", time.Second)
+		t.stats.Groups[0].Cancelled = 1
+	}},
+	{"acknowledged long before a fail-over, and gone after it", Lost, func(t *tape) {
+		t.run().MayForget = true
+		t.publish(ev{ID: "a"})
+		t.wait(10 * time.Second)
+		t.serverFault("failover", time.Second)
+		t.stats.Groups[0].Cancelled = 1
+	}},
+	{"settled, and delivered again after a server that only restarted", Unexplained, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.handle("consumer-1.1", ev{ID: "a"})
+		t.serverFault("crash", leaseTime)
+		c := t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		t.settleCall(c, "ack", 0)
+		t.about(c, history.KindSettled)
+	}},
+	{"a lease from before a fail-over settles after it, although another has it", StaleSettle, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		old := t.claim("consumer-1.1", ev{ID: "a"})
+		t.start(old)
+		t.serverFault("failover", time.Second)
+		c := t.claim("consumer-2.1", ev{ID: "a"})
+		t.start(c)
+		t.settle(old, "ack", 0)
+		t.settleCall(c, "ack", 0)
+		t.about(c, history.KindSettleRefused)
+	}},
+	{"another holder before the lease of a killed one is over, in a broker that lives on", TwoLeases, func(t *tape) {
+		good["the one process is killed, and the next has everything at once"](t)
+		t.run().Owned = false
+	}},
+	{"the driver's own audit complains", Conservation, func(t *tape) {
+		good["published and handled"](t)
+		t.add(ev{Kind: history.KindProblem, ID: "a", Group: group, Note: "orphan: in no lane"})
+	}},
 	{"a counter that was not decremented", Conservation, func(t *tape) {
 		good["published and handled"](t)
 		t.stats.Groups[0].Inflight = 1

@@ -31,6 +31,8 @@ func Check(events []history.Event) (*Report, error) {
 		checkRedelivery,
 		checkListing,
 		checkCounters,
+		checkRecovery,
+		checkProblems,
 	} {
 		check(l, r)
 	}

@@ -36,7 +36,10 @@ func checkDuplicates(l *ledger, r *Report) {
 			r.Delivered++
 			if attempt > 0 {
 				cause := h.Cause
-				if h.Attempt > attempt { // given back in between, perhaps: it is a retry all the same
+				switch {
+				case c.leases[i-1].finished() || cause == causeFirst:
+					cause = causeFailover // which the server itself does not know of
+				case h.Attempt > attempt: // given back in between, perhaps: it is a retry all the same
 					cause = causeRetry
 				}
 				r.Duplicates[cause]++
@@ -57,8 +60,11 @@ func (l *ledger) unexplained(c *course, i int) string {
 	if i > 0 {
 		a = c.leases[i-1]
 		from = a.from
+		if l.rewound(from, b.At) {
+			return ""
+		}
 		for _, s := range a.settles {
-			if s.final() && s.accepted() && s.called < b.At && b.Cause != causeFailover {
+			if s.final() && s.accepted() && s.called < b.At {
 				return fmt.Sprintf("%s had settled it as %s", a.Process, s.outcome)
 			}
 		}
@@ -85,9 +91,7 @@ func (l *ledger) unexplained(c *course, i int) string {
 		}
 	case causeRebalance:
 	case causeFailover:
-		if !l.run.FailOvers {
-			return "the backend was never failed over"
-		}
+		return "the backend was never failed over"
 	default:
 		return "nobody replayed it"
 	}

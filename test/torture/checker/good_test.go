@@ -68,6 +68,43 @@ var good = map[string]func(*tape){
 		t.start(d)
 		t.settle(d, "ack", 0)
 	},
+	"a fail-over loses a settlement: delivered again as if for the first time": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		c := t.claim("consumer-1.1", ev{ID: "a"})
+		t.start(c)
+		t.settleCall(c, "ack", 0)
+		t.about(c, history.KindSettled)
+		t.serverFault("failover", time.Second)
+		t.handle("consumer-2.1", ev{ID: "a"})
+	},
+	"a fail-over loses what was acknowledged at a level that does not survive it": func(t *tape) {
+		t.run().MayForget = true
+		t.call(ev{ID: "a"})
+		t.answer("a", history.KindPublished)
+		t.serverFault("failover", time.Second)
+	},
+	"a server is killed that had not written what it acknowledged": func(t *tape) {
+		t.call(ev{ID: "a"})
+		t.answer("a", history.KindPublished)
+		t.add(ev{Kind: history.KindFault, Note: "crash"})
+		t.add(ev{Kind: history.KindFault, Note: history.Unwritten})
+		t.add(ev{Kind: history.KindHeal, Note: history.Unwritten})
+		t.wait(time.Second)
+		t.add(ev{Kind: history.KindHeal, Note: "crash"})
+	},
+	"the one process is killed, and the next has everything at once": func(t *tape) {
+		t.run().Owned = true
+		t.publish(ev{ID: "a"})
+		t.start(t.claim("app-1.1", ev{ID: "a"}))
+		t.mark(history.KindCrash, "app-1.1")
+		t.handle("app-1.2", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	},
+	"a server comes back, and work goes on": func(t *tape) {
+		t.serverFault("crash", time.Second)
+		t.wait(time.Second)
+		t.publish(ev{ID: "a"})
+		t.handle("consumer-1.1", ev{ID: "a"})
+	},
 	"failure, retry, dead letter": func(t *tape) {
 		t.publish(ev{ID: "a"})
 		for attempt := 1; attempt <= 3; attempt++ {

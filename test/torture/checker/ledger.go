@@ -19,6 +19,9 @@ type ledger struct {
 	courses   []*course
 	processes map[string]*process
 	listed    map[pair][]string // states; the group is empty for what belongs to the topic
+	problems  []history.Event   // that the driver's own audit found
+	publishes []int64           // when publishes were acknowledged
+	claims    []int64           // when messages arrived at consumers
 	counters  []history.Event
 	strangers []history.Event // claims of messages that nobody published
 	faults    []span          // of all processes
@@ -101,6 +104,8 @@ func read(events []history.Event) *ledger {
 		case history.KindListed:
 			p := pair{e.ID, e.Group}
 			l.listed[p] = append(l.listed[p], e.State)
+		case history.KindProblem:
+			l.problems = append(l.problems, *e)
 		case history.KindCounters:
 			l.counters = append(l.counters, *e)
 		default:
@@ -163,6 +168,7 @@ func (l *ledger) publish(e *history.Event) {
 	m.pending--
 	switch e.Kind {
 	case history.KindPublished:
+		l.publishes = append(l.publishes, e.At)
 		if m.accepted == 0 {
 			m.accepted = e.At
 		}
@@ -211,6 +217,7 @@ func (l *ledger) consume(tokens map[leaseKey]*lease, e *history.Event) {
 	key := leaseKey{pair{e.ID, e.Group}, e.Token}
 	held := tokens[key]
 	if e.Kind == history.KindClaimed {
+		l.claims = append(l.claims, e.At)
 		if held != nil {
 			held.claims++
 			return
@@ -277,6 +284,14 @@ func (s *settlement) possible() bool { return s.result != history.KindSettleRefu
 // final says that it ends the course of the message.
 func (s *settlement) final() bool {
 	return s.outcome == "ack" || s.outcome == "dead" || s.outcome == "drop"
+}
+
+// ended says that it ends the course, or may have.
+func (s *settlement) ended() bool { return s.final() && s.possible() }
+
+// finished says that the holder was told that the message was done.
+func (h *lease) finished() bool {
+	return slices.ContainsFunc(h.settles, func(s *settlement) bool { return s.final() && s.accepted() })
 }
 
 // returns says that it gives the message back for another delivery.

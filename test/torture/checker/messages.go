@@ -15,11 +15,13 @@ func checkLost(l *ledger, r *Report) {
 			}
 			c := l.pairs[p]
 			switch {
+			case l.forgotten(m) && (c == nil || c.settled((*settlement).ended) == nil):
+				r.Forgotten++
 			case c == nil && m.TTL > 0: // may have expired: the counters must say so
 			case c == nil:
 				r.violate(Lost, m.ID, fmt.Sprintf("acknowledged to its producer, never delivered to group %s", group))
 			case m.TTL > 0:
-			case c.settled(func(s *settlement) bool { return s.final() && s.possible() }) == nil:
+			case c.settled((*settlement).ended) == nil:
 				r.violate(Lost, m.ID, fmt.Sprintf("delivered to group %s, never settled, and in no state any more", group))
 			}
 		}
@@ -113,7 +115,7 @@ func checkListing(l *ledger, r *Report) {
 	}
 	for _, c := range l.courses {
 		dead := c.settled(func(s *settlement) bool { return s.outcome == "dead" && s.accepted() })
-		if dead != nil && len(l.listed[c.pair]) == 0 {
+		if dead != nil && len(l.listed[c.pair]) == 0 && !l.rewound(c.leases[0].from, dead.called+forgetful) {
 			r.violate(Lost, c.ID, fmt.Sprintf("a dead letter of group %s that is not there any more", c.group))
 		}
 	}

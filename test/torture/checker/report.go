@@ -28,6 +28,7 @@ const (
 	TwoLeases      Kind = "two live leases"
 	StaleSettle    Kind = "stale settle accepted"
 	LateRedelivery Kind = "late redelivery"
+	LateRecovery   Kind = "late recovery"
 	Conservation   Kind = "conservation"
 	Stuck          Kind = "stuck"
 )
@@ -35,7 +36,7 @@ const (
 // Kinds returns all kinds of violation, in order.
 func Kinds() []Kind {
 	return []Kind{Lost, Phantom, Corrupted, Unexplained, Duplicate, Order, Early, Expired, Attempts, Deliveries,
-		TwoLeases, StaleSettle, LateRedelivery, Conservation, Stuck}
+		TwoLeases, StaleSettle, LateRedelivery, LateRecovery, Conservation, Stuck}
 }
 
 const (
@@ -74,21 +75,26 @@ type Report struct {
 	Acked     int `json:"acked"`     // over all groups
 	Dead      int `json:"dead"`
 	Crashes   int `json:"crashes"`
-	Faults    int `json:"faults"` // crashes and stalls not counted
-	Stalls    int `json:"stalls"` // of the machine, which nobody asked for
-	Stale     int `json:"stale"`  // settlements that were rightly refused
+	Faults    int `json:"faults"`              // crashes and stalls not counted
+	Stalls    int `json:"stalls"`              // of the machine, which nobody asked for
+	Stale     int `json:"stale"`               // settlements that were rightly refused
+	Unwritten int `json:"unwritten,omitempty"` // crashes of a server that had not written what it acknowledged
+	Forgotten int `json:"forgotten,omitempty"` // lost with a server at a level that does not survive it, over all groups
 
 	// Duplicates are starts beyond the first of a message in a group, by cause.
 	Duplicates map[string]int `json:"duplicates"`
 	// Redelivery is the time from a kill to the next claim, Late how late delayed messages came.
 	Redelivery Spread `json:"redelivery"`
 	Late       Spread `json:"late"`
+	// Unpublished and Undelivered are how long nobody could publish or receive because of a server's fault.
+	Unpublished Spread `json:"unpublished"`
+	Undelivered Spread `json:"undelivered"`
 
 	// Violations counts by kind, Examples are the first few of each.
 	Violations map[Kind]int `json:"violations"`
 	Examples   []Violation  `json:"examples,omitempty"`
 
-	late, redelivered []int64
+	late, redelivered, unpublished, undelivered []int64
 }
 
 func newReport(run *history.Run) *Report {
@@ -135,11 +141,14 @@ func (r *Report) finish(l *ledger) {
 			r.Crashes++
 		case f.fault == history.Stall:
 			r.Stalls++
+		case f.fault == history.Unwritten:
+			r.Unwritten++
 		default:
 			r.Faults++
 		}
 	}
 	r.Late, r.Redelivery = spread(r.late), spread(r.redelivered)
+	r.Unpublished, r.Undelivered = spread(r.unpublished), spread(r.undelivered)
 	r.OK = len(r.Violations) == 0
 }
 
@@ -174,6 +183,13 @@ func (r *Report) Verdict() string {
 	b.WriteString("\n  duplicates: " + r.duplicates())
 	if r.Redelivery.N > 0 {
 		fmt.Fprintf(&b, "\n  kill to redelivery: p50 %v, max %v (lease %v, %d messages)", r.Redelivery.P50, r.Redelivery.Max, r.Run.Lease, r.Redelivery.N)
+	}
+	if r.Unpublished.N > 0 {
+		fmt.Fprintf(&b, "\n  server faults: nobody could publish for p50 %v, max %v, nor receive for p50 %v, max %v (%d faults)",
+			r.Unpublished.P50, r.Unpublished.Max, r.Undelivered.P50, r.Undelivered.Max, r.Unpublished.N)
+	}
+	if r.Run.MayForget || r.Unwritten > 0 {
+		fmt.Fprintf(&b, "\n  forgotten by servers, as this level allows: %d deliveries; %d servers were killed with acknowledged writes not in their file", r.Forgotten, r.Unwritten)
 	}
 	if r.Late.N > 0 {
 		fmt.Fprintf(&b, "\n  delayed messages late: p50 %v, p99 %v, max %v (%d messages)", r.Late.P50, r.Late.P99, r.Late.Max, r.Late.N)

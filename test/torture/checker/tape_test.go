@@ -34,7 +34,7 @@ func newTape() *tape {
 	t := &tape{now: int64(time.Hour), stats: driver.TopicStats{Topic: topic, Groups: []driver.GroupStats{{Group: group}}}}
 	t.add(history.Event{Kind: history.KindRun, Run: &history.Run{
 		Broker: "memory", Fault: "by hand", Groups: map[string][]string{topic: {group}}, Lease: leaseTime,
-		RedeliverIn: time.Second, MaxAttempts: 3, MaxDeliveries: 5, Exact: true,
+		RedeliverIn: time.Second, MaxAttempts: 3, MaxDeliveries: 5, Exact: true, RecoverIn: 2 * time.Second,
 	}})
 	return t
 }
@@ -86,7 +86,7 @@ func (t *tape) claim(process string, e history.Event) history.Event {
 	}
 	e.ClaimedAt = t.now + brokerAhead - t.claimedBefore
 	if e.PublishedAt == 0 {
-		e.PublishedAt = t.events[1].At + brokerAhead
+		e.PublishedAt = t.events[0].At + brokerAhead
 	}
 	t.add(e)
 	return e
@@ -127,6 +127,13 @@ func (t *tape) handle(process string, e history.Event) {
 
 func (t *tape) mark(kind history.Kind, process string) {
 	t.add(history.Event{Kind: kind, Process: process, Note: "fault"})
+}
+
+// serverFault is one that concerns everybody for a time.
+func (t *tape) serverFault(action string, lasts time.Duration) {
+	t.add(history.Event{Kind: history.KindFault, Note: action})
+	t.wait(lasts)
+	t.add(history.Event{Kind: history.KindHeal, Note: action})
 }
 
 func (t *tape) listed(id, state string) {

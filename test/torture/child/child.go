@@ -1,4 +1,4 @@
-// Package child is the main function of the producer and consumer processes of a torture run.
+// Package child is the main function of the processes of a torture run.
 package child
 
 import (
@@ -16,68 +16,119 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/victim"
 	"github.com/ferrymq/ferry/test/torture/workload"
 )
 
-// Main runs one process until SIGTERM, and listens on stdin for habits to take on ("begin slow 2s") or give up
-// ("end slow").
+// order is what the harness tells a process on its command line.
+type order struct {
+	url, dir, name string
+	via            detours
+	settings       workload.Settings
+}
+
+// Main runs one process until SIGTERM, and listens on stdin: for what to take on ("begin slow 2s") or give up ("end
+// slow"), and, if it is an app, for the word "drain".
 func Main(role string, args []string, stdin io.Reader) error {
+	var o order
 	flags := flag.NewFlagSet(role, flag.ContinueOnError)
-	url := flags.String("url", "", "URL of the broker")
-	dir := flags.String("dir", "", "directory of the histories")
-	name := flags.String("name", role, "name of this process in its history")
+	flags.StringVar(&o.url, "url", "", "URL of the broker")
+	flags.StringVar(&o.dir, "dir", "", "directory of the histories")
+	flags.StringVar(&o.name, "name", role, "name of this process in its history")
+	via := flags.String("via", "", "where to connect to instead of the servers' addresses, as JSON")
 	text := flags.String("settings", "{}", "what to do, as JSON (workload.Settings)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *url == "" || *dir == "" {
+	if o.url == "" || o.dir == "" {
 		return errors.New("-url and -dir are required; make torture starts this process with both")
 	}
-	settings := workload.Settings{}
-	if err := json.Unmarshal([]byte(*text), &settings); err != nil {
+	if err := json.Unmarshal([]byte(*text), &o.settings); err != nil {
 		return fmt.Errorf("-settings: %w", err)
 	}
-	settings.Role = role
+	if *via != "" {
+		if err := json.Unmarshal([]byte(*via), &o.via); err != nil {
+			return fmt.Errorf("-via: %w", err)
+		}
+	}
+	o.settings.Role = role
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return run(ctx, settings, *url, *dir, *name, stdin)
+	return o.run(ctx, stdin)
 }
 
-func run(ctx context.Context, s workload.Settings, url, dir, name string, stdin io.Reader) (err error) {
-	log, err := history.Create(dir, name)
+func (o order) run(ctx context.Context, stdin io.Reader) (err error) {
+	log, err := history.Create(o.dir, o.name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	plain, err := open.URL(ctx, url)
-	if err != nil {
+	plain, err := o.open(ctx)
+	if err != nil || plain == nil {
 		return err
 	}
-	broker, err := ferry.New(victim.Wrap(plain.Driver(), log, victim.NewHarm(), false), ferry.Options{})
+	harm := victim.NewHarm()
+	broker, err := ferry.New(victim.Wrap(plain.Driver(), log, harm, false), ferry.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
-	watch.Go(func() { log.Watch(watching, name, max(s.Lease/4, 250*time.Millisecond)) })
+	watch.Go(func() { log.Watch(watching, o.name, max(o.settings.Lease/4, 250*time.Millisecond)) })
 	defer watch.Wait()
 	defer unwatch()
-	habits := &workload.Habits{}
-	go listen(stdin, habits) // ends with the process, or when the harness closes the pipe
-	return s.Run(ctx, broker, log, habits, nil)
+	ear := &ear{habits: &workload.Habits{}, harm: harm, drain: make(chan struct{})}
+	go ear.listen(stdin) // ends with the process, or when the harness closes the pipe
+	return o.settings.Run(ctx, workload.Host{Broker: broker, Log: log, Habits: ear.habits, Drain: ear.drain})
 }
 
-func listen(stdin io.Reader, habits *workload.Habits) {
+// openPatience is how long a process waits for a server that is down. One that is started in the middle of a fault
+// would otherwise end, and a supervisor start it again.
+const openPatience = 30 * time.Second
+
+// open returns no broker and no error when ctx ends first.
+func (o order) open(ctx context.Context) (*ferry.Broker, error) {
+	end := time.Now().Add(openPatience)
+	for {
+		opening, cancel := context.WithTimeout(ctx, 5*time.Second)
+		b, err := o.via.open(opening, o.url)
+		cancel()
+		switch {
+		case err == nil || errors.Is(err, ferry.ErrInvalid):
+			return b, err
+		case ctx.Err() != nil:
+			return nil, nil
+		case time.Now().After(end):
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// ear hears what the harness says.
+type ear struct {
+	habits *workload.Habits
+	harm   *victim.Harm
+	once   sync.Once
+	drain  chan struct{}
+}
+
+func (e *ear) listen(stdin io.Reader) {
 	for lines := bufio.NewScanner(stdin); lines.Scan(); {
 		switch w := strings.Fields(lines.Text()); {
-		case len(w) == 3 && w[0] == "begin":
-			_, _ = habits.Begin(w[1], w[2]) // checked by the harness before it was sent
+		case len(w) == 1 && w[0] == "drain":
+			e.once.Do(func() { close(e.drain) })
+		case len(w) == 3 && w[0] == "begin": // checked by the harness before it was sent
+			_, _ = e.habits.Begin(w[1], w[2])
+			_, _ = e.harm.Begin(w[1], w[2])
 		case len(w) == 2 && w[0] == "end":
-			_, _ = habits.End(w[1])
+			_, _ = e.habits.End(w[1])
+			_, _ = e.harm.End(w[1])
 		}
 	}
 }

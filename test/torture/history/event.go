@@ -21,6 +21,7 @@ const (
 	KindNote     Kind = "note"     // something that excuses nothing
 	KindListed   Kind = "listed"   // after the drain: an entry that the broker still has, with its State
 	KindCounters Kind = "counters" // after the drain: what the broker itself counts
+	KindProblem  Kind = "problem"  // after the drain: what the driver's own audit finds wrong
 )
 
 // Kinds of every process.
@@ -50,6 +51,14 @@ const (
 	KindSettleRefused Kind = "settle_refused" // nothing was changed: the lease was lost, or the broker not reached
 	KindSettleUnknown Kind = "settle_unknown"
 )
+
+// Unwritten is the Note of a fault that came on top of another: a server was killed while it had not yet written to its
+// file what it had acknowledged.
+const Unwritten = "unwritten"
+
+// Rewinds says of the Note of a server's fault that the server may have an older state than its clients after it:
+// another node took over, or its file was behind.
+func Rewinds(note string) bool { return note == "failover" || note == "switch" || note == Unwritten }
 
 // HandledOK is the Note of a handler that succeeds.
 const HandledOK = "ok"
@@ -110,8 +119,13 @@ type Run struct {
 	Exact bool `json:"exact"`
 	// NoDuplicates says that nothing in this run may start a handler twice, but for retries.
 	NoDuplicates bool `json:"no_duplicates,omitempty"`
-	// FailOvers says that the backend may rewind: its duplicates then have a cause.
-	FailOvers bool `json:"fail_overs,omitempty"`
+	// Owned says that the broker lives in its one process: what that held when it was killed is free at once.
+	Owned bool `json:"owned,omitempty"`
+	// MayForget says that a fail-over may lose what was acknowledged just before it: such losses are counted, not judged.
+	// So are those of an Unwritten crash.
+	MayForget bool `json:"may_forget,omitempty"`
+	// RecoverIn is how long after the end of a server's fault the next publish may be acknowledged.
+	RecoverIn time.Duration `json:"recover_in,omitempty"`
 }
 
 // Claim describes a delivery as it was received or is being handled.

@@ -3,33 +3,10 @@ package rig
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/test/torture/history"
 )
-
-// drained waits until nothing is left to do, and reports whether that happened in time.
-func drained(ctx context.Context, d driver.Driver, patience time.Duration) (bool, error) {
-	end := time.Now().Add(patience)
-	for {
-		s, err := d.Stats(ctx, Topic)
-		if err != nil {
-			return false, fmt.Errorf("while draining: %w", err)
-		}
-		left := s.Delayed
-		for _, g := range s.Groups {
-			left += g.Ready + g.Inflight + g.Waiting
-		}
-		if left == 0 {
-			return true, nil
-		}
-		if time.Now().After(end) || ctx.Err() != nil {
-			return false, nil
-		}
-		sleep(ctx, 20*time.Millisecond)
-	}
-}
 
 // audit writes down what the broker still has, and what it counts.
 func audit(ctx context.Context, d driver.Driver, log *history.Writer) error {
@@ -50,6 +27,13 @@ func audit(ctx context.Context, d driver.Driver, log *history.Writer) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	log.Record(history.Event{Kind: history.KindCounters, Topic: Topic, Counters: &stats})
+	report, err := d.Audit(ctx, Topic, false)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	for _, p := range report.Problems {
+		log.Record(history.Event{Kind: history.KindProblem, Topic: Topic, Group: p.Group, ID: p.ID, Note: p.Kind + ": " + p.Text})
+	}
 	return nil
 }
 

@@ -2,36 +2,123 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
-type opener func(context.Context, Options) (stage, error)
+// broker is one that can be tortured: what can be done to it, and how it is set up.
+type broker struct {
+	actions schedule.Actions
+	// roles are what processes there are, in the order of their start.
+	roles []string
+	// nodes are how many servers can be named.
+	nodes int
+	// setups are those of Fault.Setup that it has.
+	setups []string
+	// inside says that all of it lives in the process of the harness.
+	inside bool
+	// owned says that one process owns it, with producers and consumers in it.
+	owned bool
+	open  func(context.Context, Options) (stage, error)
+}
 
-// brokers are those that can be tortured by name. A broker with servers of its own starts them here, and adds its
-// actions ("restart server", "failover") to those of its stage.
-func brokers() map[string]opener {
-	return map[string]opener{
-		"memory": func(_ context.Context, o Options) (stage, error) {
-			return newLocalStage(memory.New(memory.Options{}), o), nil
-		},
+// brokers are those that can be tortured by name.
+func brokers() map[string]broker {
+	processes := together(handlers(), seams(), signals(both...), network())
+	single := broker{
+		actions: together(processes, serverActions(), crashActions()), roles: both, nodes: 1,
+		setups: []string{setupEverySecond, setupAlways}, open: openRedis,
 	}
+	sentinel := broker{
+		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,
+		setups: []string{setupEverySecond}, open: openSentinel,
+	}
+	cluster := sentinel
+	cluster.nodes, cluster.open = 6, openCluster
+	cluster.actions = together(cluster.actions, migrationActions())
+	return map[string]broker{
+		"memory": {
+			actions: together(handlers(), seams(), signals(both...), calls()), roles: both, inside: true,
+			open: func(_ context.Context, o Options) (stage, error) {
+				return newLocalStage(memory.New(memory.Options{}), o), nil
+			},
+		},
+		"disk": {
+			actions: together(handlers(), signals(app), diskActions()), roles: []string{app},
+			setups: []string{setupInterval, setupSmallDisk}, owned: true, open: openApps,
+		},
+		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
+	}
+}
+
+// count says how many there are of each role that a schedule may name.
+func (b broker) count(o Options) map[string]int {
+	if b.owned {
+		return map[string]int{app: 1, consumer: 1}
+	}
+	return map[string]int{consumer: o.Consumers, producer: o.Producers, server: b.nodes}
 }
 
 // Brokers returns the names of the brokers that can be tortured.
 func Brokers() []string { return slices.Sorted(maps.Keys(brokers())) }
 
-// Lookup returns how to open a broker by its name, or by the URL of one that runs already.
-func Lookup(name string) (func(context.Context, Options) (stage, error), error) {
-	if open, ok := brokers()[name]; ok {
-		return open, nil
+// lookup returns a broker by its name, or by the URL of one that runs already.
+func lookup(name string) (broker, error) {
+	if b, ok := brokers()[name]; ok {
+		return b, nil
 	}
-	if strings.Contains(name, "://") && !strings.HasPrefix(name, "memory:") {
-		return openProcesses, nil
+	scheme, _, isURL := strings.Cut(name, "://")
+	if !isURL || scheme == "memory" || scheme == "disk" {
+		return broker{}, fmt.Errorf("no broker %q; there are %s, or the URL of a server that runs", name, strings.Join(Brokers(), ", "))
 	}
-	return nil, fmt.Errorf("no broker %q; there are %s, or the URL of a running one", name, strings.Join(Brokers(), ", "))
+	actions := together(handlers(), seams(), signals(both...))
+	if !strings.Contains(name, ",") { // otherwise its addresses are learned from the servers, past any proxy
+		actions = together(actions, network())
+	}
+	return broker{actions: actions, roles: both, open: openURL}, nil
+}
+
+// Spawns says whether a broker is tortured with processes of their own, see Build.
+func Spawns(name string) bool {
+	b, err := lookup(name)
+	return err == nil && !b.inside
+}
+
+// FaultsFor returns the faults that a broker must survive, and why each of the others is not for it.
+func FaultsFor(name string) (fit []Fault, misfits map[string]string, err error) {
+	b, err := lookup(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	misfits = map[string]string{}
+	for _, f := range Faults() {
+		if why := b.misfit(f); why != "" {
+			misfits[f.Name] = why
+			continue
+		}
+		fit = append(fit, f)
+	}
+	return fit, misfits, nil
+}
+
+// misfit says why a fault is not for this broker, or nothing.
+func (b broker) misfit(f Fault) string {
+	if f.Setup != "" && !slices.Contains(b.setups, f.Setup) {
+		return fmt.Sprintf("no setup %q", f.Setup)
+	}
+	_, err := f.clauses(Options{}.withDefaults().Lease, b.actions)
+	var lacks *schedule.LacksError
+	switch {
+	case errors.As(err, &lacks):
+		return "it has no " + lacks.What
+	case err != nil:
+		return err.Error()
+	}
+	return ""
 }

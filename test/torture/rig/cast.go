@@ -32,17 +32,22 @@ type slot struct {
 	mu       sync.Mutex
 	life     int
 	current  process
-	leaving  chan struct{} // closed when no other life is to follow
-	ending   bool
-	occupied chan struct{} // closed when the first life has begun
+	leaving  chan struct{}       // closed when no other life is to follow, or only a last one
+	farewell func(process) error // said to a life when it is to end; nil before that
+	last     bool                // the farewell has not been heard: one more life follows
+	occupied chan struct{}       // closed when the first life has begun
+	left     chan struct{}       // closed when the last one is over
 }
 
-func newCast(s stage, log *history.Writer, seed uint64, count map[string]int) *cast {
-	c := &cast{stage: s, log: log, seed: seed, slots: map[string][]*slot{}}
-	for role, n := range count {
-		for i := range n {
-			c.slots[role] = append(c.slots[role], &slot{role: role, number: i + 1, leaving: make(chan struct{}), occupied: make(chan struct{})})
+func newCast(s stage, log *history.Writer, o Options, b broker) *cast {
+	c := &cast{stage: s, log: log, seed: o.Seed, slots: map[string][]*slot{}}
+	for _, role := range b.roles {
+		for i := range b.count(o)[role] {
+			c.slots[role] = append(c.slots[role], &slot{role: role, number: i + 1, leaving: make(chan struct{}), occupied: make(chan struct{}), left: make(chan struct{})})
 		}
+	}
+	if b.owned { // the consumers live in the app
+		c.slots[consumer] = c.slots[app]
 	}
 	return c
 }
@@ -58,6 +63,7 @@ func (c *cast) raise(ctx context.Context, role string) {
 }
 
 func (c *cast) keepAlive(ctx context.Context, s *slot) {
+	defer close(s.left)
 	for {
 		p, name, err := c.begin(ctx, s)
 		if s.lives() == 1 {
@@ -75,7 +81,9 @@ func (c *cast) keepAlive(ctx context.Context, s *slot) {
 		select {
 		case <-s.leaving:
 			timer.Stop()
-			return
+			if !s.onceMore() {
+				return
+			}
 		case <-timer.C:
 		}
 	}
@@ -89,8 +97,9 @@ func (c *cast) begin(ctx context.Context, s *slot) (process, string, error) {
 	seed := c.seed<<16 ^ uint64(s.number)<<8 ^ uint64(s.life)
 	p, err := c.stage.start(ctx, s.role, seed, name)
 	s.current = p
-	if err == nil && s.ending { // asked to leave between two lives
-		err = p.terminate()
+	if err == nil && s.farewell != nil { // asked to leave between two lives
+		s.last = false
+		err = s.farewell(p)
 	}
 	return p, name, err
 }
@@ -108,46 +117,67 @@ func (s *slot) name() string { return fmt.Sprintf("%s-%d.%d", s.role, s.number, 
 func (s *slot) now() (process, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == nil {
+	if !s.alive() {
 		return nil, ""
 	}
-	select {
-	case <-s.current.done():
-		return nil, ""
-	default:
-		return s.current, s.name()
-	}
+	return s.current, s.name()
 }
 
 // dismiss asks every process of a role to end, and starts no other.
-func (c *cast) dismiss(role string) {
+func (c *cast) dismiss(role string) { c.sayFarewell(role, process.terminate, false) }
+
+// sayFarewell asks every process of a role to end in its own way. Where none lives one more is started if it must hear it.
+func (c *cast) sayFarewell(role string, farewell func(process) error, heard bool) {
 	for _, s := range c.slots[role] {
-		s.mu.Lock()
-		if !s.ending {
-			s.ending = true
-			close(s.leaving)
+		if err := s.leave(farewell, heard); err != nil {
+			c.fail(err)
 		}
-		if s.current != nil {
-			if err := s.current.terminate(); err != nil {
-				c.fail(err)
-			}
-		}
-		s.mu.Unlock()
+	}
+}
+
+func (s *slot) leave(farewell func(process) error, heard bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.farewell == nil {
+		s.last = heard && !s.alive()
+		close(s.leaving)
+	}
+	s.farewell = farewell
+	if !s.alive() {
+		return nil
+	}
+	return farewell(s.current)
+}
+
+// onceMore says whether a last life is to follow although the slot is being left.
+func (s *slot) onceMore() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// alive says whether the life of the moment goes on. s.mu is held.
+func (s *slot) alive() bool {
+	if s.current == nil {
+		return false
+	}
+	select {
+	case <-s.current.done():
+		return false
+	default:
+		return true
 	}
 }
 
 // gone waits until the last life of every process of a role is over.
 func (c *cast) gone(ctx context.Context, role string) error {
 	for _, s := range c.slots[role] {
-		s.mu.Lock()
-		p, name := s.current, s.name()
-		s.mu.Unlock()
-		if p == nil {
-			continue
-		}
 		select {
-		case <-p.done():
+		case <-s.left:
 		case <-ctx.Done():
+			s.mu.Lock()
+			name := s.name()
+			s.mu.Unlock()
 			return fmt.Errorf("%s does not end: %w", name, context.Cause(ctx))
 		}
 	}

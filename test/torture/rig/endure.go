@@ -14,11 +14,14 @@ import (
 func Endure(ctx context.Context, o Options, watch func(context.Context, driver.Driver) error) error {
 	o = o.withDefaults()
 	o.Dir = ""
-	open, err := Lookup(o.Broker)
+	b, err := lookup(o.Broker)
 	if err != nil {
 		return err
 	}
-	s, err := open(ctx, o)
+	if b.owned {
+		return fmt.Errorf("nobody can look into %s while its process runs: soak a program of yours, or another broker", o.Broker)
+	}
+	s, err := b.open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -29,12 +32,12 @@ func Endure(ctx context.Context, o Options, watch func(context.Context, driver.D
 	watching, end := context.WithCancel(ctx)
 	var watched error
 	var looking sync.WaitGroup
-	looking.Go(func() { watched = watch(watching, s.driver()) })
-	err = play(ctx, o, s, log)
+	looking.Go(func() { watched = s.look(watching, func(d driver.Driver) error { return watch(watching, d) }) })
+	err = play(ctx, o, b, s, log)
 	end()
 	looking.Wait()
 	if err == nil {
-		err = balanced(ctx, s.driver())
+		err = s.look(ctx, func(d driver.Driver) error { return balanced(ctx, d) })
 	}
 	return errors.Join(err, watched, s.close(context.WithoutCancel(ctx)))
 }

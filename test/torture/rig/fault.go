@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -17,10 +18,31 @@ type Fault struct {
 	Schedule string
 	// NoDuplicates says that no message may be handled twice, but for retries.
 	NoDuplicates bool
+	// MayForget says that what was acknowledged just before a fail-over may be lost: it is counted.
+	MayForget bool
+	// Setup is how the broker is set up for it. Defaults to its usual one.
+	Setup string
+	// Level is asked for with each publish. Defaults to the broker's own.
+	Level driver.Durability
+	// Least is the shortest load in which it shows anything. Defaults to 3 s.
+	Least time.Duration
 }
 
-// Faults returns those that every broker must survive, in order. Each broker may have more of its own.
+// Setups of brokers.
+const (
+	setupEverySecond = "appendfsync everysec"
+	setupAlways      = "appendfsync always"
+	setupInterval    = "sync=50ms"
+	setupSmallDisk   = "small disk"
+)
+
+// Faults returns all, in order. Which of them a broker can have follows from its actions, see FaultsFor.
 func Faults() []Fault {
+	return append(append(append(processFaults(), networkFaults()...), serverFaults()...), appFaults()...)
+}
+
+// processFaults are those of processes and handlers.
+func processFaults() []Fault {
 	return []Fault{
 		{Name: "none", Help: "load only", NoDuplicates: true},
 		{Name: "kill-consumer", Help: "kill -9 of consumers", Schedule: "every 700ms-1300ms kill consumer any"},
@@ -34,11 +56,44 @@ func Faults() []Fault {
 		{Name: "panic-handler", Help: "handlers that panic", Schedule: "at 0s panic consumer all with 0.2 for 1h", NoDuplicates: true},
 		{Name: "lose-renewals", Help: "handlers that exceed their lease, unrenewed", Schedule: "at 0s slow consumer all with LEASE*1.5 for 1h; every 1s from 100ms lose-renewals consumer any for LEASE*2"},
 		{Name: "cut", Help: "connections cut", Schedule: "every 800ms-1500ms cut consumer any for 300ms; every 500ms-900ms cut producer any for 200ms; at 900ms cut consumer 1 for LEASE*1.5"},
-		{Name: "lose-replies", Help: "requests carried out whose reply is lost", Schedule: "every 700ms-1200ms lose-replies consumer any for 200ms; every 400ms-900ms lose-replies producer any for 150ms"},
+		{Name: "lose-replies", Help: "requests carried out whose reply is lost, or late", Schedule: "every 700ms-1200ms lose-replies consumer any for 200ms; every 400ms-900ms lose-replies producer any for 150ms"},
 		{Name: "clock", Help: "client clocks an hour off the broker's", Schedule: "at 0s clock consumer 1 with 1h for 1h; at 0s clock consumer 2 with -1h for 1h; at 0s fail consumer all with 0.2 for 1h", NoDuplicates: true},
 		{Name: "mix", Help: "a bit of everything", Schedule: `every 1500ms-2500ms kill consumer any; every 900ms-2s kill producer any; every 2s from 400ms stop consumer any for LEASE*1.2
 			every 700ms-1500ms term consumer any; at 0s fail consumer all with 0.1 for 1h; at 0s panic consumer any with 0.1 for 1h; every 1s-2s cut consumer any for 300ms
 			every 1s-2s lose-replies consumer any for 100ms; every 1s-2s lose-replies producer any for 100ms; every 3s clock consumer any with 1h for 1s`},
+	}
+}
+
+// networkFaults need a proxy between the processes and the servers.
+func networkFaults() []Fault {
+	return []Fault{
+		{Name: "blackhole", Help: "nothing passes, and nobody is told", Least: 8 * time.Second,
+			Schedule: "every 2s-3s from 500ms blackhole consumer any for LEASE*1.5; every 2s-3s from 1s blackhole producer any for 1500ms"},
+		{Name: "latency", Help: "every packet 50 to 200 ms late", Least: 5 * time.Second,
+			Schedule: "every 1s-2s latency consumer any with 200ms for 1s; every 1s-2s latency producer any with 50ms for 1s"},
+		{Name: "lose-requests", Help: "nothing reaches the server for a while", Least: 5 * time.Second,
+			Schedule: "every 700ms-1200ms lose-requests consumer any for 500ms; every 700ms-1200ms lose-requests producer any for 500ms"},
+		{Name: "reset-reply", Help: "connections reset in the middle of a reply: the request was carried out", Least: 5 * time.Second,
+			Schedule: "every 500ms-900ms reset-reply consumer any for 100ms; every 300ms-700ms reset-reply producer any for 100ms"},
+		{Name: "late-replies", Help: "replies that come after their client has given up", Least: 10 * time.Second,
+			Schedule: "every 4s from 500ms lose-replies producer any for 3500ms; every 4s from 1s lose-replies consumer any for 3500ms"},
+	}
+}
+
+// appFaults are those of a process that owns its broker.
+func appFaults() []Fault {
+	return []Fault{
+		{Name: "kill-app", Help: "kill -9 of the process with everything in it", Least: time.Minute, Schedule: "every 150ms-900ms from 300ms kill app 1"},
+		{Name: "kill-app-interval", Help: "the same with a store that syncs at intervals", Setup: setupInterval, Least: 20 * time.Second, Schedule: "every 150ms-900ms from 300ms kill app 1"},
+		{Name: "stop-app", Help: "SIGSTOP of the process beyond its leases", Least: 10 * time.Second, Schedule: "every 4s from 1s stop app 1 for LEASE*1.2"},
+		{Name: "term-app", Help: "SIGTERM of the process under load", Least: 5 * time.Second, Schedule: "every 700ms-1300ms term app 1", NoDuplicates: true},
+		{Name: "full-disk", Help: "the reserve of the disk is reached", Setup: setupSmallDisk, Least: 8 * time.Second,
+			Schedule: "every 3s from 1s fill with 8000000 for 1500ms; every 2s-3s kill app 1"},
+		{Name: "no-space", Help: "not a byte is left on the disk", Setup: setupSmallDisk, Least: 10 * time.Second,
+			Schedule: "every 4s from 1s fill with 0 for 1500ms; every 4s from 3s kill app 1"},
+		{Name: "mix-app", Help: "a bit of everything", Least: 15 * time.Second,
+			Schedule: `every 1s-3s kill app 1; every 3s-5s term app 1; every 5s from 2s stop app 1 for LEASE*1.2
+			every 1s fail consumer all with 0.1 for 1s; every 3s slow consumer all with LEASE*1.5 for 1s`},
 	}
 }
 

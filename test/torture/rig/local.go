@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/test/torture/history"
-	"github.com/ferrymq/ferry/test/torture/schedule"
 	"github.com/ferrymq/ferry/test/torture/victim"
 	"github.com/ferrymq/ferry/test/torture/workload"
 )
@@ -29,17 +27,12 @@ func newLocalStage(d driver.Driver, o Options) *localStage {
 	return &localStage{shared: d, o: o, processes: map[*localProcess]struct{}{}}
 }
 
-func (s *localStage) driver() driver.Driver { return s.shared }
+func (s *localStage) look(_ context.Context, f func(driver.Driver) error) error { return f(s.shared) }
 
-func (s *localStage) actions() schedule.Actions {
-	all := schedule.Actions{
-		"cut":           {Roles: both, Lasting: true, Help: "its requests do not arrive"},
-		"lose-replies":  {Roles: both, Lasting: true, Help: "its requests are carried out, the replies are lost"},
-		"lose-renewals": {Roles: []string{consumer}, Lasting: true, Help: "its leases are not renewed"},
-		"clock":         {Roles: both, Lasting: true, Value: "an offset such as 1h", Help: "the broker's clock is this far from its own"},
-	}
-	maps.Copy(all, habits())
-	return all
+func (s *localStage) servers() servers { return nil }
+
+func (s *localStage) drain(ctx context.Context, c *cast) error {
+	return s.o.drainThrough(ctx, s.shared, c)
 }
 
 // localProcess is a worker or producer of its own behind a driver of its own, so that it can be cut off from the others.
@@ -72,7 +65,7 @@ func (s *localStage) start(ctx context.Context, role string, seed uint64, name s
 	ctx, p.cancel = context.WithCancel(ctx)
 	settings := s.o.settings(role, seed)
 	go func() {
-		p.result = errors.Join(settings.Run(ctx, broker, log, p.habits, p.harm.Pass), broker.Close(context.WithoutCancel(ctx)))
+		p.result = errors.Join(settings.Run(ctx, workload.Host{Broker: broker, Log: log, Habits: p.habits, Pass: p.harm.Pass}), broker.Close(context.WithoutCancel(ctx)))
 		if !p.killed.Load() {
 			s.forget(p)
 		}

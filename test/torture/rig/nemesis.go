@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,17 +13,21 @@ import (
 
 // nemesis carries out a plan, and undoes in the end what still lasts.
 type nemesis struct {
-	cast *cast
-	log  *history.Writer
-	open []ongoing
+	cast    *cast
+	servers servers
+	log     *history.Writer
+	open    []ongoing
 }
 
-// ongoing is a lasting fault of one life of a process.
+// ongoing is a lasting fault of one life of a process, or of a server.
 type ongoing struct {
-	until   time.Duration
-	process process
-	name    string
-	action  string
+	until  time.Duration
+	name   string // empty for a server: its faults concern everybody
+	number int    // of the server
+	action string
+	excuse bool
+	end    func(context.Context) error
+	victim process // nil for a server
 }
 
 // run does each step at its time until the load is over.
@@ -30,7 +35,7 @@ func (n *nemesis) run(ctx context.Context, steps []schedule.Step, load time.Dura
 	start := time.Now()
 	for {
 		now := time.Since(start)
-		if err := n.endThose(now); err != nil {
+		if err := n.endThose(ctx, now); err != nil {
 			return err
 		}
 		for len(steps) > 0 && steps[0].At <= now && now < load {
@@ -40,7 +45,7 @@ func (n *nemesis) run(ctx context.Context, steps []schedule.Step, load time.Dura
 			steps = steps[1:]
 		}
 		if now >= load || ctx.Err() != nil {
-			return n.endThose(1<<63 - 1)
+			return n.endThose(ctx, 1<<63-1)
 		}
 		next := load
 		if len(steps) > 0 {
@@ -63,6 +68,17 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 func (n *nemesis) do(s schedule.Step, now time.Duration) error {
+	switch s.Role {
+	case server:
+		for _, number := range s.Victims {
+			if err := n.harmServer(s, number, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "":
+		return n.harmServer(s, 0, now)
+	}
 	for _, number := range s.Victims {
 		p, name := n.cast.slots[s.Role][number-1].now()
 		if p == nil {
@@ -75,10 +91,35 @@ func (n *nemesis) do(s schedule.Step, now time.Duration) error {
 	return nil
 }
 
+// harmServer begins a fault that concerns everybody. One of the same name that still lasts goes on instead.
+func (n *nemesis) harmServer(s schedule.Step, number int, now time.Duration) error {
+	if n.servers == nil {
+		return errors.New("the broker has nothing that can be harmed like that")
+	}
+	if slices.ContainsFunc(n.open, func(o ongoing) bool { return o.victim == nil && o.action == s.Action && o.number == number }) {
+		return nil
+	}
+	excuse := s.Action != "flush-scripts" // which nobody may notice
+	if excuse {
+		n.log.Mark(history.KindFault, "", s.Action)
+	}
+	extra, err := n.servers.begin(s, number)
+	if err != nil {
+		return err
+	}
+	if extra != "" {
+		n.log.Mark(history.KindFault, "", extra)
+		n.log.Mark(history.KindHeal, "", extra)
+	}
+	n.open = append(n.open, ongoing{until: now + s.For, number: number, action: s.Action, excuse: excuse,
+		end: func(ctx context.Context) error { return n.servers.end(ctx, s, number) }})
+	return nil
+}
+
 func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duration) error {
 	switch s.Action {
 	case "kill":
-		n.open = slices.DeleteFunc(n.open, func(o ongoing) bool { return o.process == p && !excuses[o.action] })
+		n.open = slices.DeleteFunc(n.open, func(o ongoing) bool { return o.victim == p && !o.excuse })
 		if err := p.kill(); err != nil {
 			return err
 		}
@@ -93,18 +134,19 @@ func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duratio
 		kind = history.KindFault
 	}
 	n.log.Mark(kind, name, s.Action)
-	n.open = append(n.open, ongoing{now + s.For, p, name, s.Action})
+	n.open = append(n.open, ongoing{until: now + s.For, name: name, action: s.Action, excuse: excuses[s.Action], victim: p,
+		end: func(context.Context) error { return p.end(s.Action) }})
 	return p.begin(s.Action, s.With)
 }
 
 // endThose ends the faults whose time is over.
-func (n *nemesis) endThose(now time.Duration) error {
+func (n *nemesis) endThose(ctx context.Context, now time.Duration) error {
 	var err error
 	n.open = slices.DeleteFunc(n.open, func(o ongoing) bool {
 		if o.until > now || err != nil {
 			return false
 		}
-		if err = o.process.end(o.action); err == nil && excuses[o.action] {
+		if err = o.end(ctx); err == nil && o.excuse {
 			n.log.Mark(history.KindHeal, o.name, o.action)
 		}
 		return true

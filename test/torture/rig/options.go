@@ -17,6 +17,8 @@ type Options struct {
 	Load time.Duration
 	// Dir gets the histories. Empty: none are written, and nothing can be checked.
 	Dir string
+	// Bin has the processes, see Build. Defaults to building them for this run.
+	Bin string
 
 	// Producers and Consumers are how many processes there are. Default to 2 and 3.
 	Producers, Consumers int
@@ -26,6 +28,8 @@ type Options struct {
 	Lease time.Duration
 	// RedeliverIn is how much later than the lease a message of a killed consumer may come. Defaults to 1 s.
 	RedeliverIn time.Duration
+	// RecoverIn is how long after the end of a server's fault the next publish may be acknowledged. Defaults to 2 s.
+	RecoverIn time.Duration
 	// Clock stamps the histories of local processes. Defaults to history.Now.
 	Clock func() int64
 	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s.
@@ -53,6 +57,7 @@ func (o Options) withDefaults() Options {
 	def(&o.Load, 5*time.Second)
 	def(&o.Lease, 2*time.Second)
 	def(&o.RedeliverIn, time.Second)
+	def(&o.RecoverIn, 2*time.Second)
 	def(&o.Drain, 30*time.Second)
 	if o.Clock == nil {
 		o.Clock = history.Now
@@ -71,10 +76,14 @@ func (o Options) withDefaults() Options {
 
 // settings of a process of a role.
 func (o Options) settings(role string, seed uint64) workload.Settings {
-	return workload.Settings{
-		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Lease: o.Lease,
+	s := workload.Settings{
+		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Level: o.Fault.Level, Lease: o.Lease,
 		Concurrency: concurrency, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 	}
+	if role == app {
+		s.Rate, s.Workers = o.Rate, o.Consumers
+	}
+	return s
 }
 
 // history opens the history of a process, or one that is not written.

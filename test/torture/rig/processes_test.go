@@ -17,7 +17,7 @@ import (
 // read after their death does not depend on that.
 func openChildren(t *testing.T) *processStage {
 	t.Helper()
-	s, err := openProcesses(t.Context(), Options{Broker: "memory://", Dir: t.TempDir()}.withDefaults())
+	s, err := openURL(t.Context(), Options{Broker: "memory://", Dir: t.TempDir(), Bin: built(t)}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestRealProcesses(t *testing.T) {
 	})
 
 	t.Run("one that ends by itself says why", func(t *testing.T) {
-		broken := &processStage{o: s.o, bin: s.bin, url: "gopher://", broker: s.broker}
+		broken := &processStage{o: s.o, bin: s.bin, backend: backend{url: "gopher://"}, broker: s.broker}
 		p := broken.spawn(t, consumer, "consumer-2.1")
 		<-p.done()
 		if p.err() == nil || !strings.Contains(p.err().Error(), "gopher") {
@@ -163,15 +163,15 @@ func TestEachProcessHasItsProxy(t *testing.T) {
 	}
 	defer func() { _ = server.Close() }()
 	p := &spawned{over: make(chan struct{})}
-	address, err := p.through("redis://user:secret@" + server.Addr().String() + "/3?x=1")
+	address, via, err := p.detour("redis://user:secret@"+server.Addr().String()+"/3?x=1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = p.proxy.Close() }()
-	if want := "redis://user:secret@" + p.proxy.Addr() + "/3?x=1"; address != want || strings.Contains(address, server.Addr().String()) {
-		t.Fatalf("%s, want %s", address, want)
+	defer func() { _ = p.closeProxies() }()
+	if want := "redis://user:secret@" + p.proxies[0].Addr() + "/3?x=1"; address != want || via != "" {
+		t.Fatalf("%s via %q, want %s", address, via, want)
 	}
-	c, err := net.Dial("tcp", p.proxy.Addr())
+	c, err := net.Dial("tcp", p.proxies[0].Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,5 +192,19 @@ func TestEachProcessHasItsProxy(t *testing.T) {
 	}
 	if err := p.end("cut"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestASetIsReachedThroughProxies(t *testing.T) {
+	t.Parallel()
+	p := &spawned{over: make(chan struct{})}
+	const url = "redis+sentinel://127.0.0.1:1,127.0.0.1:2/ferry"
+	address, via, err := p.detour(url, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.closeProxies() }()
+	if address != url || len(p.proxies) != 3 || !strings.Contains(via, `"127.0.0.1:3":"`+p.proxies[2].Addr()+`"`) {
+		t.Errorf("%s via %s", address, via)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,11 +20,14 @@ func Run(ctx context.Context, o Options) (*checker.Report, error) {
 	if o.Dir == "" {
 		return nil, errors.New("a run that is to be checked needs a directory for its histories")
 	}
-	open, err := Lookup(o.Broker)
+	b, err := lookup(o.Broker)
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, o)
+	if _, err := o.plan(b); err != nil { // before anything is started
+		return nil, err
+	}
+	s, err := b.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +35,7 @@ func Run(ctx context.Context, o Options) (*checker.Report, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
-	err = errors.Join(play(ctx, o, s, log), s.close(context.WithoutCancel(ctx)), log.Close())
+	err = errors.Join(play(ctx, o, b, s, log), s.close(context.WithoutCancel(ctx)), log.Close())
 	if err != nil {
 		return nil, err
 	}
@@ -43,69 +47,67 @@ func Run(ctx context.Context, o Options) (*checker.Report, error) {
 }
 
 // play goes through the acts: load with faults, heal, drain, stop, audit.
-func play(ctx context.Context, o Options, s stage, log *history.Writer) error {
-	count := map[string]int{consumer: o.Consumers, producer: o.Producers}
-	steps, err := o.plan(s.actions(), count)
+func play(ctx context.Context, o Options, b broker, s stage, log *history.Writer) error {
+	steps, err := o.plan(b)
 	if err != nil {
 		return err
 	}
-	for _, group := range groups() {
-		if err := s.driver().EnsureGroup(ctx, Topic, group, driver.GroupOptions{}); err != nil {
-			return err
-		}
+	if err := s.look(ctx, func(d driver.Driver) error { return prepare(ctx, o, b, d, steps, log) }); err != nil {
+		return err
 	}
-	log.Record(history.Event{Kind: history.KindRun, Run: o.promise(s.driver().Capabilities(), steps)})
-
 	watching, unwatch := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { log.Watch(watching, "", o.Lease/4) })
 	defer watch.Wait()
 	defer unwatch()
 
-	c := newCast(s, log, o.Seed, count)
+	c := newCast(s, log, o, b)
 	defer c.keep.Wait()
-	defer c.dismiss(consumer)
-	defer c.dismiss(producer)
-	c.raise(ctx, consumer)
-	c.raise(ctx, producer)
-	if err := (&nemesis{cast: c, log: log}).run(ctx, steps, o.Load); err != nil {
+	defer func() {
+		for _, role := range slices.Backward(b.roles) {
+			c.dismiss(role)
+		}
+	}()
+	for _, role := range b.roles {
+		c.raise(ctx, role)
+	}
+	if err := (&nemesis{cast: c, servers: s.servers(), log: log}).run(ctx, steps, o.Load); err != nil {
 		return err
 	}
-
-	stopping, cancel := context.WithTimeoutCause(ctx, o.Drain, errors.New("the time to drain is over"))
-	defer cancel()
-	c.dismiss(producer)
-	if err := c.gone(stopping, producer); err != nil {
-		return err
-	}
-	if _, err := drained(stopping, s.driver(), o.Drain); err != nil { // what is left is for the checker to find
-		return err
-	}
-	c.dismiss(consumer)
-	stopping, cancel = context.WithTimeoutCause(ctx, o.Drain, errors.New("the time to stop is over"))
-	defer cancel()
-	if err := c.gone(stopping, consumer); err != nil {
-		return err
+	if err := s.drain(ctx, c); err != nil {
+		return errors.Join(err, c.failure())
 	}
 	if err := c.failure(); err != nil {
 		return err
 	}
-	return audit(ctx, s.driver(), log)
+	return s.look(ctx, func(d driver.Driver) error { return audit(ctx, d, log) })
 }
 
-func (o Options) plan(actions schedule.Actions, count map[string]int) ([]schedule.Step, error) {
-	clauses, err := o.Fault.clauses(o.Lease, actions)
+// prepare makes the groups, and writes down what the run promises.
+func prepare(ctx context.Context, o Options, b broker, d driver.Driver, steps []schedule.Step, log *history.Writer) error {
+	for _, group := range groups() {
+		if err := d.EnsureGroup(ctx, Topic, group, driver.GroupOptions{}); err != nil {
+			return err
+		}
+	}
+	log.Record(history.Event{Kind: history.KindRun, Run: o.promise(b, d.Capabilities(), steps)})
+	return nil
+}
+
+func (o Options) plan(b broker) ([]schedule.Step, error) {
+	clauses, err := o.Fault.clauses(o.Lease, b.actions)
 	if err != nil {
 		return nil, fmt.Errorf("fault %s: %w", o.Fault.Name, err)
 	}
-	return schedule.Plan(clauses, o.Load, o.Seed, count)
+	return schedule.Plan(clauses, o.Load, o.Seed, b.count(o))
 }
 
-func (o Options) promise(c driver.Capabilities, steps []schedule.Step) *history.Run {
+func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step) *history.Run {
 	run := &history.Run{
 		Broker: o.Broker, Fault: o.Fault.Name, Seed: o.Seed, Groups: map[string][]string{Topic: groups()},
 		Lease: o.Lease, RedeliverIn: o.RedeliverIn, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 		Exact: c.Counts == driver.Exact, NoDuplicates: o.Fault.NoDuplicates,
+		Owned: b.owned, MayForget: o.Fault.MayForget, RecoverIn: o.RecoverIn,
 	}
 	for _, s := range steps {
 		run.Plan = append(run.Plan, s.String())

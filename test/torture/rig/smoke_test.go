@@ -15,7 +15,31 @@ import (
 	"github.com/ferrymq/ferry/test/torture/checker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain removes the processes that tests have built.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if programs.dir != "" {
+			_ = os.RemoveAll(programs.dir)
+		}
+		os.Exit(code)
+	}))
+}
+
+var programs struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// built returns the directory of the processes, which are built once for all tests.
+func built(t *testing.T) string {
+	t.Helper()
+	programs.once.Do(func() { programs.dir, programs.err = Build(context.Background()) })
+	if programs.err != nil {
+		t.Fatal(programs.err)
+	}
+	return programs.dir
+}
 
 // inVirtualTime runs in a bubble: seconds of load take as long as the work in them, and a busy machine delays nothing.
 func inVirtualTime(t *testing.T, o Options) (r *checker.Report, err error) {
@@ -65,7 +89,11 @@ func TestMemorySmoke(t *testing.T) {
 	if err != nil {
 		t.Fatalf("FERRY_TORTURE_SEED: %v", err)
 	}
-	for _, f := range Faults() {
+	faults, _, err := FaultsFor("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			r, err := inVirtualTime(t, Options{Fault: f, Seed: seed, Load: 4 * time.Second, Rate: 150})

@@ -8,24 +8,29 @@ import (
 	"github.com/ferrymq/ferry/test/torture/workload"
 )
 
-// Roles of processes.
+// Roles that a schedule names: processes, and the servers of the broker.
 const (
 	consumer = workload.RoleConsumer
 	producer = workload.RoleProducer
+	app      = workload.RoleApp
+	server   = "server"
 )
 
 // stage is where the processes of a run live: inside this process, or beside it.
 type stage interface {
-	// driver is for looking only, from outside the processes.
-	driver() driver.Driver
-	actions() schedule.Actions
+	// look calls f with a driver that is for looking only, from outside the processes.
+	look(ctx context.Context, f func(driver.Driver) error) error
 	// start begins one life of a process.
 	start(ctx context.Context, role string, seed uint64, name string) (process, error)
+	// servers are those that can be harmed, nil if there are none.
+	servers() servers
+	// drain ends the producers and, when nothing is left to do or the time is over, the consumers.
+	drain(ctx context.Context, c *cast) error
 	// close ends everything that still lives, dead processes included.
 	close(ctx context.Context) error
 }
 
-// process is one life of a producer or consumer.
+// process is one life of a producer, a consumer or an app.
 type process interface {
 	// kill ends it as kill -9 does. Nothing of it is written down from then on.
 	kill() error
@@ -39,22 +44,10 @@ type process interface {
 	err() error
 }
 
-var both = []string{consumer, producer}
-
-// habits are the actions that any stage has: they are about handlers, and excuse nothing.
-func habits() schedule.Actions {
-	return schedule.Actions{
-		"slow":  {Roles: []string{consumer}, Lasting: true, Value: "a duration", Help: "a few handlers take this long"},
-		"fail":  {Roles: []string{consumer}, Lasting: true, Value: "a share between 0 and 1", Help: "this share of handlers fails"},
-		"panic": {Roles: []string{consumer}, Lasting: true, Value: "a share between 0 and 1", Help: "this share of handlers panics"},
-		"kill":  {Roles: both, Help: "kill -9; it is started again"},
-		"term":  {Roles: both, Help: "SIGTERM; it is started again"},
-		"stop":  {Roles: both, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
-	}
-}
-
-// excuses are the actions after which a lease may be lost.
-var excuses = map[string]bool{
-	"stop": true, "cut": true, "lose-replies": true, "lose-renewals": true, "blackhole": true, "latency": true,
-	"lose-requests": true, "reset-reply": true,
+// servers are those of a broker that runs beside the processes.
+type servers interface {
+	// begin and end a fault of one server, or of all with number 0. Begin says what came on top of it, if anything did.
+	// End returns when the broker works again.
+	begin(s schedule.Step, number int) (extra string, err error)
+	end(ctx context.Context, s schedule.Step, number int) error
 }

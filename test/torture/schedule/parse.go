@@ -25,6 +25,15 @@ func Parse(text string, actions Actions) ([]Clause, error) {
 	return clauses, nil
 }
 
+// LacksError means that the broker under test has no such action, or nobody it could be done to.
+type LacksError struct {
+	What string // that is missing
+	text string
+}
+
+// Error says what there is instead.
+func (e *LacksError) Error() string { return e.text }
+
 // words is a clause being read.
 type words []string
 
@@ -99,7 +108,7 @@ func parseTime(w *words, c *Clause, _ Actions) (err error) {
 func parseAction(w *words, c *Clause, actions Actions) error {
 	c.Action = w.next()
 	if _, ok := actions[c.Action]; !ok {
-		return fmt.Errorf("unknown action %q; there are:\n%s", c.Action, actions)
+		return &LacksError{fmt.Sprintf("action %q", c.Action), fmt.Sprintf("unknown action %q; there are:\n%s", c.Action, actions)}
 	}
 	return nil
 }
@@ -111,7 +120,7 @@ func parseVictim(w *words, c *Clause, actions Actions) error {
 	}
 	c.Role = w.next()
 	if !slices.Contains(roles, c.Role) {
-		return fmt.Errorf("%s what? One of %s, not %q", c.Action, strings.Join(roles, ", "), c.Role)
+		return &LacksError{fmt.Sprintf("%q to %s", c.Role, c.Action), fmt.Sprintf("%s what? One of %s, not %q", c.Action, strings.Join(roles, ", "), c.Role)}
 	}
 	switch which := w.next(); which {
 	case "any":

@@ -78,7 +78,11 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		if c.buried || c.mute {
 			errs[i] = errMute
 		}
-		s.driver.log.Record(about(result(errs[i]), ss[i].Delivery))
+		e := about(result(errs[i]), ss[i].Delivery)
+		if errs[i] != nil {
+			e.Note = errs[i].Error()
+		}
+		s.driver.log.Record(e)
 	}
 	return errs
 }

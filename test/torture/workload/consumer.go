@@ -15,23 +15,16 @@ import (
 // Consumer handles the messages of some groups of one topic, as its Settings say.
 type Consumer struct {
 	Settings
-	Broker *ferry.Broker
-	Log    *history.Writer
-	// Habits are how its handlers behave.
-	Habits *Habits
-	// Pass is called where a stopped process would hang. May be nil.
-	Pass func()
+	Host
+	Instance string
 }
 
 var errOnPurpose = errors.New("failed on purpose")
 
 // Run handles messages until ctx ends, then drains.
 func (c *Consumer) Run(ctx context.Context) error {
-	if c.Pass == nil {
-		c.Pass = func() {}
-	}
 	w := worker.New(c.Broker, worker.Options{
-		Instance: c.Log.Process(), Concurrency: c.Concurrency, Lease: c.Lease,
+		Instance: c.Instance, Concurrency: c.Concurrency, Lease: c.Lease,
 		MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries, StopTimeout: 5 * time.Second,
 		// MaxElapsed is far away: only a client that compares its own clock with the broker's runs into it.
 		Retry: ferry.RetryPolicy{Delays: []time.Duration{20 * time.Millisecond, 150 * time.Millisecond, 1100 * time.Millisecond}, MaxElapsed: 30 * time.Minute},

@@ -18,24 +18,16 @@ import (
 // Producer publishes at a steady rate. Each of its lanes owns some keys, so that the messages of one key are published
 // one after the other.
 type Producer struct {
-	Broker *ferry.Broker
-	Log    *history.Writer
-	Topic  string
-	Seed   uint64
-	Rate   int // messages per second
+	Settings
+	Host
 	// Lanes publish at once. Defaults to 4, with 4 keys each.
 	Lanes, Keys int
-	// Pass is called where a stopped process would hang. May be nil.
-	Pass func()
 }
 
 // Run publishes until ctx ends, and then finishes what it has begun.
 func (p *Producer) Run(ctx context.Context) error {
 	if p.Lanes == 0 {
 		p.Lanes, p.Keys = 4, 4
-	}
-	if p.Pass == nil {
-		p.Pass = func() {}
 	}
 	p.Log.Record(history.Event{Kind: history.KindStart})
 	var running sync.WaitGroup
@@ -140,7 +132,7 @@ func (l *lane) publish(ctx context.Context, drafts []draft) []ferry.Receipt {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if len(drafts) == 1 {
-		r, err := l.Broker.Publish(ctx, drafts[0].msg)
+		r, err := l.Broker.Publish(ctx, drafts[0].msg, ferry.Level(l.Level))
 		r.Err = err
 		return []ferry.Receipt{r}
 	}
@@ -148,7 +140,7 @@ func (l *lane) publish(ctx context.Context, drafts []draft) []ferry.Receipt {
 	for i, d := range drafts {
 		msgs[i] = d.msg
 	}
-	receipts, err := l.Broker.PublishBatch(ctx, msgs)
+	receipts, err := l.Broker.PublishBatch(ctx, msgs, ferry.Level(l.Level))
 	if len(receipts) == len(drafts) {
 		return receipts
 	}

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	case *minutes < 0.2 || o.Rate < 1:
 		return errors.New("-minutes must be at least 0.2, and -rate positive")
 	}
-	if _, err := rig.Lookup(o.Broker); err != nil {
+	if _, _, err := rig.FaultsFor(o.Broker); err != nil {
 		return err
 	}
 	o.Load = time.Duration(*minutes * float64(time.Minute))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -15,12 +16,15 @@ import (
 	"syscall"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/test/torture/checker"
 	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/rig"
 )
 
 func main() {
+	goredis.SetLogger(quiet{}) // faults are what this is about
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
@@ -30,10 +34,17 @@ func main() {
 	}
 }
 
+// quiet drops what the Redis client says of broken connections.
+type quiet struct{}
+
+// Printf drops it.
+func (quiet) Printf(context.Context, string, ...any) {}
+
 // config is what the command line asks for.
 type config struct {
 	options rig.Options
 	faults  []rig.Fault
+	notFor  []string // what -fault all leaves out, and why
 	minutes float64
 	keep    string
 	report  string
@@ -47,6 +58,15 @@ func run(ctx context.Context, args []string) error {
 	}
 	if c.check != "" {
 		return recheck(c.check)
+	}
+	if rig.Spawns(c.options.Broker) {
+		if c.options.Bin, err = rig.Build(ctx); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(c.options.Bin) }()
+	}
+	for _, line := range c.notFor {
+		fmt.Println(line)
 	}
 	var reports []*checker.Report
 	violated := 0
@@ -77,11 +97,11 @@ func parse(args []string) (*config, error) {
 	c := &config{}
 	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
 	var fault, plan string
-	flags.StringVar(&c.options.Broker, "broker", "memory", "broker: "+strings.Join(rig.Brokers(), ", ")+", or the URL of a running one")
+	flags.StringVar(&c.options.Broker, "broker", "memory", "broker: "+strings.Join(rig.Brokers(), ", ")+", or the URL of a server that runs")
 	flags.StringVar(&fault, "fault", "all", "fault by name, several with commas, or all")
 	flags.StringVar(&plan, "schedule", "", "your own schedule instead of a fault, such as 'every 1s kill consumer any'")
 	flags.Uint64Var(&c.options.Seed, "seed", 1, "seed of every random choice")
-	flags.Float64Var(&c.minutes, "minutes", 1, "minutes of load, over all faults")
+	flags.Float64Var(&c.minutes, "minutes", 1, "minutes of load, over all faults; some take longer in any case")
 	flags.IntVar(&c.options.Rate, "rate", 500, "messages per second")
 	flags.DurationVar(&c.options.Lease, "lease", 2*time.Second, "lease of the consumers")
 	flags.IntVar(&c.options.Producers, "producers", 2, "producers")
@@ -98,35 +118,46 @@ func parse(args []string) (*config, error) {
 	if c.minutes <= 0 || c.options.Rate < 1 || c.options.Producers < 1 || c.options.Consumers < 2 {
 		return nil, errors.New("-minutes, -rate and -producers must be positive, and -consumers at least 2: somebody must take over")
 	}
-	if _, err := rig.Lookup(c.options.Broker); err != nil {
+	fit, misfits, err := rig.FaultsFor(c.options.Broker)
+	if err != nil {
 		return nil, err
 	}
 	if plan != "" {
 		c.faults = []rig.Fault{{Name: "custom", Schedule: plan}}
 		return c, nil
 	}
-	return c, c.choose(fault)
+	return c, c.choose(fault, fit, misfits)
 }
 
-// choose finds faults by their names.
-func (c *config) choose(names string) error {
-	all := rig.Faults()
+// choose finds faults by their names. All are those that this broker can have; the others are named.
+func (c *config) choose(names string, fit []rig.Fault, misfits map[string]string) error {
 	if names == "all" {
-		c.faults = all
+		c.faults = fit
+		for _, name := range slices.Sorted(maps.Keys(misfits)) {
+			c.notFor = append(c.notFor, fmt.Sprintf("not for this broker: %-24s %s", name, misfits[name]))
+		}
 		return nil
 	}
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(all, func(f rig.Fault) bool { return f.Name == name })
+		i := slices.IndexFunc(fit, func(f rig.Fault) bool { return f.Name == name })
 		if i < 0 {
-			var list strings.Builder
-			for _, f := range all {
-				fmt.Fprintf(&list, "\n  %-14s %s", f.Name, f.Help)
-			}
-			return fmt.Errorf("no fault %q; there are:\n  %-14s %s%s", name, "all", "each of these", list.String())
+			return noFault(name, c.options.Broker, fit, misfits)
 		}
-		c.faults = append(c.faults, all[i])
+		c.faults = append(c.faults, fit[i])
 	}
 	return nil
+}
+
+func noFault(name, broker string, fit []rig.Fault, misfits map[string]string) error {
+	var list strings.Builder
+	for _, f := range fit {
+		fmt.Fprintf(&list, "\n  %-24s %s", f.Name, f.Help)
+	}
+	why := fmt.Sprintf("no fault %q", name)
+	if lacks, ok := misfits[name]; ok {
+		why = fmt.Sprintf("fault %s is not for %s: %s", name, broker, lacks)
+	}
+	return fmt.Errorf("%s; there are:\n  %-24s %s%s", why, "all", "each of these", list.String())
 }
 
 type round struct {
@@ -135,13 +166,13 @@ type round struct {
 	seed  uint64
 }
 
-// rounds shares the minutes between the faults: each gets at least three seconds.
+// rounds shares the minutes between the faults: each gets as long as it needs to show anything.
 func (c *config) rounds() func(func(round) bool) {
-	each := max(time.Duration(c.minutes*float64(time.Minute))/time.Duration(len(c.faults)), 3*time.Second)
+	share := time.Duration(c.minutes*float64(time.Minute)) / time.Duration(len(c.faults))
 	return func(yield func(round) bool) {
 		for _, f := range c.faults {
 			seed := c.options.Seed
-			for left := each; left > 0; left -= rig.Round {
+			for left := max(share, f.Least, 3*time.Second); left > 0; left -= rig.Round {
 				if !yield(round{f, min(left, rig.Round), seed}) {
 					return
 				}
@@ -177,6 +208,9 @@ func directory(keep string, r round) (string, error) {
 		return os.MkdirTemp("", "ferry-torture-")
 	}
 	dir := fmt.Sprintf("%s/%s-%d", keep, r.fault.Name, r.seed)
+	if _, err := os.Stat(dir); err == nil {
+		return "", fmt.Errorf("%s has the histories of another run: remove it, or choose another -dir", dir)
+	}
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
@@ -207,23 +241,29 @@ func recheck(dir string) error {
 	return nil
 }
 
-// summary is the last line: what all runs together come to.
+// summary is the last lines: what all runs together come to.
 func summary(reports []*checker.Report) {
-	var published, delivered, crashes, faults, duplicates, clean int
+	var published, delivered, crashes, faults, forgotten, clean int
+	duplicates := map[string]int{}
+	violations := map[checker.Kind]int{}
 	for _, r := range reports {
 		published += r.Published
 		delivered += r.Delivered
 		crashes += r.Crashes
 		faults += r.Faults
+		forgotten += r.Forgotten
 		for cause, n := range r.Duplicates {
-			if cause != "retry" {
-				duplicates += n
-			}
+			duplicates[cause] += n
+		}
+		for kind, n := range r.Violations {
+			violations[kind] += n
 		}
 		if r.OK {
 			clean++
 		}
 	}
-	fmt.Printf("%d of %d runs clean: %d messages acknowledged, %d handler starts, %d of them explained duplicates, %d crashes, %d other faults\n",
-		clean, len(reports), published, delivered, duplicates, crashes, faults)
+	fmt.Printf("%d of %d runs clean: %d messages acknowledged, %d handler starts, %d crashes, %d other faults\n", clean, len(reports), published, delivered, crashes, faults)
+	fmt.Printf("  %d lost, %d phantom, %d corrupted, %d out of order, %d early; %d forgotten by servers where the level allows it\n",
+		violations[checker.Lost], violations[checker.Phantom], violations[checker.Corrupted], violations[checker.Order], violations[checker.Early], forgotten)
+	fmt.Printf("  explained starts beyond the first: %v\n", duplicates)
 }

@@ -19,8 +19,10 @@ func TestWrongFlagsSayWhatExists(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{
 		"-fault fire":                    "kill-consumer",
-		"-broker carrier-pigeon":         "there are memory",
-		"-broker memory://":              "there are memory",
+		"-broker carrier-pigeon":         "there are disk, memory",
+		"-broker memory://":              "there are disk, memory",
+		"-broker disk:///tmp/x":          "there are disk, memory",
+		"-broker disk -fault cut":        "not for disk",
 		"kill-consumer":                  "Everything is a flag",
 		"-minutes 0":                     "must be positive",
 		"-consumers 1":                   "somebody must take over",

@@ -1,0 +1,142 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// batch is what one claim brought.
+type batch struct {
+	s       *subscription
+	shard   int
+	name    string // of the lease
+	before  time.Time
+	claimed time.Time
+	ds      []*driver.Delivery
+	dropped int
+	lease   *batchLease
+}
+
+// read turns the answer of a claim into deliveries.
+func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
+	ms, err := strconv.ParseInt(text(reply, 1), 10, 64)
+	if err != nil {
+		return errShape("claim", reply)
+	}
+	b.claimed = time.UnixMilli(ms)
+	b.s.d.clock.saw(ms)
+	sh := b.s.t.shards[b.shard]
+	if next, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
+		b.s.d.scheduler.dueAt(sh, next)
+	}
+	lines := strings.Split(text(reply, 3), "\n")[1:]
+	if len(lines) == 0 {
+		return nil
+	}
+	items := make([]item, len(lines))
+	for i, line := range lines {
+		var ok bool
+		if items[i], ok = parseItem(line); !ok {
+			return errShape("claim", reply)
+		}
+	}
+	b.lease = &batchLease{instance: b.s.o.Instance}
+	states, bodies, edited := texts(reply, 4), texts(reply, 5), texts(reply, 6)
+	if !inline {
+		if bodies, err = sh.bodies(ctx, items); err != nil {
+			b.s.mu.Lock()
+			b.s.unknown = append(b.s.unknown, lost{shard: b.shard, token: b.name, most: len(items)})
+			b.s.mu.Unlock()
+			return err
+		}
+	}
+	for i, it := range items {
+		body := at(bodies, i)
+		size := len(body)
+		if e := at(edited, i); e != "" {
+			body = e
+		}
+		if err := b.add(ctx, it, body, size, at(states, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func at(list []string, i int) string {
+	if i < len(list) {
+		return list[i]
+	}
+	return ""
+}
+
+// bodies fetches envelopes without a script.
+func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
+	fields := make([]string, len(items))
+	for i := range items {
+		fields[i] = items[i].seq
+	}
+	list, err := s.d.client.HMGet(ctx, s.keys[keyBodies], fields...).Result()
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i], _ = v.(string)
+	}
+	return out, nil
+}
+
+// add makes one delivery, or moves what cannot be decoded to the parse errors.
+func (b *batch) add(ctx context.Context, it item, body string, size int, known string) error {
+	s := b.s
+	t := &token{s: s, shard: b.shard, name: b.name + "/" + it.seq, seq: it.seq, lease: b.name, until: b.before.Add(s.o.Lease)}
+	m, err := envelope.Decode([]byte(body))
+	if err == nil {
+		m.Topic, m.PublishedAt = s.o.Topic, it.published
+		err = m.Validate(max(s.d.caps.MaxBody, len(m.Body))) // what was stored under another limit is still good
+	}
+	if err != nil {
+		b.dropped++
+		return s.invalidate(ctx, t, err)
+	}
+	seq, _ := strconv.ParseUint(it.seq, 10, 64)
+	d := &driver.Delivery{Message: m, Group: s.o.Group, Ref: s.t.shards[b.shard].ref(seq), Attempt: 1, Deliveries: 1,
+		ClaimedAt: b.claimed, LeaseUntil: t.until, Token: t}
+	if st, ok := parseState(known); ok {
+		d.Attempt, d.Deliveries, d.Cause = st.failed+1, st.lost+1, st.cause
+	}
+	t.batch, t.item, t.id, t.own, t.key, t.size = b.lease, it.text, indexID(m.ID), m.OwnID, it.key, size
+	s.mu.Lock()
+	s.held[t] = true
+	b.lease.order = append(b.lease.order, t)
+	s.mu.Unlock()
+	b.ds = append(b.ds, d)
+	return nil
+}
+
+// invalidate moves a message that was just claimed to the parse errors of its topic.
+func (s *subscription) invalidate(ctx context.Context, t *token, problem error) error {
+	sh := s.t.shards[t.shard]
+	_, err := sh.overAll(ctx, &s.d.scripts.invalid, func(g *groups) []any {
+		o, _ := g.offset(s.o.Group)
+		return []any{o, t.lease, t.seq, problem.Error()}
+	})
+	return err
+}
+
+func isNil(err error) bool { return errors.Is(err, goredis.Nil) }
+
+func sortedNames(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return names
+}

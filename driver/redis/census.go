@@ -1,0 +1,227 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// census is one look at everything in a shard.
+type census struct {
+	s        *shard
+	fields   map[string]string
+	messages map[string]*resident // by sequence number
+	seqs     []uint64             // in order
+	pending  map[string]string
+	due      map[string]bool // delayed or held
+	ids      map[string]string
+	live     map[string]string
+	graves   map[string]string
+	checked  int
+	defects  []defect
+}
+
+// resident is one message that is there.
+type resident struct {
+	id   string
+	item string
+	size int64
+}
+
+// look reads a shard and lists what is wrong with it.
+func (s *shard) look(ctx context.Context) (*census, error) {
+	c := &census{s: s, messages: map[string]*resident{}, due: map[string]bool{}}
+	if _, err := s.stats(ctx); err != nil { // so that the groups are known
+		return nil, err
+	}
+	if err := c.readTopic(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.readBodies(ctx); err != nil {
+		return nil, err
+	}
+	c.checkTopic()
+	for i, name := range s.groups().names {
+		g := &groupCensus{c: c, name: name, keys: s.groups().keys[topicKeys+i*groupKeys:]}
+		if err := g.read(ctx); err != nil {
+			return nil, err
+		}
+		g.check()
+	}
+	c.checkTotals()
+	return c, nil
+}
+
+func (c *census) wrong(kind, group, what, first, second, text string) {
+	id := ""
+	if it, ok := parseItem(first); ok {
+		first2 := it.seq
+		if m := c.messages[first2]; m != nil {
+			id = unindexID(m.id)
+		}
+	} else if m := c.messages[first]; m != nil {
+		id = unindexID(m.id)
+	}
+	c.defects = append(c.defects, defect{Problem: driver.Problem{Kind: kind, Group: group, ID: id, Text: text}, what: what, first: first, second: second})
+}
+
+func (c *census) readTopic(ctx context.Context) error {
+	client, keys := c.s.d.client, c.s.keys
+	var err error
+	for key, into := range map[int]*map[string]string{keyTopic: &c.fields, keyPending: &c.pending, keyIDs: &c.ids, keyLive: &c.live, keyGraves: &c.graves} {
+		if *into, err = wholeHash(ctx, client, keys[key]); err != nil {
+			return err
+		}
+	}
+	for _, key := range []int{keyDelayed, keyHeld} {
+		members, err := client.ZRange(ctx, keys[key], 0, -1).Result()
+		if err != nil {
+			return classify(err)
+		}
+		for _, m := range members {
+			c.due[m] = true
+		}
+	}
+	return nil
+}
+
+// wholeHash reads a hash in small steps.
+func wholeHash(ctx context.Context, client goredis.UniversalClient, key string) (map[string]string, error) {
+	all := map[string]string{}
+	for cursor := uint64(0); ; {
+		list, next, err := client.HScan(ctx, key, cursor, "", 500).Result()
+		if err != nil {
+			return nil, classify(err)
+		}
+		for i := 0; i+1 < len(list); i += 2 {
+			all[list[i]] = list[i+1]
+		}
+		if cursor = next; cursor == 0 {
+			return all, nil
+		}
+	}
+}
+
+// readBodies reads every message, and compares the segments with what is there.
+func (c *census) readBodies(ctx context.Context) error {
+	sizes, err := wholeHash(ctx, c.s.d.client, c.s.keys[keySizes])
+	if err != nil {
+		return err
+	}
+	found := map[string]int{}
+	for cursor := uint64(0); ; {
+		list, next, err := c.s.d.client.HScan(ctx, c.s.keys[keyBodies], cursor, "", 200).Result()
+		if err != nil {
+			return classify(err)
+		}
+		for i := 0; i+1 < len(list); i += 2 {
+			c.add(list[i], list[i+1])
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	for seq := range c.messages {
+		n, _ := strconv.ParseUint(seq, 10, 64)
+		c.seqs = append(c.seqs, n)
+		found[strconv.FormatUint(n/segmentSize, 10)]++
+	}
+	slices.Sort(c.seqs)
+	c.checked = len(c.messages)
+	segments, err := c.s.d.client.ZRange(ctx, c.s.keys[keySegments], 0, -1).Result()
+	if err != nil {
+		return classify(err)
+	}
+	listed := map[string]bool{}
+	for _, segment := range segments {
+		listed[segment] = true
+		if _, ok := sizes[segment]; !ok {
+			sizes[segment] = "" // so that it is looked at below
+		}
+	}
+	for segment, n := range found {
+		if sizes[segment] != strconv.Itoa(n) || !listed[segment] {
+			c.wrong("segment", "", "segment", segment, "", fmt.Sprintf("segment %s has %d messages, not %q", segment, n, sizes[segment]))
+		}
+		delete(sizes, segment)
+	}
+	for segment := range sizes {
+		c.wrong("segment", "", "segment", segment, "", "segment "+segment+" has no messages")
+	}
+	return nil
+}
+
+func (c *census) add(seq, body string) {
+	r := &resident{size: int64(len(body)), item: "1" + seq + "@0"}
+	if m, err := envelope.Decode([]byte(body)); err == nil {
+		r.id = indexID(m.ID)
+		if it, ok := parseItem(c.ids[r.id]); ok && it.seq == seq {
+			m.PublishedAt = it.published
+		}
+		r.item = itemText(m, seq)
+	}
+	c.messages[seq] = r
+}
+
+// checkTopic compares messages with the index and with what is delayed or held.
+func (c *census) checkTopic() {
+	for _, n := range c.seqs {
+		seq := strconv.FormatUint(n, 10)
+		r := c.messages[seq]
+		head, _, _ := strings.Cut(r.item, ":")
+		if _, ok := c.ids[r.id]; !ok && r.id != "" {
+			c.wrong("id", "", "id", r.id, head, "the message is not in the index")
+		}
+		_, pending := c.pending[seq]
+		if pending != c.due[seq] {
+			c.wrong("pending", "", "pending", seq, r.item, "the message is delayed or held only half")
+		}
+	}
+	for id, entry := range c.ids {
+		if it, ok := parseItem(entry); !ok || c.messages[it.seq] == nil {
+			c.wrong("id", "", "stale id", id, "", "the index names a message that is gone")
+		}
+	}
+	for seq := range c.pending {
+		if c.messages[seq] == nil {
+			c.wrong("pending", "", "pending", seq, "", "a message that is gone is delayed or held")
+		}
+	}
+	for seq := range c.due {
+		if _, pending := c.pending[seq]; c.messages[seq] == nil && !pending {
+			c.wrong("pending", "", "pending", seq, "", "a message that is gone is delayed or held")
+		}
+	}
+}
+
+// belongs reports whether a group with this letter has not settled a message.
+func (c *census) belongs(seq, letter string) bool {
+	if _, pending := c.pending[seq]; pending || c.due[seq] || c.messages[seq] == nil {
+		return false
+	}
+	live, ok := c.live[seq]
+	if !ok {
+		live = c.fields["solo"]
+	}
+	return strings.Contains(live, letter)
+}
+
+// checkTotals compares the counters of the topic with what is there.
+func (c *census) checkTotals() {
+	var messages, bytes int64
+	for seq, r := range c.messages {
+		if live, ok := c.live[seq]; ok && live == "" {
+			continue
+		}
+		messages++
+		bytes += r.size
+	}
+	c.off("", "messages", whole(c.fields, "messages"), messages)
+	c.off("", "bytes", whole(c.fields, "bytes"), bytes)
+}

@@ -1,0 +1,213 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// groupCensus is one look at a group.
+type groupCensus struct {
+	c      *census
+	name   string
+	keys   []string
+	fields map[string]string
+	chain  map[string]string
+	next   map[string]string
+	lease  map[string]string
+	state  map[string]string
+	timer  map[string]bool
+	gone   map[string]bool
+	dead   map[string]bool
+	lanes  map[string]int // item to how often
+	queued map[string]int // sequence number to how often it is in lanes
+}
+
+func (g *groupCensus) read(ctx context.Context) error {
+	client := g.c.s.d.client
+	var err error
+	for key, into := range map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next, keyLease: &g.lease, keyState: &g.state} {
+		if *into, err = wholeHash(ctx, client, g.keys[key]); err != nil {
+			return err
+		}
+	}
+	g.timer, g.gone, g.dead, g.lanes, g.queued = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]int{}
+	for key, into := range map[int]map[string]bool{keyTimer: g.timer, keyDead: g.dead} {
+		members, err := client.ZRange(ctx, g.keys[key], 0, -1).Result()
+		if err != nil {
+			return classify(err)
+		}
+		for _, m := range members {
+			into[m] = true
+		}
+	}
+	gone, err := client.SMembers(ctx, g.keys[keyGone]).Result()
+	if err != nil {
+		return classify(err)
+	}
+	for _, m := range gone {
+		g.gone[m] = true
+	}
+	for lane := range 4 {
+		if err := g.readLane(ctx, lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *groupCensus) readLane(ctx context.Context, lane int) error {
+	client := g.c.s.d.client
+	items, err := client.ZRange(ctx, g.keys[keyBack+lane], 0, -1).Result()
+	if err != nil {
+		return classify(err)
+	}
+	for from := int64(0); ; from += 1000 {
+		page, err := client.LRange(ctx, g.keys[keyLane+lane], from, from+999).Result()
+		if err != nil {
+			return classify(err)
+		}
+		items = append(items, page...)
+		if len(page) < 1000 {
+			break
+		}
+	}
+	for _, text := range items {
+		g.lanes[text]++
+		if it, ok := parseItem(text); ok {
+			g.queued[it.seq]++
+		}
+	}
+	return nil
+}
+
+func (g *groupCensus) wrong(kind, what, first, second, text string) {
+	g.c.wrong(kind, g.name, what, first, second, text)
+}
+
+// check compares where messages are with where they should be.
+func (g *groupCensus) check() {
+	chained := g.chained()
+	flying := map[string]int{}
+	for token, record := range g.lease {
+		if !g.timer["L"+token] {
+			g.wrong("lease", "lease", token, "", "a lease has no end")
+		}
+		for _, line := range strings.Split(record, "\n")[1:] {
+			if it, ok := parseItem(line); ok {
+				flying[it.seq]++
+			}
+		}
+	}
+	waiting, dead := g.checkStates()
+	letter := g.fields["i"]
+	for _, n := range g.c.seqs {
+		seq := strconv.FormatUint(n, 10)
+		if dead[seq] && !g.dead[seq] {
+			g.wrong("orphan", "orphan", seq, g.c.messages[seq].item, "a dead letter is not in the list of them")
+		}
+		if !g.c.belongs(seq, letter) {
+			continue
+		}
+		switch r := g.c.messages[seq]; {
+		case waiting[seq]:
+			if !g.timer["W"+seq] {
+				g.wrong("orphan", "orphan", seq, r.item, "the message waits, and nothing will wake it")
+			}
+		case flying[seq] == 0 && g.queued[seq] == 0 && !chained[seq]:
+			g.wrong("orphan", "orphan", seq, r.item, "the message is in no state")
+		}
+	}
+	g.checkLanes(flying, letter)
+	for seq := range g.next {
+		if !chained[seq] && !g.gone[seq] {
+			g.wrong("chain", "link", seq, "", "a link of a chain belongs to no chain")
+		}
+	}
+	for seq := range g.dead {
+		if !dead[seq] {
+			g.wrong("ghost", "grave", seq, "", "a dead letter is not there")
+		}
+	}
+	for member := range g.timer {
+		id := member[1:]
+		if member[0] == 'L' && g.lease[id] == "" || member[0] == 'W' && !waiting[id] {
+			g.wrong("timer", "timer", member, "", "a timer belongs to nothing")
+		}
+	}
+	if whole(g.fields, "inflight") != sum(flying) || whole(g.fields, "waiting") != int64(len(waiting)) {
+		g.wrong("count", "counts", "", "", fmt.Sprintf("%d in flight and %d waiting, counted are %s and %s", sum(flying), len(waiting), g.fields["inflight"], g.fields["waiting"]))
+	}
+}
+
+func sum(m map[string]int) int64 {
+	n := int64(0)
+	for _, x := range m {
+		n += int64(x)
+	}
+	return n
+}
+
+func (g *groupCensus) checkStates() (waiting, dead map[string]bool) {
+	waiting, dead = map[string]bool{}, map[string]bool{}
+	for seq, text := range g.state {
+		switch st, _ := parseState(text); st.letter {
+		case 'W', 'T':
+			waiting[seq] = true
+		case 'D':
+			dead[seq] = true
+		}
+	}
+	return waiting, dead
+}
+
+func (g *groupCensus) checkLanes(flying map[string]int, letter string) {
+	for text, n := range g.lanes {
+		it, ok := parseItem(text)
+		switch {
+		case !ok || g.gone[it.seq]:
+		case !g.c.belongs(it.seq, letter) || flying[it.seq] > 0 || g.dead[it.seq]:
+			g.wrong("ghost", "ghost", text, "", "a lane has a message that is gone, or held by somebody")
+		case it.key != "" && !strings.HasSuffix(g.chain[it.key], " "+text):
+			g.wrong("chain", "head", text, "", fmt.Sprintf("key %q can be claimed, and its chain does not say so", it.key))
+		case n > 1:
+			g.wrong("double", "double", text, "", "a message is in its lane more than once")
+		}
+	}
+}
+
+// chained walks all chains and returns what is in them; it notes chains that do not agree with the lanes and leases.
+func (g *groupCensus) chained() map[string]bool {
+	in, held := map[string]bool{}, map[string]int{}
+	for _, record := range g.lease {
+		for _, line := range strings.Split(record, "\n")[1:] {
+			if it, ok := parseItem(line); ok && it.key != "" {
+				held[it.key]++
+			}
+		}
+	}
+	for key, text := range g.chain {
+		f := strings.SplitN(text, " ", 4)
+		if len(f) != 4 {
+			continue
+		}
+		last := f[2]
+		for at, steps := f[3], 0; at != "" && steps < 1_000_000; steps++ {
+			it, ok := parseItem(at)
+			if !ok {
+				break
+			}
+			in[it.seq], last = true, it.seq
+			at = g.next[it.seq]
+		}
+		if strconv.Itoa(held[key]) != f[0] || f[3] != "" && (f[1] == "1") != (g.lanes[f[3]] > 0) || last != f[2] {
+			g.wrong("chain", "chain", key, "", fmt.Sprintf("key %q is not as its chain says", key))
+		}
+		delete(held, key)
+	}
+	for key := range held {
+		g.wrong("chain", "chain", key, "", fmt.Sprintf("key %q is held, and has no chain", key))
+	}
+	return in
+}

@@ -1,0 +1,110 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// emit publishes follow-ups. Where all of them belong to the shard of the delivery this is one step with its settlement,
+// and done; otherwise they are published if the delivery is still held, and the settlement follows. Their ids derive from
+// the parent's, so that a repeat is a duplicate.
+func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement) (done bool, err error) {
+	if s.here(t, x.Emit) {
+		return true, s.emitHere(ctx, t, x)
+	}
+	if err := s.check(ctx, t); err != nil {
+		return false, err
+	}
+	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.counter.Add(1), force: true}
+	p.run(ctx)
+	return false, unfull(joined(p.rs))
+}
+
+// unfull hides that a server without memory refused follow-ups behind what it means for a settlement.
+func unfull(err error) error {
+	if errors.Is(err, driver.ErrFull) {
+		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
+	}
+	return err
+}
+
+// here reports whether all follow-ups can be stored in the shard of the delivery.
+func (s *subscription) here(t *token, msgs []*driver.Message) bool {
+	bytes := 0
+	for _, m := range msgs {
+		if m.Topic != s.o.Topic || s.t.shardFor(m.Key, uint64(t.shard)) != s.t.shards[t.shard] {
+			return false
+		}
+		bytes += len(m.Body)
+	}
+	return len(msgs) <= publishAtOnce && bytes <= publishBytes
+}
+
+func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlement) error {
+	parcel := &parcel{topic: s.t, shard: s.t.shards[t.shard]}
+	for i, m := range x.Emit {
+		if err := s.d.checkMessage(m); err != nil {
+			return err
+		}
+		parcel.add(i, m)
+	}
+	s.mu.Lock()
+	leases := []string{t.lease, t.maybe}
+	s.mu.Unlock()
+	for _, lease := range leases {
+		if lease == "" {
+			continue
+		}
+		held, err := s.sendEmit(ctx, t, lease, x, parcel)
+		if held || err != nil {
+			return unfull(err)
+		}
+	}
+	s.mu.Lock()
+	s.drop(t)
+	s.mu.Unlock()
+	return errLost(x.Delivery)
+}
+
+func (s *subscription) sendEmit(ctx context.Context, t *token, lease string, x *driver.Settlement, p *parcel) (held bool, err error) {
+	request := s.d.newToken()
+	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
+		args := []any{request, offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x), s.o.Instance}
+		args = append(args, p.header(s.d.newToken(), "f", "")...)
+		return append(append(args, p.pairs...), p.more...)
+	})
+	if err != nil {
+		return false, err
+	}
+	if text(reply, 0) != "k" {
+		return false, nil
+	}
+	s.ended(t.shard, texts(reply, 1))
+	s.mu.Lock()
+	s.drop(t)
+	s.mu.Unlock()
+	return true, nil
+}
+
+// check says whether a delivery is still held.
+func (s *subscription) check(ctx context.Context, t *token) error {
+	s.mu.Lock()
+	leases := []string{t.lease, t.maybe}
+	s.mu.Unlock()
+	for _, lease := range leases {
+		if lease == "" {
+			continue
+		}
+		reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], lease, t.seq)
+		if err != nil {
+			return err
+		}
+		if text(reply, 0) == "k" {
+			return nil
+		}
+	}
+	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t), "extend leases in time; the message is delivered again", nil)
+}

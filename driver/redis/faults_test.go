@@ -1,0 +1,285 @@
+package redis_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/redis"
+	"github.com/ferrymq/ferry/internal/redistest"
+)
+
+// A server out of memory refuses to publish, and still lets consumers fetch, retry, bury and settle.
+func TestFullServerCanBeDrained(t *testing.T) {
+	t.Parallel()
+	for _, version := range redistest.Versions() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Single(t, redistest.Options{Version: version, MaxMemory: "6mb"})
+			d := open(t, server.URL(), namespace())
+			closing(t, d)
+			s := subscribe(t, d, "jobs")
+			n := fill(t, d)
+			ds, err := s.Receive(t.Context(), 4)
+			if err != nil || len(ds) != 4 {
+				t.Fatalf("Receive from a full server: %d deliveries, %v", len(ds), err)
+			}
+			outcomes := []driver.Outcome{driver.Retry, driver.Release, driver.Dead, driver.Drop}
+			for i, o := range outcomes {
+				f := &driver.Failure{Error: "x"}
+				if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: ds[i], Outcome: o, Failure: f}})[0]; err != nil {
+					t.Fatalf("Settle %s on a full server: %v", o, err)
+				}
+			}
+			drain(t, s, n-2)
+			publish(t, d, "jobs", "there is room again")
+		})
+	}
+}
+
+// fill publishes until the server is full, and returns how many it took.
+func fill(t *testing.T, d driver.Driver) int {
+	t.Helper()
+	body := make([]byte, 16<<10)
+	for n := 0; n < 10_000; n++ {
+		_, err := d.Publish(t.Context(), []*driver.Message{{ID: rand.Text(), Topic: "jobs", Body: body}}, driver.PublishOptions{})
+		if errors.Is(err, driver.ErrFull) {
+			return n
+		}
+		if err != nil {
+			t.Fatalf("Publish to a nearly full server: %v", err)
+		}
+	}
+	t.Fatal("the server is never full")
+	return 0
+}
+
+// A key of another program under our prefix is refused before anything is written.
+func TestForeignKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	c := goredis.NewClient(&goredis.Options{Addr: redistest.Shared(t).Addr()})
+	defer func() { _ = c.Close() }()
+	for _, suffix := range []string{"bodies", "delayed", "g:default:lane1", "g:default:chain", "g:default:timer"} {
+		prefix := namespace()
+		foreign := fmt.Sprintf("{%s:jobs:0}:%s", prefix, suffix)
+		if err := c.Set(t.Context(), foreign, "foreign", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		d := open(t, redistest.Shared(t).URL(), prefix)
+		_, err := d.Publish(t.Context(), []*driver.Message{{ID: "a", Topic: "jobs", Key: "k"}}, driver.PublishOptions{})
+		if !errors.Is(err, driver.ErrConflict) || !strings.Contains(err.Error(), foreign) {
+			t.Errorf("Publish beside a foreign key %s: got %v, want a conflict that names it", suffix, err)
+		}
+		keys, err := c.Keys(t.Context(), "{"+prefix+":jobs*").Result()
+		for _, k := range keys {
+			if k != foreign && !strings.HasSuffix(k, ":topic") {
+				t.Errorf("%s was written although %s is foreign", k, suffix)
+			}
+		}
+		if err != nil || d.Close(context.Background()) != nil {
+			t.Error("closing failed")
+		}
+	}
+}
+
+// Wake-ups that are lost, because their connection is cut all the time, cost no more than the fallback interval.
+func TestLostWakeUps(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t, redistest.Options{})
+	d := open(t, server.URL(), namespace())
+	closing(t, d)
+	s := subscribe(t, d, "jobs")
+	for i := range 6 {
+		if _, err := server.Command("CLIENT", "KILL", "TYPE", "pubsub"); err != nil {
+			t.Fatal(err)
+		}
+		m := &driver.Message{ID: rand.Text(), Topic: "jobs"}
+		want := 2 * time.Second
+		if i%2 == 1 {
+			m.Delay = 100 * time.Millisecond
+			want += m.Delay
+		}
+		start := time.Now()
+		if _, err := d.Publish(t.Context(), []*driver.Message{m}, driver.PublishOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		drain(t, s, 1)
+		if took := time.Since(start); took > want {
+			t.Errorf("message %d came after %v, later than %v", i, took, want)
+		}
+	}
+}
+
+// A consumer of 20 idle topics sends no more than five commands a second.
+func TestIdleIsQuiet(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	d := openWith(t, redistest.Shared(t).Addr(), namespace(), hook{sent: &sent})
+	closing(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	for i := range 20 {
+		s := subscribe(t, d, fmt.Sprint("topic-", i))
+		go func() { _, _ = s.Receive(ctx, 10) }()
+	}
+	defer cancel()
+	const seconds = 4
+	time.Sleep(time.Second) // until all have settled down; the passing of time is what is measured
+	before := sent.Load()
+	time.Sleep(seconds * time.Second)
+	if n := sent.Load() - before; n > 5*seconds {
+		t.Errorf("%d commands in %d s", n, seconds)
+	}
+}
+
+// After everything went through, nothing is left but the topic and its group.
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t, redistest.Options{})
+	d := open(t, server.URL(), "base")
+	closing(t, d)
+	s := subscribe(t, d, "jobs")
+	n := 0
+	for i := range 300 {
+		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 7)}, {Priority: driver.High}, {TTL: time.Hour}, {Delay: time.Millisecond}, {OwnID: true}}
+		for _, m := range ms {
+			m.ID, m.Topic, m.Body = rand.Text(), "jobs", []byte("x")
+		}
+		if _, err := d.Publish(t.Context(), ms, driver.PublishOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		n += len(ms)
+	}
+	for left := n; left > 0; {
+		ds, err := s.Receive(t.Context(), 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ss := make([]driver.Settlement, len(ds))
+		for i, x := range ds {
+			ss[i].Delivery = x
+			if x.Attempt == 1 && i%3 == 0 {
+				ss[i].Outcome, ss[i].Failure = driver.Retry, &driver.Failure{Error: "x"}
+			}
+		}
+		for i, err := range s.Settle(t.Context(), ss) {
+			if err == nil && ss[i].Outcome == driver.Ack {
+				left--
+			} else if err != nil && !errors.Is(err, driver.ErrLeaseLost) {
+				t.Fatal(err)
+			}
+		}
+	}
+	reply, err := server.Command("KEYS", "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, r := range reply.List {
+		if !strings.Contains(r.Text, ":memory") { // expires by itself
+			keys = append(keys, r.Text)
+		}
+	}
+	slices.Sort(keys)
+	want := []string{"{base:jobs:0}:g:default:group", "{base:jobs:0}:g:default:members", "{base:jobs:0}:topic", "{base}:topics"}
+	if !slices.Equal(keys, want) {
+		t.Errorf("keys left: %q, want %q", keys, want)
+	}
+}
+
+// What was acknowledged survives kill -9 of a server with an append-only file, and consumers go on by themselves.
+func TestServerIsKilledAndRestarted(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t, redistest.Options{AOF: "always"})
+	d := open(t, server.URL(), namespace())
+	closing(t, d)
+	if c := d.Capabilities(); c.Durability != driver.Synced {
+		t.Fatalf("durability %s with appendfsync always", c.Durability)
+	}
+	s := subscribe(t, d, "jobs")
+	publish(t, d, "jobs", "a", "b", "c")
+	ds, err := s.Receive(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if _, err := d.Publish(t.Context(), []*driver.Message{{ID: "x", Topic: "jobs"}}, driver.PublishOptions{}); !errors.Is(err, driver.ErrNotApplied) && !errors.Is(err, driver.ErrUnknown) {
+		t.Errorf("Publish without a server: %v", err)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	ack(t, s, ds)
+	start := time.Now()
+	drain(t, s, 2)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("deliveries resumed after %v", took)
+	}
+}
+
+// A publish at level replicated(1) is not acknowledged when the replica is away.
+func TestReplicatedIsChecked(t *testing.T) {
+	t.Parallel()
+	set := redistest.Sentinel(t, redistest.Options{})
+	d := open(t, set.URL(), namespace())
+	closing(t, d)
+	replicated := driver.PublishOptions{Level: driver.Replicated(1)}
+	m := &driver.Message{ID: "a", OwnID: true, Topic: "jobs"}
+	if _, err := d.Publish(t.Context(), []*driver.Message{m}, replicated); err != nil {
+		t.Fatalf("Publish with a replica: %v", err)
+	}
+	if err := set.Nodes[1].Stop(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = set.Nodes[1].Continue() }()
+	m.ID = "b"
+	if _, err := d.Publish(t.Context(), []*driver.Message{m}, replicated); !errors.Is(err, driver.ErrUnknown) {
+		t.Errorf("Publish without a replica: got %v, want ErrUnknown", err)
+	}
+}
+
+// Wrong addresses, passwords and settings are clear errors, and secrets are in none of them.
+func TestBadServersAreRefused(t *testing.T) {
+	t.Parallel()
+	locked := redistest.Single(t, redistest.Options{Password: "hunter2", Config: []string{"maxmemory 100mb", "maxmemory-policy allkeys-lru"}})
+	for name, c := range map[string]struct {
+		o    redis.Options
+		kind error
+	}{
+		"no password":    {redis.Options{URL: "redis://" + locked.Addr()}, driver.ErrNotApplied},
+		"wrong password": {redis.Options{URL: "redis://:canary7@" + locked.Addr()}, driver.ErrNotApplied},
+		"eviction":       {redis.Options{URL: locked.URL(), Strict: true}, driver.ErrUnsupported},
+		"no server":      {redis.Options{URL: "redis://:canary7@127.0.0.1:1?timeout=200ms"}, driver.ErrNotApplied},
+		"not a cluster":  {redis.Options{URL: strings.Replace(locked.URL(), "redis://", "redis+cluster://", 1)}, driver.ErrInvalid},
+		"scheme":         {redis.Options{URL: "http://:canary7@host"}, driver.ErrInvalid},
+		"port":           {redis.Options{URL: "redis://:canary7@host:port"}, driver.ErrInvalid},
+		"database":       {redis.Options{URL: "redis://:canary7@host/x"}, driver.ErrInvalid},
+		"parameter":      {redis.Options{URL: "redis://:canary7@host?pol=3"}, driver.ErrInvalid},
+		"no primary":     {redis.Options{URL: "redis+sentinel://:canary7@host"}, driver.ErrInvalid},
+		"prefix":         {redis.Options{URL: locked.URL(), Prefix: "a{b}"}, driver.ErrInvalid},
+		"nothing":        {redis.Options{}, driver.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := redis.New(t.Context(), c.o)
+			if err == nil {
+				_ = d.Close(context.Background())
+			}
+			var ours *driver.Error
+			if !errors.Is(err, c.kind) || !errors.As(err, &ours) || ours.Hint == "" {
+				t.Fatalf("got %v, want %v with a hint", err, c.kind)
+			}
+			if strings.Contains(err.Error(), "canary7") || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error contains a secret: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// parcel is what goes to one shard in one script.
+type parcel struct {
+	topic *topic
+	shard *shard
+	at    []int // places of the messages in the call
+	ids   map[string]bool
+	twice bool // an id occurs twice
+	kinds []byte
+	pairs []any // id, envelope, ...
+	more  []any
+	bytes int
+}
+
+// Kinds of messages, as lua/publish.lua lists them. The two lowest bits are the lane.
+const (
+	kindKey   = 4
+	kindDelay = 8
+	kindTTL   = 16
+	kindDedup = 32
+	kindOwnID = 64
+)
+
+func (x *parcel) add(i int, m *driver.Message) {
+	stored := *m
+	stored.Topic, stored.PublishedAt = "", time.Time{}
+	x.put(i, indexID(m.ID), envelope.Append(nil, &stored), m)
+}
+
+// put adds an envelope with what the script must know of its message.
+func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
+	if x.ids == nil {
+		x.ids = map[string]bool{}
+	}
+	x.twice = x.twice || x.ids[id]
+	x.ids[id] = true
+	x.at = append(x.at, i)
+	x.pairs = append(x.pairs, id, data)
+	x.bytes += len(data)
+	kind := byte(m.Priority.Lane())
+	if m.Key != "" {
+		kind |= kindKey
+		x.more = append(x.more, m.Key)
+	}
+	if delay := delayText(m); delay != "" {
+		kind |= kindDelay
+		x.more = append(x.more, delay)
+	}
+	if m.TTL > 0 {
+		kind |= kindTTL
+		x.more = append(x.more, milliseconds(m.TTL))
+	}
+	if m.DedupID != "" {
+		kind |= kindDedup
+		x.more = append(x.more, m.DedupID, milliseconds(m.DedupWindow))
+	}
+	if m.OwnID {
+		kind |= kindOwnID
+	}
+	x.kinds = append(x.kinds, kind)
+}
+
+// delayText says when a message is due, or "" for now.
+func delayText(m *driver.Message) string {
+	switch {
+	case m.Delay == driver.Hold:
+		return "h"
+	case !m.At.IsZero():
+		ms := min(max(m.At.UnixMilli(), 0), maxMS)
+		if m.At.Nanosecond()%int(time.Millisecond) != 0 {
+			ms++ // never early
+		}
+		return "@" + strconv.FormatInt(ms, 10)
+	case m.Delay > 0:
+		return strconv.FormatInt(milliseconds(m.Delay), 10)
+	}
+	return ""
+}
+
+// maxMS is the latest time that can be said: numbers below 1e14 are exact in scripts.
+const maxMS = 90_000_000_000_000
+
+// milliseconds rounds up: nothing is ever early.
+func milliseconds(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return (int64(d)-1)/int64(time.Millisecond) + 1
+}
+
+// indexID is an id as the index has it: a UUID in its canonical form as a zero byte and its 16 bytes.
+func indexID(id string) string {
+	if b, ok := packUUID(id); ok {
+		return "\x00" + string(b[:])
+	}
+	return id
+}
+
+func packUUID(id string) (b [16]byte, ok bool) {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+		return b, false
+	}
+	n := 0
+	for i := 0; i < 36; i++ {
+		if id[i] == '-' {
+			if i != 8 && i != 13 && i != 18 && i != 23 {
+				return b, false
+			}
+			continue
+		}
+		v := strings.IndexByte("0123456789abcdef", id[i])
+		if v < 0 {
+			return b, false
+		}
+		b[n/2] = b[n/2]<<4 | byte(v)
+		n++
+	}
+	return b, true
+}
+
+// isPlain reports whether all messages have no more than the script's default.
+func (x *parcel) isPlain() bool {
+	for _, k := range x.kinds {
+		if k != 1 {
+			return false
+		}
+	}
+	return !x.twice
+}
+
+// header is what a script must know before the messages themselves.
+func (x *parcel) header(request, flags, replaces string) []any {
+	kinds := ""
+	if !x.isPlain() {
+		kinds = string(x.kinds)
+	}
+	return []any{request, flags, replaces, len(x.at), kinds}
+}

@@ -1,0 +1,95 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// receipts reads what became of each message.
+func (p *publication) receipts(x *parcel, reply []any) error {
+	switch text(reply, 0) {
+	case "ok":
+		first, err := strconv.ParseUint(text(reply, 1), 10, 64)
+		if err != nil {
+			return errShape("publish", reply)
+		}
+		for n, i := range x.at {
+			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Ref: x.shard.ref(first + uint64(n))}
+		}
+		return nil
+	case "mixed":
+		list := texts(reply, 1)
+		if len(list) != len(x.at) {
+			return errShape("publish", reply)
+		}
+		for n, i := range x.at {
+			p.rs[i] = p.receipt(x, p.msgs[i].ID, list[n])
+		}
+		return nil
+	case "missing":
+		return driver.NewError(driver.ErrNotFound, "the entry is not there any more", "it was deleted or published meanwhile", nil)
+	}
+	return errShape("publish", reply)
+}
+
+func (p *publication) receipt(x *parcel, id, what string) driver.Receipt {
+	r := driver.Receipt{ID: id}
+	seq, first, _ := strings.Cut(what[1:], " ")
+	switch n, _ := strconv.ParseUint(seq, 10, 64); what[0] {
+	case 's':
+		r.Ref = x.shard.ref(n)
+	case 'd':
+		r.Ref, r.Duplicate = x.shard.ref(n), true
+		if first != "" {
+			r.ID = unindexID(first)
+		}
+	case 'm', 'b':
+		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
+			"publish again when consumers have caught up, or raise the bound", nil)
+	default:
+		r.Err = errShape("publish", []any{what})
+	}
+	return r
+}
+
+// unindexID undoes indexID.
+func unindexID(s string) string {
+	if len(s) != 17 || s[0] != 0 {
+		return s
+	}
+	return fmt.Sprintf("%x-%x-%x-%x-%x", s[1:5], s[5:7], s[7:9], s[9:11], s[11:])
+}
+
+func (s *shard) ref(seq uint64) driver.Ref {
+	return driver.Ref{Partition: int32(s.index), Pos: min(seq, math.MaxInt64)}
+}
+
+func failAll(rs []driver.Receipt, err error) error {
+	for i := range rs {
+		rs[i].Err = err
+	}
+	return err
+}
+
+// joined returns the distinct errors of the receipts.
+func joined(rs []driver.Receipt) error {
+	var errs []error
+	for _, r := range rs {
+		if r.Err == nil {
+			continue
+		}
+		if len(errs) > 0 && errs[len(errs)-1].Error() == r.Err.Error() {
+			continue
+		}
+		errs = append(errs, r.Err)
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}

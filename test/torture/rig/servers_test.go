@@ -1,0 +1,75 @@
+package rig
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/test/torture/checker"
+)
+
+// inRealTime runs real processes, with bounds that a busy machine keeps.
+func inRealTime(t *testing.T, o Options) *checker.Report {
+	t.Helper()
+	o.Dir, o.Bin = keptOnFailure(t), built(t)
+	o.Fault.Name = "smoke"
+	o.Seed, o.Rate, o.Lease, o.RedeliverIn, o.RecoverIn, o.Drain = 1, 200, 4*time.Second, 20*time.Second, 20*time.Second, time.Minute
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(r.Verdict())
+	if !r.OK {
+		t.Error("a promise was broken")
+	}
+	if r.Published < 100 || r.Delivered < 2*r.Published*8/10 {
+		t.Errorf("only %d published and %d delivered: that proves little", r.Published, r.Delivered)
+	}
+	return r
+}
+
+// A consumer and the server are killed under load. `make torture BROKER=redis` does it longer, and much else.
+func TestRedisSmoke(t *testing.T) {
+	t.Parallel()
+	r := inRealTime(t, Options{Broker: "redis", Load: 4 * time.Second, Fault: Fault{
+		Setup:    setupAlways,
+		Schedule: "at 1s kill consumer 1; at 2s crash server 1 for 300ms; at 3s cut producer 1 for 200ms",
+	}})
+	if r.Crashes != 1 || r.Faults != 2 {
+		t.Errorf("%d crashes and %d other faults", r.Crashes, r.Faults)
+	}
+}
+
+// The process that owns the store is killed again and again. `make torture BROKER=disk` does it longer.
+func TestDiskSmoke(t *testing.T) {
+	t.Parallel()
+	r := inRealTime(t, Options{Broker: "disk", Load: 5 * time.Second, Fault: Fault{Schedule: "every 400ms-800ms from 500ms kill app 1"}})
+	if r.Crashes < 5 {
+		t.Errorf("killed %d times only", r.Crashes)
+	}
+}
+
+// Every fault names only what some broker can do, and every broker can do most.
+func TestEveryFaultIsForSomebody(t *testing.T) {
+	t.Parallel()
+	possible := map[string]bool{}
+	for _, name := range Brokers() {
+		fit, misfits, err := FaultsFor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range fit {
+			possible[f.Name] = true
+		}
+		if len(fit)+len(misfits) != len(Faults()) {
+			t.Errorf("%s: %d faults and %d not for it, of %d", name, len(fit), len(misfits), len(Faults()))
+		}
+		if len(fit) < 10 && name != "disk" {
+			t.Errorf("%s has only %d faults", name, len(fit))
+		}
+	}
+	for _, f := range Faults() {
+		if f.Setup != setupSmallDisk && !possible[f.Name] { // which needs root
+			t.Errorf("no broker can suffer %s", f.Name)
+		}
+	}
+}
