@@ -13,7 +13,7 @@ NESTED   := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 GOFILES  := find . \( -path ./bin -o -path ./.cache -o -name testdata -o -name .git \) -prune -o -name '*.go' -print
 
 TEST_FLAGS ?=
-TIMEOUT    ?= 5m
+TIMEOUT    ?= 15m
 FUZZTIME   ?= 10s
 
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
