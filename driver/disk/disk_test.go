@@ -56,7 +56,7 @@ func TestDriver(t *testing.T) {
 	h := harness(driver.Synced, func(testing.TB) Options {
 		return Options{Dir: "/store", CacheBytes: 1, fs: vfs.NewMem()}
 	})
-	h.Virtual, h.Steps = true, 20_000
+	h.Virtual, h.Steps = true, 20_000/slowdown
 	drivertest.Run(t, h)
 }
 
