@@ -93,12 +93,12 @@ func All() []Mutant {
 		},
 		{
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
-			Edits: edit(engine+"lease.go", "\t\tit.cause = driver.CauseLeaseExpired\n", "\t\tit.cause = driver.CauseLeaseExpired\n\t\tit.failures++\n"),
+			Edits: edit(engine+"lease.go", "\tit.cause = driver.CauseLeaseExpired\n", "\tit.cause = driver.CauseLeaseExpired\n\tit.failures++\n"),
 			Check: torture("kill-consumer"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
-			Edits: edit(engine+"lease.go", "\t\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n", "\t\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
+			Edits: edit(engine+"lease.go", "\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n", "\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
 			Check: torture("kill-consumer"),
 		},
 		{
