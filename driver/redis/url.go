@@ -50,7 +50,8 @@ func parseURL(rawURL string) (*address, error) {
 	if !ok {
 		return nil, badURL("the URL has no scheme")
 	}
-	a := &address{options: &goredis.UniversalOptions{ContextTimeoutEnabled: true, MaxRetries: 3}}
+	// The client must not try again by itself: what it says of its last try hides that an earlier one may have been applied.
+	a := &address{options: &goredis.UniversalOptions{ContextTimeoutEnabled: true, MaxRetries: -1}}
 	base, kind, _ := strings.Cut(scheme, "+")
 	a.kind = kind
 	switch base {
