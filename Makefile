@@ -14,6 +14,8 @@ GOFILES  := find . \( -path ./bin -o -path ./.cache -o -name testdata -o -name .
 
 TEST_FLAGS ?=
 TIMEOUT    ?= 15m
+# Tests against real servers mostly wait, so more of them may run at once than there are processors.
+PARALLEL   ?= 6
 FUZZTIME   ?= 10s
 
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
@@ -66,7 +68,7 @@ arch: ## Check import rules, house habits and the table of lessons
 test: setup build fmt-check vet lint ## Everything a change must pass: format, vet, lint, architecture, tests with -race
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "the race detector needs a C compiler: install gcc or clang"; exit 1; fi
 	@for m in $(NESTED); do echo "go test -race ./... in $$m"; (cd $$m && go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...); done
-	go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...
+	go test -race -timeout $(TIMEOUT) -parallel $(PARALLEL) $(TEST_FLAGS) ./...
 
 cover: ## Measure coverage over all packages, and show the total
 	go test -coverpkg=./... -coverprofile=cover.out ./...
