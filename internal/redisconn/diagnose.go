@@ -47,7 +47,7 @@ func (s *Server) survivalFinding() driver.Finding {
 	case s.aof && s.fsync == "?":
 		return finding(driver.SeverityUnknown, "persistence", "the append-only file is on, appendfsync is hidden", "allow the user CONFIG GET to see what a power cut loses")
 	case s.aof && s.fsync == "everysec":
-		return finding(driver.SeverityOK, "persistence", "an acknowledged publish survives a crash of the server; a power cut loses up to 2 s", "")
+		return finding(driver.SeverityOK, "persistence", "an acknowledged publish survives a crash of the server, but for the milliseconds in which an fsync runs; a power cut loses up to 2 s", "")
 	case s.aof:
 		return finding(driver.SeverityWarning, "persistence", fmt.Sprintf("appendfsync is %s: a power cut loses what the system had not written", s.fsync), "set appendfsync everysec or always")
 	case s.saves != "" && s.saves != "?":
