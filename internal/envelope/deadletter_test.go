@@ -11,7 +11,6 @@ import (
 )
 
 func TestDeadLetterRoundTrip(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := genDeadLetter.Draw(t, "dead letter")
 		data := AppendDeadLetter(nil, want)
@@ -27,7 +26,6 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 }
 
 func TestHistoryRoundTripAndJoin(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SliceOf(genFailure).Draw(t, "a")
 		b := rapid.SliceOf(genFailure).Draw(t, "b")

@@ -21,6 +21,8 @@ func same(t interface {
 	}
 }
 
+// The generators are shared, and rapid writes the name of one when it is first asked for: tests that draw from them do not
+// run in parallel.
 var (
 	genTime = rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.Bool().Draw(t, "zero") {

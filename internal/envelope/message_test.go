@@ -16,7 +16,6 @@ import (
 )
 
 func TestMessageRoundTrip(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := genMessage.Draw(t, "message")
 		prefix := genAny.Draw(t, "prefix")

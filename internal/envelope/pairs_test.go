@@ -23,7 +23,6 @@ func unpack(f Form, pairs []Pair, key string, body []byte) (*driver.Message, err
 }
 
 func TestFieldsRoundTrip(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom([]Form{Stream, Kafka}).Draw(t, "form")
 		want := genMessage.Draw(t, "message")
