@@ -59,7 +59,7 @@ func (c *consumer) send(r *run, s *settlement) bool {
 		c.refuse(r, s.Outcome, errLost)
 		return false
 	}
-	c.tally(s.Outcome)
+	c.tally(s)
 	c.post(r, *s)
 	return true
 }

@@ -32,6 +32,7 @@ type consumer struct {
 	outbox   outbox
 	timid    int // suspects given back: fetch one at a time until they have come again
 	count    counters
+	recent   recent
 	health   health
 	leaving  map[*run]chan struct{} // closed when a run is gone that somebody waits for
 }
@@ -41,7 +42,7 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 		e: e, topic: h.topic, group: h.group, batch: h.batch,
 		handlerSettings: h.handlerSettings,
 		retryPolicy:     h.retry,
-		limit:           min(h.concurrency, e.options.Concurrency),
+		limit:           min(h.concurrency, e.options.most()),
 	}
 	if h.handle != nil {
 		c.handle = chain(h.handle, outer, h.middleware)

@@ -14,7 +14,7 @@ import (
 // engine is a worker at work. Everything that changes while it works is guarded by its one mutex, which is held for
 // short steps only and never while anything is called or waited for.
 //
-// Its goroutines: for each consumer a fetcher, a settler and a renewer; one watchdog; the slots that run handlers; and
+// Its goroutines: for each consumer a fetcher, a settler and a renewer; one watchdog; a scaler, if there is scaling; the slots that run handlers; and
 // the caller of Run, who drains it in the end and waits for all of them.
 type engine struct {
 	broker   *ferry.Broker
@@ -40,6 +40,7 @@ type engine struct {
 	active       int  // runs in a handler, zombies not counted
 	parked       int  // fetchers that wait for room
 	zombies      int
+	worked       time.Duration // by all handlers that returned
 	unsettled    int           // outcomes with the settlers
 	suspect      *run          // the one that runs, or is to run, with nothing else in flight
 	suspectUntil time.Duration // how long it waits for that
@@ -90,6 +91,9 @@ func (e *engine) run(ctx context.Context) (err error) {
 	defer endWork()
 
 	e.serving.Go(func() { e.watchdog() })
+	if e.options.Scaling.on() {
+		e.serving.Go(func() { e.scale(ctx) })
+	}
 	for _, c := range e.consumers {
 		e.fetching.Go(func() { c.fetch(ctx, work) })
 	}

@@ -38,7 +38,7 @@ const (
 func (w *Worker) handlerDefaults() handlerSettings {
 	return handlerSettings{
 		group:       driver.DefaultGroup,
-		concurrency: w.options.Concurrency,
+		concurrency: w.options.most(),
 		maxAttempts: w.options.MaxAttempts,
 		retry:       w.options.Retry,
 		lease:       w.options.Lease,
@@ -51,7 +51,8 @@ func (w *Worker) handlerDefaults() handlerSettings {
 // Group names the group this handler works for. Each group gets every message of the topic. Defaults to "default".
 func Group(name string) HandlerOption { return func(s *handlerSettings) { s.group = name } }
 
-// Concurrency bounds how many messages (or batches) of this handler run at once. Defaults to that of the worker.
+// Concurrency bounds how many messages (or batches) of this handler run at once. Defaults to that of the worker,
+// or to Scaling.Max.
 func Concurrency(n int) HandlerOption { return func(s *handlerSettings) { s.concurrency = n } }
 
 // MaxAttempts is how often a message is tried in all: 1 means no retry. A message may carry its own.

@@ -81,6 +81,12 @@ func (e *engine) work(s *slot) {
 	e.pool.waking = false
 	now := e.now()
 	for {
+		if len(e.pool.slots) > e.pool.limit { // scaled down
+			e.removeSlot(s)
+			e.wakeSlot()
+			e.mu.Unlock()
+			return
+		}
 		r := e.next(now)
 		if r == nil {
 			if e.draining {
@@ -181,17 +187,26 @@ func (e *engine) finish(r *run, v *verdict) {
 		c.finishZombie(r)
 	case r.batch == nil:
 		e.active--
-		c.pace.done(v.now-r.started, 1, c.limit)
+		c.finished(r, 1, v.now)
 		c.conclude(r, &v.one, v.now)
 	default:
 		e.active--
-		c.pace.done(v.now-r.started, len(*r.batch), c.limit)
+		c.finished(r, len(*r.batch), v.now)
 		c.concludeBatch(*r.batch, v.each, v.now)
 	}
 	c.settleSoon()
 	e.offer(c)
 	e.makeRoom()
 	e.moved()
+}
+
+// finished learns from a run of n messages.
+func (c *consumer) finished(r *run, n int, now time.Duration) {
+	took := now - r.started
+	c.pace.done(took, n, min(c.limit, c.e.pool.limit))
+	c.recent.done(now, took, n)
+	c.e.worked += took
+	r.each(func(m *run) { c.recent.waited(m.d, m.started-m.arrived, now) })
 }
 
 // finishZombie refuses the late result of a handler that was given up.

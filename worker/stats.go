@@ -1,11 +1,17 @@
 package worker
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
 
 // Stats are numbers of a worker, taken at one moment. Counters begin with Run.
 type Stats struct {
 	Instance string
-	// Concurrency is how many handlers may run at once, and Running how many do, zombies not counted.
+	// Uptime is how long ago Run began.
+	Uptime time.Duration
+	// Concurrency is how many handlers may run at once now, and Running how many do, zombies not counted.
 	Concurrency, Running int
 	// Zombies are handlers that go on although their message was settled or lost. Each occupies a slot.
 	Zombies   int
@@ -34,6 +40,10 @@ type ConsumerStats struct {
 	Unconfirmed uint64
 	// Late are results of zombies.
 	Late uint64
+
+	// LastHandled is when a handler last returned; zero if none has.
+	LastHandled time.Time
+	Recent      Recent
 }
 
 // counters are guarded by engine.mu.
@@ -47,10 +57,11 @@ type counters struct {
 	zombies     int
 }
 
-func (c *consumer) tally(o driver.Outcome) {
-	if int(o) < len(c.count.outcomes) {
-		c.count.outcomes[o]++
+func (c *consumer) tally(s *settlement) {
+	if int(s.Outcome) < len(c.count.outcomes) {
+		c.count.outcomes[s.Outcome]++
 	}
+	c.recent.outcome(s)
 }
 
 // Stats returns the numbers of the worker. It is cheap.
@@ -63,16 +74,17 @@ func (w *Worker) Stats() Stats {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Stats{Instance: e.instance, Concurrency: e.pool.limit, Running: e.active, Zombies: e.zombies}
+	now := e.now()
+	s := Stats{Instance: e.instance, Uptime: now, Concurrency: e.pool.limit, Running: e.active, Zombies: e.zombies}
 	for _, c := range e.consumers {
-		s.Consumers = append(s.Consumers, c.stats())
+		s.Consumers = append(s.Consumers, c.stats(now))
 	}
 	return s
 }
 
-func (c *consumer) stats() ConsumerStats {
+func (c *consumer) stats(now time.Duration) ConsumerStats {
 	n := &c.count
-	return ConsumerStats{
+	s := ConsumerStats{
 		Topic: c.topic, Group: c.group,
 		Running:     c.inUse,
 		Waiting:     c.lanes.ready.n + c.lanes.queued,
@@ -88,5 +100,10 @@ func (c *consumer) stats() ConsumerStats {
 		Refused:     n.refused,
 		Unconfirmed: n.unconfirmed,
 		Late:        n.late,
+		Recent:      c.recent.report(now),
 	}
+	if c.recent.last > 0 {
+		s.LastHandled = c.e.epoch.Add(c.recent.last)
+	}
+	return s
 }

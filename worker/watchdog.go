@@ -131,7 +131,7 @@ func (c *consumer) lookAtWaiting(now time.Duration) {
 		c.e.offer(c)
 	}
 	if waited := now - head.arrived; waited >= c.patience() {
-		c.pace.stalled(waited, c.limit)
+		c.pace.stalled(waited, min(c.limit, c.e.pool.limit))
 		c.giveBackReady()
 		c.settleSoon()
 		return

@@ -16,8 +16,11 @@ import (
 
 // Options of a Worker. The zero value is a good one.
 type Options struct {
-	// Concurrency is how many handlers run at once, over all topics. Defaults to 16.
+	// Concurrency is how many handlers run at once, over all topics. Defaults to 16. With Scaling it is where their
+	// number begins, and defaults to Scaling.Min.
 	Concurrency int
+	// Scaling lets their number follow the load. Defaults to none.
+	Scaling Scaling
 	// Instance names this worker in histories and the console. Defaults to host, process id and a random part.
 	Instance string
 	// Lease is how long a message stays ours without word from us. Defaults to what the broker recommends.
@@ -131,12 +134,19 @@ func (o Options) check(b *ferry.Broker) []error {
 		bad(fmt.Sprintf("MaxDeliveries %d is too small to tell a killer from its neighbours", o.MaxDeliveries),
 			fmt.Sprintf("use at least %d", suspectDeliveries))
 	}
-	return errs
+	return append(errs, o.Scaling.check(o.Concurrency)...)
 }
 
+// most is how many handlers may ever run at once.
+func (o Options) most() int { return max(o.Concurrency, o.Scaling.Max) }
+
 func (o Options) withDefaults() Options {
+	o.Scaling = o.Scaling.withDefaults()
 	if o.Concurrency == 0 {
 		o.Concurrency = 16
+		if o.Scaling.on() {
+			o.Concurrency = o.Scaling.Min
+		}
 	}
 	if o.Instance == "" {
 		o.Instance = instanceName()
