@@ -17,6 +17,18 @@ type Inspector interface {
 	// Get returns a message as every group sees it; with one element with an empty Group while it is delayed for all.
 	// Where t.Ref is set it is used, otherwise t.ID. ErrNotFound when there is none. t.Group narrows to one group.
 	Get(ctx context.Context, t Target) ([]Entry, error)
+	// Usage tells what the whole backend uses, as far as it can say.
+	Usage(ctx context.Context) (Usage, error)
+}
+
+// Usage is what a backend uses, that of others who share it included. Zero means unknown, or that there is none.
+type Usage struct {
+	// Memory is what it holds in memory, of at most MemoryLimit.
+	Memory, MemoryLimit int64
+	// Disk is what its files take, with DiskFree left for more.
+	Disk, DiskFree int64
+	// Connections are clients of the server.
+	Connections int
 }
 
 // Target names one message: by Ref (always cheap) or by ID. Group is empty for one that is delayed for all groups.

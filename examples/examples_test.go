@@ -44,6 +44,11 @@ order failed: its mail is not sent
 order billed: its mail goes out
 mail sent: thank you for the ferry boat
 `,
+	"autoscale": `
+idle:        2 handlers, healthy
+the wave:   32 handlers for 2000 mails
+calm again:  2 handlers, healthy
+`,
 	"groups": `
 published 3, billed 3 (after 3 failures), shipped 3
 `,

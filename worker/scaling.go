@@ -70,13 +70,14 @@ func (s Scaling) on() bool { return s.Max != 0 }
 func (s Scaling) check(start int) []error {
 	var errs []error
 	bad := func(text, hint string) { errs = append(errs, driver.NewError(ferry.ErrInvalid, text, hint, nil)) }
-	if s.Min < 0 || s.Max < 0 || s.StepUp < 0 || s.StepDown < 0 || s.Interval < 0 || s.Cooldown < 0 {
+	switch {
+	case s.Min < 0 || s.Max < 0 || s.StepUp < 0 || s.StepDown < 0 || s.Interval < 0 || s.Cooldown < 0:
 		bad("a number of Scaling is negative", "leave it zero for the default")
-	} else if !s.on() && (s.Min != 0 || s.Policy != nil) {
+	case !s.on() && (s.Min != 0 || s.Policy != nil):
 		bad("Scaling has no Max", "say how many handlers there may be at most")
-	} else if s.on() && s.Min > s.Max {
+	case s.on() && s.Min > s.Max:
 		bad(fmt.Sprintf("Scaling.Min %d is above Scaling.Max %d", s.Min, s.Max), "swap them")
-	} else if s.on() && start != 0 && (start > s.Max || start < s.Min) {
+	case s.on() && start != 0 && (start > s.Max || start < s.Min):
 		bad(fmt.Sprintf("Concurrency %d is not between Scaling.Min %d and Scaling.Max %d", start, s.Min, s.Max),
 			"leave Concurrency out to begin with Min")
 	}

@@ -224,6 +224,7 @@ func Cases() []Case {
 		{"inspect/groups are sorted", groupsAreSorted},
 		{"inspect/stats balance always", statsBalanceAlways},
 		{"inspect/oldest", oldestIsHowLongItWaits},
+		{"inspect/usage", usageIsPlausible},
 		{"restart/every state", restartKeepsEveryState},
 		{"restart/what is held returns", restartReturnsWhatIsHeld},
 		{"restart/due meanwhile", restartKeepsDelays},

@@ -31,6 +31,9 @@ func (h Harness) histories(t *testing.T) {
 		})
 		done += steps
 		if len(complaints) > 0 {
+			if !failed {
+				t.Logf("before it is shrunk:\n%s", strings.Join(complaints, "\n")) // on a real server it may not fail again
+			}
 			failed = true
 			rt.Log(strings.Join(complaints, "\n"))
 			rt.Fatal("the driver broke the contract, as told above") // always the same text: it tells rapid that it is the same failure

@@ -3,6 +3,7 @@ package drivertest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -254,4 +255,16 @@ func oldestIsHowLongItWaits(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{})
 	s.ack(s.take(2)...)
 	t.equal(t.groupStats(driver.DefaultGroup).Oldest, time.Duration(0), "Oldest of an empty group")
+}
+
+func usageIsPlausible(t *T) {
+	t.put(strings.Repeat("a", 4096))
+	u, err := t.Usage(t.ctx())
+	t.ok(err, "Usage")
+	if min(u.Memory, u.MemoryLimit, u.Disk, u.DiskFree, int64(u.Connections)) < 0 {
+		t.Errorf("Usage answered a negative number: %+v", u)
+	}
+	if t.Capabilities().Local && u.Memory < 4096 {
+		t.Errorf("Usage answered %d bytes of memory while a body of 4096 is held", u.Memory)
+	}
 }

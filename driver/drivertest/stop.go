@@ -100,6 +100,8 @@ func closedDriver(t *T) {
 	t.wantErr(err, driver.ErrClosed, "Stats after Close")
 	_, err = t.Topics(t.ctx())
 	t.wantErr(err, driver.ErrClosed, "Topics after Close")
+	_, err = t.Usage(t.ctx())
+	t.wantErr(err, driver.ErrClosed, "Usage after Close")
 	_, err = t.Purge(t.ctx(), topic, "")
 	t.wantErr(err, driver.ErrClosed, "Purge after Close")
 	t.wantErr(t.EnsureTopic(t.ctx(), other, driver.TopicConfig{}), driver.ErrClosed, "EnsureTopic after Close")

@@ -62,9 +62,9 @@ var Layers = []Layer{
 		Why:      "users' tests run on the memory driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
 		May: []string{".", "driver", "codec/...", "worker", "internal/...",
-			"guard/...", "deadletter/...", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
+			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
 		Why: "portable features are written once, above the seam, and know no driver",
 	},
 	{

@@ -1,0 +1,171 @@
+package monitor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// Status is a verdict in one word.
+type Status string
+
+// Statuses, from good to bad.
+const (
+	Healthy   Status = "healthy"
+	Degraded  Status = "degraded"  // works, but somebody should look
+	Unhealthy Status = "unhealthy" // does not do its job
+)
+
+// Health is a verdict with its reasons. It is as bad as the worst of them.
+type Health struct {
+	Status  Status
+	Reasons []Reason
+}
+
+// Reason is one thing that is not as it should be.
+type Reason struct {
+	Status Status
+	// Subject is what is meant: "broker", "topic orders", "group billing of topic orders".
+	Subject string
+	Text    string
+}
+
+// String returns the reason as a sentence.
+func (r Reason) String() string { return r.Subject + ": " + r.Text }
+
+// Level is where a number becomes bad, and where very bad.
+type Level[T int64 | float64 | time.Duration] struct{ Degraded, Unhealthy T }
+
+// Limits say what is bad. A zero one has its default; a level below zero is never reached.
+type Limits struct {
+	// ErrorRate is the share of handled messages that failed in the last minute. Defaults to 0.05 and 0.20. It is judged
+	// from MinHandled messages on, which defaults to 20.
+	ErrorRate  Level[float64]
+	MinHandled uint64
+	// Age is how long the oldest ready message has waited. Defaults to 1 and 10 minutes.
+	Age Level[time.Duration]
+	// Full is how much of a topic's bound is used. Defaults to 0.7 and 0.9.
+	Full Level[float64]
+	// Growing is for how many looks in a row a backlog has grown. Defaults to 6 and never.
+	Growing Level[int64]
+	// LongRunning is how long a handler may take before it is reported as stuck. Defaults to 10 minutes.
+	LongRunning time.Duration
+	// Overdue is how late a delayed or retried message may be before it is reported as stuck. Defaults to 1 minute.
+	Overdue time.Duration
+}
+
+func (l Limits) resolved() (Limits, error) {
+	if l.MinHandled == 0 {
+		l.MinHandled = 20
+	}
+	l.ErrorRate = l.ErrorRate.or(0.05, 0.20)
+	l.Age = l.Age.or(time.Minute, 10*time.Minute)
+	l.Full = l.Full.or(0.7, 0.9)
+	l.Growing = l.Growing.or(6, -1)
+	if l.LongRunning == 0 {
+		l.LongRunning = 10 * time.Minute
+	}
+	if l.Overdue == 0 {
+		l.Overdue = time.Minute
+	}
+	if !l.ErrorRate.ordered() || !l.Age.ordered() || !l.Full.ordered() || !l.Growing.ordered() {
+		return l, driver.NewError(ferry.ErrInvalid, "a limit of the monitor is unhealthy before it is degraded", "make Degraded the smaller of the two", nil)
+	}
+	if l.LongRunning < 0 || l.Overdue < 0 {
+		return l, driver.NewError(ferry.ErrInvalid, "a time of the monitor's limits is negative", "leave it zero for the default", nil)
+	}
+	return l, nil
+}
+
+func (l Level[T]) or(degraded, unhealthy T) Level[T] {
+	if l.Degraded == 0 {
+		l.Degraded = degraded
+	}
+	if l.Unhealthy == 0 {
+		l.Unhealthy = unhealthy
+	}
+	return l
+}
+
+func (l Level[T]) ordered() bool {
+	return l.Unhealthy < 0 || l.Degraded < 0 || l.Degraded <= l.Unhealthy
+}
+
+// of judges a number.
+func (l Level[T]) of(n T) Status {
+	switch {
+	case l.Unhealthy >= 0 && n >= l.Unhealthy:
+		return Unhealthy
+	case l.Degraded >= 0 && n >= l.Degraded:
+		return Degraded
+	}
+	return Healthy
+}
+
+// judge turns a snapshot into a verdict.
+func (m *Monitor) judge(s *Snapshot, readings map[queueName]reading) Health {
+	h := Health{Status: Healthy}
+	if s.Err != nil {
+		h.add(Unhealthy, "broker", "not reachable: %v", s.Err)
+	}
+	for i := range s.Queues {
+		m.judgeQueue(&h, &s.Queues[i], readings)
+	}
+	for i, w := range m.o.Workers {
+		m.judgeWorker(&h, w, s.Workers[i])
+	}
+	for _, found := range s.Stuck {
+		h.add(Degraded, found.subject(), "%s", found.text())
+	}
+	return h
+}
+
+func (h *Health) add(status Status, subject, format string, args ...any) {
+	if status == Healthy {
+		return
+	}
+	if status == Unhealthy || h.Status == Healthy {
+		h.Status = status
+	}
+	h.Reasons = append(h.Reasons, Reason{status, subject, fmt.Sprintf(format, args...)})
+}
+
+func (m *Monitor) judgeQueue(h *Health, q *Queue, readings map[queueName]reading) {
+	l := m.o.Limits
+	if q.Group == "" {
+		h.add(l.Full.of(q.Full), "topic "+q.Topic, "%.0f %% of its bound is used", 100*q.Full)
+		return
+	}
+	subject := fmt.Sprintf("group %s of topic %s", q.Group, q.Topic)
+	if q.Paused {
+		return // somebody wants it to wait
+	}
+	if q.Ready > 0 && q.Consumers == 0 {
+		h.add(Degraded, subject, "%d messages wait and nothing consumes them", q.Ready)
+	}
+	h.add(l.Age.of(q.Oldest), subject, "the oldest message has waited %v", q.Oldest.Round(time.Second))
+	growing := readings[queueName{q.Topic, q.Group}].growing
+	h.add(l.Growing.of(int64(growing)), subject, "the backlog of %d has grown for %d looks in a row, by %.1f/s now", q.backlog(), growing, q.Growth)
+}
+
+func (m *Monitor) judgeWorker(h *Health, w *worker.Worker, s worker.Stats) {
+	for _, state := range w.Health() {
+		if state.State == worker.Reconnecting {
+			h.add(Unhealthy, fmt.Sprintf("group %s of topic %s", state.Group, state.Topic), "worker %s has lost the broker: %v", s.Instance, state.Err)
+		}
+	}
+	for _, c := range s.Consumers {
+		if c.Recent.Handled < m.o.Limits.MinHandled {
+			continue
+		}
+		rate := c.Recent.ErrorRate()
+		h.add(m.o.Limits.ErrorRate.of(rate), fmt.Sprintf("group %s of topic %s", c.Group, c.Topic),
+			"%.0f %% of %d messages failed in the last minute", 100*rate, c.Recent.Handled)
+	}
+	if s.Zombies > 0 {
+		h.add(Degraded, "worker "+s.Instance, "%d handlers go on although their message was given up", s.Zombies)
+	}
+}
