@@ -87,11 +87,11 @@ bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEA
 torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES)
 	go run ./test/torture/cmd/torture -broker $(or $(BROKER),memory) -fault $(or $(FAULT),all) -seed $(or $(SEED),1) -minutes $(or $(MINUTES),1)
 
-mutants: ## Plant every known bug; each must be caught
-	go run ./test/torture/cmd/mutants
+mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis)
+	go run ./test/torture/cmd/mutants -broker $(or $(BROKER),memory)
 
-soak: ## Run long, fail on growth, plot to soak.html (MINUTES)
-	go run ./test/torture/cmd/soak -minutes $(or $(MINUTES),60)
+soak: ## Run long, fail on growth, plot to soak.html (BROKER MINUTES)
+	go run ./test/torture/cmd/soak -broker $(or $(BROKER),memory) -minutes $(or $(MINUTES),60)
 
 test-kafka: ## The suite of the Kafka driver on a real broker; unfinished, so not part of make test
 	scripts/kafka.sh

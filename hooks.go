@@ -21,6 +21,7 @@ type Hooks struct {
 	Failed    func(ctx context.Context, e Event) // Delivery, Err, Duration
 	Settled   func(ctx context.Context, e Event) // Delivery, Outcome; Err when the broker refused it
 	LeaseLost func(ctx context.Context, e Event) // Delivery
+	Emergency func(ctx context.Context, e Event) // Delivery, Err; its dead letter went to the worker's emergency file
 
 	WorkerStarted func(ctx context.Context, e Event) // Instance
 	WorkerStopped func(ctx context.Context, e Event) // Instance, Err
@@ -66,6 +67,7 @@ func (h Hooks) guarded(log *slog.Logger) Hooks {
 		Failed:        wrap("Failed", h.Failed),
 		Settled:       wrap("Settled", h.Settled),
 		LeaseLost:     wrap("LeaseLost", h.LeaseLost),
+		Emergency:     wrap("Emergency", h.Emergency),
 		WorkerStarted: wrap("WorkerStarted", h.WorkerStarted),
 		WorkerStopped: wrap("WorkerStopped", h.WorkerStopped),
 	}

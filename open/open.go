@@ -15,7 +15,9 @@ import (
 // schemes is what the hints say about the URLs that work today.
 const schemes = "what works today: memory:// (parameters: max_messages, max_body); " +
 	"disk:///path or disk://./path (sync, reserve, max_messages, max_body); " +
-	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2 (prefix, shards, strict, max_body, and those of the connection)"
+	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2 (prefix, shards, strict, max_body, and those of the connection); " +
+	"redisstream in place of redis in each (prefix, partitions, window, strict, max_body, and those of the connection); " +
+	"kafka://h1:9092,h2:9092, kafkas:// over TLS (namespace, partitions, internal_partitions, replicas, session, foreign, max_body, client_id, rack, sasl, ca, cert, key)"
 
 // URL opens the broker that rawURL names, "memory://" for example, with default options.
 func URL(ctx context.Context, rawURL string) (*ferry.Broker, error) {
@@ -44,8 +46,10 @@ func With(ctx context.Context, rawURL string, o ferry.Options) (*ferry.Broker, e
 		return openDisk(ctx, rest, p, o)
 	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return openRedis(ctx, rest, p, o)
-	case "redisstream", "redisstreams", "redisstream+sentinel", "redisstream+cluster", "kafka", "kafkas":
-		return nil, driver.NewError(driver.ErrUnsupported, scheme+":// is planned, but not built yet", schemes, nil)
+	case "redisstream", "redisstreams", "redisstream+sentinel", "redisstreams+sentinel", "redisstream+cluster", "redisstreams+cluster":
+		return openRedisStream(ctx, rest, p, o)
+	case "kafka", "kafkas":
+		return openKafka(ctx, rest, p, o)
 	}
 	return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("broker scheme %q is not known", scheme), schemes, nil)
 }

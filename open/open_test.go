@@ -75,6 +75,7 @@ func TestServersAndDirectories(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, url := range []string{
 		server.URL() + "?prefix=tenant-a&shards=2&max_body=64&pool=4",
+		strings.Replace(server.URL(), "redis", "redisstream", 1) + "?prefix=tenant-a&partitions=2&window=100&max_body=64&pool=4",
 		"disk://" + dir, "disk://" + dir + "?sync=50ms&max_body=64", "disk://" + dir + "?sync=always",
 	} {
 		b, err := open.URL(t.Context(), url)
@@ -138,10 +139,26 @@ func TestBadURLs(t *testing.T) {
 		{"rediss://:" + canary + "@localhost?password=" + canary, ferry.ErrInvalid},
 		{"redis+sentinel://:" + canary + "@localhost", ferry.ErrInvalid},
 		{"redis+carrier-pigeon://:" + canary + "@localhost", ferry.ErrInvalid},
-		{"redisstream://" + canary, ferry.ErrUnsupported},
-		{"redisstream+cluster://" + canary, ferry.ErrUnsupported},
-		{"kafka://user:" + canary + "@h1,h2", ferry.ErrUnsupported},
-		{"kafkas://h1?sasl_password=" + canary, ferry.ErrUnsupported},
+		{"redisstream://user:" + canary + "@localhost:port", ferry.ErrInvalid},
+		{"redisstream://user:" + canary + "@localhost?partitions=0", ferry.ErrInvalid},
+		{"redisstream://user:" + canary + "@localhost?shards=2", ferry.ErrInvalid},
+		{"redisstreams+sentinel://:" + canary + "@localhost", ferry.ErrInvalid},
+		{"redisstream+carrier-pigeon://:" + canary + "@localhost", ferry.ErrInvalid},
+		{"kafka://", ferry.ErrInvalid},
+		{"kafka://user:" + canary + "@", ferry.ErrInvalid},
+		{"kafka://user:" + canary + "@h1:port", ferry.ErrInvalid},
+		{"kafka://user:" + canary + "@h1,,h2", ferry.ErrInvalid},
+		{"kafka://user:" + canary + "@h1/path", ferry.ErrInvalid},
+		{"kafka://user:" + canary + "@h1?sasl=" + canary, ferry.ErrInvalid},
+		{"kafka://h1?sasl=plain", ferry.ErrInvalid},
+		{"kafka://h1?foreign=" + canary, ferry.ErrInvalid},
+		{"kafka://h1?partitions=0", ferry.ErrInvalid},
+		{"kafka://h1?namespace=a%20b", ferry.ErrInvalid},
+		{"kafka://h1?ca=/x", ferry.ErrInvalid},
+		{"kafkas://h1?sasl_password=" + canary, ferry.ErrInvalid},
+		{"kafkas://h1?ca=/" + canary, ferry.ErrInvalid},
+		{"kafkas://h1?cert=/" + canary, ferry.ErrInvalid},
+		{"kafka://user:" + canary + "@127.0.0.1:1", ferry.ErrNotApplied},
 	} {
 		b, err := open.URL(t.Context(), c.url)
 		if b != nil {

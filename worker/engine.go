@@ -33,6 +33,7 @@ type engine struct {
 	serving   sync.WaitGroup // settlers, renewers, the watchdog
 
 	mu           sync.Mutex
+	emergency    *emergencies // nil: none
 	pool         pool
 	watch        watchdog
 	draining     bool
@@ -63,6 +64,8 @@ func newEngine(ctx context.Context, w *Worker) *engine {
 		ended:    newEndedContext(base, errReturned),
 		epoch:    time.Now(),
 		progress: make(chan struct{}, 1),
+
+		emergency: newEmergencies(w.options.Emergency),
 	}
 	e.pool.wake.L = &e.mu
 	e.pool.limit = w.options.Concurrency
@@ -93,6 +96,9 @@ func (e *engine) run(ctx context.Context) (err error) {
 	e.serving.Go(func() { e.watchdog() })
 	if e.options.Scaling.on() {
 		e.serving.Go(func() { e.scale(ctx) })
+	}
+	if e.emergency != nil {
+		e.serving.Go(func() { e.keepEmergencies(work) })
 	}
 	for _, c := range e.consumers {
 		e.fetching.Go(func() { c.fetch(ctx, work) })

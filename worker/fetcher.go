@@ -16,8 +16,6 @@ const (
 	maxPrefetch   = 1024
 	prefetchBytes = 16 << 20
 	patience      = time.Second
-	// localFetch bounds one fetch where it costs no round trip: handlers begin with it while the next is on its way.
-	localFetch = 256
 )
 
 // intake is the fetcher's side of a consumer. It is guarded by engine.mu.
@@ -45,9 +43,6 @@ func (c *consumer) fetch(ctx, work context.Context) {
 		if receiving.Err() != nil { // it was interrupted, for a suspect
 			cancel()
 			receiving, cancel = c.receiving(ctx)
-		}
-		if c.e.caps.Local {
-			n = min(n, localFetch)
 		}
 		ds, err := c.receive(receiving, n, delay != 0)
 		c.accept(ds)

@@ -112,6 +112,7 @@ func (c *consumer) settled(ctx context.Context, list []settlement, runs []*run, 
 	now := e.now()
 	for i, r := range runs {
 		err := answer(errs, i)
+		e.watchDead(r, &list[i], err, now)
 		if err != nil && c.mayRepeat(r, &list[i], err, now) {
 			retry, retryRuns = append(retry, list[i]), append(retryRuns, r)
 			continue

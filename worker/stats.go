@@ -40,6 +40,8 @@ type ConsumerStats struct {
 	Unconfirmed uint64
 	// Late are results of zombies.
 	Late uint64
+	// Emergencies are dead letters that went to the emergency file because the broker did not take them. Alarm on any.
+	Emergencies uint64
 
 	// LastHandled is when a handler last returned; zero if none has.
 	LastHandled time.Time
@@ -54,6 +56,7 @@ type counters struct {
 	refused     uint64
 	unconfirmed uint64
 	late        uint64
+	emergencies uint64
 	zombies     int
 }
 
@@ -100,6 +103,7 @@ func (c *consumer) stats(now time.Duration) ConsumerStats {
 		Refused:     n.refused,
 		Unconfirmed: n.unconfirmed,
 		Late:        n.late,
+		Emergencies: n.emergencies,
 		Recent:      c.recent.report(now),
 	}
 	if c.recent.last > 0 {

@@ -34,6 +34,8 @@ type Options struct {
 	MaxDeliveries int
 	// Retry says when a failed message is tried again. Defaults to ferry.Exponential(time.Second, 10*time.Minute).
 	Retry ferry.RetryPolicy
+	// Emergency is where dead letters go that the broker does not take. Defaults to the broker alone.
+	Emergency Emergency
 	// Logger gets what nobody is told otherwise. Defaults to that of the broker.
 	Logger *slog.Logger
 }
@@ -130,6 +132,7 @@ func (o Options) check(b *ferry.Broker) []error {
 	if o.Concurrency < 0 || o.MaxAttempts < 0 || o.Lease < 0 || o.StopTimeout < 0 {
 		bad("Concurrency, MaxAttempts, Lease or StopTimeout is negative", "leave it zero for the default")
 	}
+	o.Emergency.check(bad)
 	if o.MaxDeliveries != 0 && o.MaxDeliveries < suspectDeliveries {
 		bad(fmt.Sprintf("MaxDeliveries %d is too small to tell a killer from its neighbours", o.MaxDeliveries),
 			fmt.Sprintf("use at least %d", suspectDeliveries))

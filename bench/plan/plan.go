@@ -13,7 +13,9 @@ import (
 // Plan is the bench of one broker.
 type Plan struct {
 	Broker string
-	Ours   system.System
+	// Prepare starts what all measurements share, where that takes long. May be nil.
+	Prepare func() (stop func() error, err error)
+	Ours    system.System
 	// Variants are ours in other settings, measured where it matters.
 	Variants []Variant
 	Peers    []system.System
@@ -46,7 +48,7 @@ type Check struct {
 type Point struct{ Scenario, System string }
 
 // Brokers are all that can be measured: those whose driver exists.
-func Brokers() []Plan { return []Plan{Memory(), Disk(), Redis()} }
+func Brokers() []Plan { return []Plan{Memory(), Disk(), Redis(), RedisStream(), Kafka()} }
 
 // Find returns the plan of a broker, or an error that lists those that exist.
 func Find(broker string) (Plan, error) {

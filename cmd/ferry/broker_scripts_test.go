@@ -46,6 +46,13 @@ func scriptBrokers(t *testing.T) []scriptBroker {
 			start: func(*testscript.Env) (string, error) { return server.URL() + "?prefix=s" + rand.Text(), nil },
 			plant: func(url, topic, raw string) error { return plantOnRedis(server, url, topic, raw) },
 		},
+		{
+			name: "redisstream",
+			start: func(*testscript.Env) (string, error) {
+				return strings.Replace(server.URL(), "redis", "redisstream", 1) + "?partitions=1&prefix=s" + rand.Text(), nil // bounds are of a partition
+			},
+			plant: func(url, topic, raw string) error { return plantOnStream(server, url, topic, raw) },
+		},
 	}
 }
 
@@ -68,6 +75,23 @@ func plantOnRedis(server *redistest.Server, url, topic, raw string) error {
 	if err == nil {
 		_, prefix, _ := strings.Cut(url, "prefix=")
 		_, err = server.Command("HSET", "{"+prefix+":"+topic+":0}:bodies", strconv.FormatUint(r.Ref.Pos, 10), raw)
+	}
+	if err == nil {
+		err = passPlanted(b.Driver(), topic)
+	}
+	return errors.Join(err, b.Close(ctx))
+}
+
+// plantOnStream adds an entry that is no message, as another program might.
+func plantOnStream(server *redistest.Server, url, topic, raw string) error {
+	ctx := context.Background()
+	b, err := open.URL(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, prefix, _ := strings.Cut(url, "prefix=")
+	if err = b.Driver().EnsureGroup(ctx, topic, driver.DefaultGroup, driver.GroupOptions{}); err == nil {
+		_, err = server.Command("XADD", "{"+prefix+"/"+topic+"/0}:stream", "*", "what", raw)
 	}
 	if err == nil {
 		err = passPlanted(b.Driver(), topic)

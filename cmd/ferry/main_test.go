@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "interrupted": interrupted, "killed": killed},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "interrupted": interrupted, "killed": killed, "spoil": spoil},
 		RequireUniqueNames: true,
 	})
 }

@@ -87,7 +87,7 @@ func newRoot(p process) *cobra.Command {
 	})
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
-		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newAudit(p), newDoctor(p),
+		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newAudit(p), newDoctor(p), newBackup(p),
 	)
 	return root
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -20,24 +20,81 @@ func (d *Driver) Backup(ctx context.Context, dir string) error {
 	if d.o.fs != nil {
 		return driver.NewError(driver.ErrUnsupported, "only a store on a real disk can be copied", "use a directory", nil)
 	}
-	to := &directory{fs: vfs.Default, real: true, path: dir}
-	if err := d.store.c.append(nil, true).Wait(ctx, true); err != nil {
-		return err
-	}
-	fresh, err := to.inspect()
+	to, err := d.dir.destination(dir)
 	if err != nil {
 		return err
 	}
-	if !fresh {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("%s contains a store already", dir), "give the path of a directory that does not exist", nil)
+	if err := d.store.c.append(nil, true).Wait(ctx, true); err != nil {
+		return err
 	}
 	return to.copyFrom(d.store)
+}
+
+// Backup makes a copy of a store that no process owns, like the method of Driver in the process that owns it. It
+// reads no messages into memory, and counts nothing as lost: the copy is as the store was left.
+func Backup(ctx context.Context, o Options, dir string) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o, err = o.resolved(); err != nil {
+		return err
+	}
+	from, err := at(o.fs, o.Dir)
+	if err != nil {
+		return err
+	}
+	fresh, err := from.inspect()
+	if err != nil {
+		return err
+	}
+	if fresh {
+		return from.errNoStore()
+	}
+	to, err := from.destination(dir)
+	if err != nil {
+		return err
+	}
+	return to.copyUnowned(from, o)
+}
+
+func (d *directory) copyUnowned(from *directory, o Options) (err error) {
+	if err := from.own(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.leave()) }()
+	s, err := openStore(from, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.copyFrom(s), s.close())
+}
+
+// destination says whether a copy can be made in a directory. Nothing is changed.
+func (d *directory) destination(path string) (*directory, error) {
+	if path == "" {
+		return nil, driver.NewError(driver.ErrInvalid, "no directory for the copy is given", "give the path of a directory that does not exist", nil)
+	}
+	to, err := at(nil, path)
+	if err != nil {
+		return nil, err
+	}
+	if inside, err := filepath.Rel(d.path, to.path); err == nil && inside != "." && inside != ".." && !strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s lies inside of the store in %s", to.path, d.path), "give the path of a directory elsewhere, best on another disk", nil)
+	}
+	fresh, err := to.inspect()
+	if err != nil {
+		return nil, err
+	}
+	if !fresh {
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("%s contains a store already", to.path), "give the path of a directory that does not exist", nil)
+	}
+	return to, nil
 }
 
 func (d *directory) copyFrom(s *store) error {
 	err := d.fs.MkdirAll(d.path, dirMode)
 	if err == nil {
-		err = s.db.Checkpoint(filepath.Join(d.path, dataName), pebble.WithFlushedWAL())
+		err = s.db.Checkpoint(d.data, pebble.WithFlushedWAL())
 	}
 	if err == nil {
 		err = d.makePrivate()
@@ -61,6 +118,6 @@ func (d *directory) makePrivate() error {
 		if e.IsDir() {
 			return os.Chmod(path, dirMode)
 		}
-		return errors.Join(os.Chmod(path, fileMode))
+		return os.Chmod(path, fileMode)
 	})
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ferrymq/ferry/internal/engine"
@@ -16,11 +17,16 @@ type committer struct {
 	sync  func() error         // forces what was written to the disk
 	every time.Duration        // between syncs that nobody waits for
 
-	mu       sync.Mutex
-	open     *round   // collects batches
-	unsynced []*round // written, and somebody waits for their sync
-	syncing  bool
-	failure  error
+	mu        sync.Mutex
+	open      *round   // collects batches
+	unsynced  []*round // written, and somebody waits for their sync
+	rounds    uint64   // taken by the writer
+	written   uint64   // the newest round that is
+	syncing   bool
+	returning int // steps that the last sync was waited for by
+	failure   error
+
+	durable atomic.Uint64 // the newest round that is synced
 
 	wake    chan struct{} // for the writer: there is an open round
 	force   chan struct{} // for the syncer: somebody waits
@@ -37,6 +43,8 @@ type round struct {
 	synced  bool // somebody waits for its sync; fixed once the writer has taken it
 	prompt  bool // somebody waits for its write only
 	taken   bool
+	steps   int    // how many batches it had
+	number  uint64 // in the order of writing; set before written is closed
 
 	written chan struct{}
 	err     error // of writing; set before written is closed
@@ -84,9 +92,10 @@ func (c *committer) append(b *batch, synced bool) *round {
 }
 
 // patient reports whether a round gains nothing from being written now: all who wait for it wait for a sync, and
-// the one under way began without it. So it collects more, and is written when that sync is over.
+// the one under way began without it. So it collects more, and is written when that sync is over, or when as many
+// steps are in it as the sync before had: those who waited for that one have come back, and others wait for this one.
 func (c *committer) patient(r *round) bool {
-	return c.syncing && r.synced && !r.prompt && c.failure == nil
+	return c.syncing && r.synced && !r.prompt && c.failure == nil && len(r.batches) < c.returning
 }
 
 func (c *committer) newRound() *round {
@@ -129,7 +138,8 @@ func (c *committer) writeOpen() {
 		c.mu.Unlock()
 		return
 	}
-	c.open, r.taken, r.err = nil, true, c.failure
+	c.rounds++
+	c.open, r.taken, r.number, r.err = nil, true, c.rounds, c.failure
 	c.mu.Unlock()
 	if r.err != nil {
 		r.finish()
@@ -151,21 +161,25 @@ func (c *committer) writeOpen() {
 
 // wrote ends the waits for a write, and passes the round on.
 func (c *committer) wrote(r *round) {
+	r.steps = len(r.batches)
 	r.batches = nil
 	if r.err != nil {
 		c.fail(r.err)
 		r.finish()
 		return
 	}
-	close(r.written)
-	if !r.synced {
-		signal(c.dirty)
-		return
-	}
 	c.mu.Lock()
-	c.unsynced = append(c.unsynced, r)
+	c.written = r.number
+	if r.synced {
+		c.unsynced = append(c.unsynced, r)
+	}
 	c.mu.Unlock()
-	signal(c.force)
+	close(r.written)
+	if r.synced {
+		signal(c.force)
+	} else {
+		signal(c.dirty)
+	}
 }
 
 func (c *committer) syncer() {
@@ -191,16 +205,22 @@ func (c *committer) syncer() {
 // syncWritten syncs everything that was written, and ends the waits for it.
 func (c *committer) syncWritten() {
 	c.mu.Lock()
-	rounds, err := c.unsynced, c.failure
+	rounds, err, written := c.unsynced, c.failure, c.written
 	c.unsynced, c.syncing = nil, true
 	c.mu.Unlock()
 	if err == nil {
 		if err = c.sync(); err != nil {
 			c.fail(err)
+		} else {
+			c.durable.Store(written)
 		}
 	}
 	c.mu.Lock()
 	c.syncing = false
+	c.returning = 0
+	for _, r := range rounds {
+		c.returning += r.steps
+	}
 	c.mu.Unlock()
 	signal(c.wake)
 	for _, r := range rounds {
@@ -238,7 +258,7 @@ func (c *committer) close() error {
 // Wait returns when the round was written and, with synced, synced.
 func (r *round) Wait(ctx context.Context, synced bool) error {
 	ended, err := r.written, &r.err
-	if synced {
+	if synced && !r.Synced() {
 		if !r.ask() {
 			return r.c.append(nil, true).Wait(ctx, true) // a later round: what is safe in it is safe in this one
 		}
@@ -261,6 +281,9 @@ func (r *round) ask() bool {
 	}
 	return r.synced
 }
+
+// Synced reports whether the round was synced, for itself or with a later one.
+func (r *round) Synced() bool { return r.Readable() && r.number <= r.c.durable.Load() }
 
 // Readable reports whether the round was written.
 func (r *round) Readable() bool {

@@ -137,6 +137,7 @@ func (w *world) fates(n int) map[string]*fate {
 			get(e.id).acked = true
 		case received:
 			get(e.place.id).held[e.place.group] = e.count
+			get(e.place.id).acked = true // a consumer acts on it: it must not be undone
 		case ending:
 			get(e.place.id).gone[e.place.group] = true
 			delete(get(e.place.id).held, e.place.group)

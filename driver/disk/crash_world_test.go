@@ -123,6 +123,8 @@ func (w *world) message(topic string) *driver.Message {
 // step does one thing of many.
 func (w *world) step() {
 	switch n := w.rng.IntN(100); {
+	case n < 15:
+		w.burst()
 	case n < 40:
 		w.publish()
 	case n < 60:
@@ -154,13 +156,8 @@ func (w *world) publish() {
 			w.sent[m.ID].fleet = w.fl
 		}
 		ms = append(ms, m)
-		w.note(event{kind: publishing, id: m.ID})
 	}
-	_, err := w.d.Publish(ctx, ms, o)
-	w.ok(err, "Publish")
-	for _, m := range ms {
-		w.note(event{kind: published, id: m.ID})
-	}
+	w.publishNow(ms, o)
 }
 
 func (w *world) group() string {

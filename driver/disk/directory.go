@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,15 +44,10 @@ type directory struct {
 
 // enter makes sure that path is a store, or can become one, and takes it. Nothing is changed unless it can.
 func enter(fs vfs.FS, path string) (*directory, error) {
-	d := &directory{fs: fs, path: path}
-	if fs == nil {
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return nil, d.errUnusable(err)
-		}
-		d.fs, d.real, d.path = vfs.Default, true, abs
+	d, err := at(fs, path)
+	if err != nil {
+		return nil, err
 	}
-	d.data = d.fs.PathJoin(d.path, dataName)
 	fresh, err := d.inspect()
 	if err != nil {
 		return nil, err
@@ -70,6 +66,20 @@ func enter(fs vfs.FS, path string) (*directory, error) {
 	if err != nil {
 		return nil, errors.Join(d.errUnusable(err), d.leave())
 	}
+	return d, nil
+}
+
+// at returns the directory with a path, before anything is known of it. Without a file system it is a real one.
+func at(fs vfs.FS, path string) (*directory, error) {
+	d := &directory{fs: fs, path: path}
+	if fs == nil {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, d.errUnusable(err)
+		}
+		d.fs, d.real, d.path = vfs.Default, true, abs
+	}
+	d.data = d.fs.PathJoin(d.path, dataName)
 	return d, nil
 }
 
@@ -181,4 +191,13 @@ func (d *directory) errUnusable(err error) error {
 		kind, hint = driver.ErrInvalid, "restore the directory from a backup; nothing was changed"
 	}
 	return driver.NewError(kind, fmt.Sprintf("the store in %s cannot be opened", d.path), hint, err)
+}
+
+// errUnreadable says of an error without a hint what it means for the directory.
+func (d *directory) errUnreadable(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return d.errUnusable(err)
 }

@@ -7,7 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -50,6 +54,9 @@ func TestBadDirectories(t *testing.T) {
 	}{
 		{"none", func(string) Options { return Options{} }, driver.ErrInvalid, "no directory"},
 		{"negative size", func(dir string) Options { return Options{Dir: dir, Reserve: -1} }, driver.ErrInvalid, "negative"},
+		{"negative body", func(dir string) Options { return Options{Dir: dir, MaxBody: -1} }, driver.ErrInvalid, "negative"},
+		{"negative bound", func(dir string) Options { return Options{Dir: dir, MaxMessages: -1} }, driver.ErrInvalid, "negative"},
+		{"negative cache", func(dir string) Options { return Options{Dir: dir, CacheBytes: -1} }, driver.ErrInvalid, "negative"},
 		{"negative interval", func(dir string) Options { return Options{Dir: dir, Sync: Interval(-1)} }, driver.ErrInvalid, "negative"},
 		{"a file", func(dir string) Options {
 			put(t, filepath.Join(dir, "f"), "x")
@@ -77,9 +84,44 @@ func TestBadDirectories(t *testing.T) {
 		before := tree(t, dir)
 		_, err := New(o)
 		refused(t, c.name, err, c.kind, c.says)
+		if _, err := Check(ctx, o); err == nil {
+			t.Errorf("%s: Check finds nothing wrong", c.name)
+		}
+		if err := Backup(ctx, o, filepath.Join(dir, "..", "copy")); err == nil {
+			t.Errorf("%s: it can be copied", c.name)
+		}
 		if after := tree(t, dir); after != before {
 			t.Errorf("%s: the directory was changed: %s, before %s", c.name, after, before)
 		}
+	}
+}
+
+// TestReadOnlyFileSystem: neither a new store nor an old one can be opened, and the error says why.
+func TestReadOnlyFileSystem(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewMem()
+	if err := open(t, Options{Dir: "/old", fs: mem}).Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := mem.String()
+	readOnly := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.EROFS
+		}
+		return nil
+	}))
+	for _, dir := range []string{"/new", "/old"} {
+		_, err := New(Options{Dir: dir, fs: readOnly})
+		refused(t, "a read-only file system", err, driver.ErrNotApplied, "the store in "+dir+" cannot be opened: ")
+		if !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%v does not say why", err)
+		}
+	}
+	if text := wrong(t, Options{Dir: "/old", fs: readOnly}); text != "" {
+		t.Errorf("Check needs to write: %s", text)
+	}
+	if after := mem.String(); after != before {
+		t.Errorf("something was changed: %s, before %s", after, before)
 	}
 }
 
@@ -145,31 +187,6 @@ func takeAll(t testing.TB, d *Driver, topic string) int {
 		n += len(ds)
 	}
 	return n
-}
-
-// TestBackup copies a store while it is used, and opens the copy.
-func TestBackup(t *testing.T) {
-	t.Parallel()
-	d := open(t, Options{Dir: t.TempDir()})
-	publishN(t, d, 100)
-	copied := filepath.Join(t.TempDir(), "copy")
-	if err := d.Backup(ctx, copied); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, "a copy onto a store", d.Backup(ctx, copied), driver.ErrConflict, "contains a store")
-	if n := takeAll(t, d, "jobs"); n != 100 {
-		t.Errorf("%d messages in the original", n)
-	}
-	if err := d.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	c := open(t, Options{Dir: copied})
-	if n := takeAll(t, c, "jobs"); n != 100 {
-		t.Errorf("%d messages in the copy", n)
-	}
-	if err := c.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestDiagnose(t *testing.T) {

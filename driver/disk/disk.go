@@ -143,7 +143,7 @@ func (d *Driver) restore(ctx context.Context) error {
 		d.o.Logger.Info("reading the store", "dir", d.o.Dir, "topic", topic, "messages", n, "after", time.Since(start))
 	})
 	if err != nil {
-		return err
+		return d.dir.errUnreadable(err)
 	}
 	d.o.Logger.Info("the store is open", "dir", d.o.Dir, "sync", d.o.Sync.String(), "took", time.Since(start))
 	return nil

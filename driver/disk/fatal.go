@@ -27,6 +27,11 @@ func (l *fatalLogger) Errorf(format string, args ...any) {
 	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
+// damage is told of a table that cannot be read.
+func (l *fatalLogger) damage(info pebble.DataCorruptionInfo) {
+	l.log.Error("a table is damaged: restore the directory from a backup", "file", info.Path, "error", info.Details)
+}
+
 // Fatalf must not return, since its caller would go on with a broken state: the calling goroutine ends.
 func (l *fatalLogger) Fatalf(format string, args ...any) {
 	err := driver.NewError(driver.ErrUnknown, fmt.Sprintf(format, args...), "see to the disk, then open the store again", nil)

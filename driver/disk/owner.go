@@ -21,11 +21,8 @@ func (d *directory) own() error {
 	if err != nil {
 		return d.errUnusable(err)
 	}
-	if err := tryLock(f); err != nil {
-		text, _ := io.ReadAll(io.LimitReader(f, 32))
-		_ = f.Close()
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("the store in %s is in use by process %s", d.path, ownerPID(string(text))),
-			"stop that process, or reach it over the network; one process owns a directory", err)
+	if err := d.take(f); err != nil {
+		return err
 	}
 	if err := writeOwner(f); err != nil {
 		_ = f.Close()
@@ -33,6 +30,18 @@ func (d *directory) own() error {
 	}
 	d.owner = f // closing it gives the lock up
 	return nil
+}
+
+// take locks the file of the owner, or closes it and says who has locked it.
+func (d *directory) take(f *os.File) error {
+	err := tryLock(f)
+	if err == nil {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, 32))
+	_ = f.Close()
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("the store in %s is in use by process %s", d.path, ownerPID(string(text))),
+		"stop that process, or reach it over the network: one process owns a directory. It can make a copy itself, with the method Backup of disk.Driver", err)
 }
 
 func writeOwner(f *os.File) error {

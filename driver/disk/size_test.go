@@ -67,7 +67,7 @@ func gaveBack(t *testing.T, d *Driver, dir string) {
 	}
 }
 
-func fill(t *testing.T, d *Driver, n int) {
+func fill(t testing.TB, d *Driver, n int) {
 	t.Helper()
 	const batch = 500
 	body := make([]byte, 1024)

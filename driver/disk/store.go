@@ -65,12 +65,16 @@ func openStore(dir *directory, o Options) (*store, error) {
 
 // options are those of Pebble.
 func (s *store) options() *pebble.Options {
-	return &pebble.Options{
+	o := &pebble.Options{
 		FS: s.fs, Lock: s.lock, Cache: s.cache, Logger: s.log,
+		// By default damage is fatal. Whoever reads it gets an error here, and everything else goes on.
+		EventListener:               &pebble.EventListener{DataCorruption: s.log.damage},
 		FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
 		MemTableSize:                writeBuffer,
 		MemTableStopWritesThreshold: 4,
 	}
+	o.Experimental.SpanPolicyFunc = spanOf
+	return o
 }
 
 func (s *store) openPebble(dir *directory) error {

@@ -2,41 +2,14 @@ package drivertest
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
-// caseNamed finds a case of the table.
-func caseNamed(t *testing.T, name string) Case {
-	t.Helper()
-	all := Cases()
-	i := slices.IndexFunc(all, func(c Case) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no case %q", name)
-	}
-	return all[i]
-}
-
 // TestDefectsAreCaught demands that each defect makes each of its cases fail, and says how.
-func TestDefectsAreCaught(t *testing.T) {
-	for _, f := range Defects() {
-		t.Run(f.Name, func(t *testing.T) {
-			t.Parallel()
-			h := f.Break(memoryHarness())
-			for _, name := range f.Cases {
-				complaints := Catch(t, h, caseNamed(t, name))
-				if len(complaints) == 0 {
-					t.Errorf("case %q does not notice it", name)
-					continue
-				}
-				t.Logf("caught by %q: %s", name, firstLine(complaints[0]))
-			}
-		})
-	}
-}
+func TestDefectsAreCaught(t *testing.T) { RunDefects(t, memoryHarness()) }
 
 // TestHistoriesCatchDefects demands that a few random histories notice what no case was written for.
 func TestHistoriesCatchDefects(t *testing.T) {
@@ -67,8 +40,6 @@ func randomScript(seed uint64, steps int) script {
 	}
 	return s
 }
-
-func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
 
 // TestSoundDriverPasses is the other half of the proof: without a defect nothing is noticed.
 func TestSoundDriverPasses(t *testing.T) {

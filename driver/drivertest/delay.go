@@ -54,7 +54,7 @@ func nearerOvertakesFarther(t *T) {
 
 func dueAtATime(t *T) {
 	s := t.consumer()
-	at := time.Now().Add(unit)
+	at := time.Now().Add(2 * unit)
 	t.publish(t.msg("a", func(m *driver.Message) { m.At = at }))
 	s.idle()
 	s.expect("a")

@@ -82,6 +82,7 @@ func staleSettleRefused(t *T) {
 	held := s.lose(old...)
 	s.extend(held...)
 	for i, o := range outcomes {
+		s.refused(driver.Settlement{Delivery: old[i], Outcome: o, Failure: failure("late")})
 		s.refused(driver.Settlement{Delivery: old[i], Outcome: o, Failure: failure("late"),
 			Emit: []*driver.Message{t.msg("never", to(other))}})
 	}

@@ -104,7 +104,7 @@ func (h *history) receive(d *dice) {
 		}
 		wait = time.Duration(1+d.n(20)) * time.Millisecond
 	}
-	h.fetched()
+	h.t.fetched()
 	ctx, cancel := context.WithTimeout(h.t.Context(), wait)
 	defer cancel()
 	start := h.clock()
@@ -125,17 +125,6 @@ func (h *history) receive(d *dice) {
 			h.fail("%v", err)
 		}
 		c.held = append(c.held, x)
-	}
-}
-
-// fetched lets a driver catch up that claims from what it has fetched so far: where counts are estimates and priorities
-// reach as far as the fetch window, a message just published may not compete yet. Asking for Stats waits for it.
-func (h *history) fetched() {
-	if h.t.Caps.Counts != driver.Estimate || h.t.Caps.KeyedPriority != driver.FetchWindow {
-		return
-	}
-	if _, err := h.t.Stats(h.t.Context(), topic); err != nil {
-		h.fail("Stats: %v", err)
 	}
 }
 

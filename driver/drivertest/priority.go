@@ -30,6 +30,7 @@ func strictPriority(t *T) {
 	for i := range 12 {
 		t.publish(t.msg(fmt.Sprint(i), prio(lanes[i%4])))
 	}
+	t.fetched()
 	t.pause("", false)
 	t.equal(bodies(s.gather(12)), []string{"3", "7", "11", "2", "6", "10", "1", "5", "9", "0", "4", "8"}, "order")
 }
@@ -60,6 +61,7 @@ func (t *T) shares(s *sub, weights [4]int, claims int) {
 		enough := int(float64(claims*w/total)*1.1) + 50
 		t.publish(t.msgs(make([]string, enough), prio(driver.Priority(lane-1)))...)
 	}
+	t.fetched()
 	t.pause("", false)
 	var got [4]int
 	for n := 0; n < claims; n += 50 {

@@ -43,22 +43,31 @@ func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditR
 			return report, err
 		}
 		report.Checked += len(dead)
-		v, err := d.look(ctx, t, g)
+		vs, err := d.look(ctx, t, g)
 		if err != nil {
 			return report, err
 		}
-		es := v.entries(func(*item) bool { return true })
-		v.mu.Lock()
-		for _, p := range v.parts {
-			for _, it := range p.items {
-				if it.state == inflight && it.claimed == nil {
-					report.Problems = append(report.Problems, driver.Problem{Kind: "orphan", Group: g, ID: it.msg.ID, Text: "in flight without a lease"})
-				}
+		for _, v := range vs.all {
+			report.Checked += len(v.entries(func(*item) bool { return true }))
+			if !v.visit {
+				report.Problems = append(report.Problems, v.orphans()...)
 			}
 		}
-		v.mu.Unlock()
-		v.close()
-		report.Checked += len(es)
+		vs.close()
 	}
 	return report, nil
+}
+
+// orphans are in flight without a lease.
+func (v *view) orphans() (out []driver.Problem) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, p := range v.parts {
+		for _, it := range p.items {
+			if it.state == inflight && it.claimed == nil {
+				out = append(out, driver.Problem{Kind: "orphan", Group: v.group, ID: it.msg.ID, Text: "in flight without a lease"})
+			}
+		}
+	}
+	return out
 }

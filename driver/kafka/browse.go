@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -89,12 +90,12 @@ func (d *Driver) inState(ctx context.Context, t *topicState, group string, state
 	case driver.StateDone:
 		return nil, nil
 	}
-	v, err := d.look(ctx, t, group)
+	vs, err := d.look(ctx, t, group)
 	if err != nil {
 		return nil, err
 	}
-	defer v.close()
-	return v.entries(func(it *item) bool { return it.entryState() == state }), nil
+	defer vs.close()
+	return vs.entries(func(it *item) bool { return it.entryState() == state }), nil
 }
 
 func (it *item) entryState() driver.State {
@@ -102,6 +103,13 @@ func (it *item) entryState() driver.State {
 }
 
 // entries returns copies of the items that match.
+func (vs *views) entries(match func(*item) bool) (out []found) {
+	for _, v := range vs.all {
+		out = append(out, v.entries(match)...)
+	}
+	return out
+}
+
 func (v *view) entries(match func(*item) bool) (out []found) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -133,14 +141,14 @@ func (d *Driver) browseDelayed(ctx context.Context, t *topicState, state driver.
 	rows, err := d.delayedOf(ctx, t.name)
 	for _, x := range rows {
 		if x.s.Hold == (state == driver.StateHeld) {
-			out = append(out, found{x.entry(), sortKey(x.m.PublishedAt.UnixMilli(), delayRef(x.r))})
+			out = append(out, found{x.entry(), sortKey(x.m.PublishedAt.UnixMilli(), x.ref)})
 		}
 	}
 	return out, err
 }
 
-func (x delayed) entry() driver.Entry {
-	e := driver.Entry{Message: x.m, Ref: delayRef(x.r), State: driver.StateDelayed, Attempt: 1, Deliveries: 1, DueAt: x.due, ExpiresAt: x.expires()}
+func (x *delayed) entry() driver.Entry {
+	e := driver.Entry{Message: x.m, Ref: x.ref, State: driver.StateDelayed, Attempt: 1, Deliveries: 1, DueAt: x.due, ExpiresAt: x.expires()}
 	if x.s.Hold {
 		e.State = driver.StateHeld
 	}
@@ -175,15 +183,17 @@ func deadEntry(topic string, r *kgo.Record) (driver.Entry, bool) {
 
 func (d *Driver) browseInvalid(ctx context.Context, t *topicState) (out []found, err error) {
 	for _, g := range d.groupsOf(t.name) { // whoever reads first finds them
-		v, err := d.look(ctx, t, g)
+		vs, err := d.look(ctx, t, g)
 		if err != nil {
 			return nil, err
 		}
-		if v.visit {
-			err = v.finish(ctx)
+		for _, v := range vs.all {
+			if v.visit && !v.busy && len(v.bad) > 0 {
+				err = errors.Join(err, v.finish(ctx))
+			}
 		}
-		v.close()
-		if err != nil {
+		vs.close()
+		if err != nil && !errors.Is(err, errTaken) {
 			return nil, err
 		}
 	}

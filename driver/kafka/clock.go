@@ -40,7 +40,7 @@ func (m *member) ringDue(now time.Time) {
 		a := heap.Pop(&m.alarms).(alarm)
 		switch it := a.it; {
 		case a.c != nil:
-			if m.leaseEnds(a.c, now) {
+			if it := a.c.it; m.leaseEnds(a.c, now) {
 				suspects = append(suspects, it)
 			}
 		case it.state == gone || it.state == inflight:
@@ -54,7 +54,7 @@ func (m *member) ringDue(now time.Time) {
 	}
 	m.mu.Unlock()
 	for _, it := range suspects {
-		m.saveLater(it)
+		m.saveLater(context.Background(), it)
 	}
 	for _, it := range expired {
 		m.expire(it)
@@ -68,16 +68,16 @@ func (m *member) leaseEnds(c *claim, now time.Time) bool {
 	case c.ended:
 		return false
 	case c.settling:
-		m.alarm(now.Add(time.Second), it, c)
+		m.alarm(now.Add(time.Second), nil, c)
 		return false
 	case c.until.After(now):
-		m.alarm(c.until, it, c)
+		m.alarm(c.until, nil, c)
 		return false
 	}
 	m.end(c)
 	it.lost++
 	it.cause = driver.CauseLeaseExpired
-	m.redelivered++
+	it.p.tally.Redelivered++
 	m.returnBehind(it, driver.CauseReleased)
 	m.giveBack(it)
 	return true
@@ -85,17 +85,20 @@ func (m *member) leaseEnds(c *claim, now time.Time) bool {
 
 // expire ends an item whose TTL has passed: discarded, or a dead letter.
 func (m *member) expire(it *item) {
-	ctx, cancel := context.WithTimeout(context.Background(), session)
+	ctx, cancel := context.WithTimeout(context.Background(), m.d.o.Session)
 	defer cancel()
 	var row topicRow
 	m.d.metaRow(topicKey(m.topic.name), &row)
 	var err error
 	if row.Config.ExpiredDead {
+		err = m.fill(ctx, it)
+	}
+	if row.Config.ExpiredDead && err == nil {
 		f := driver.Failure{At: time.Now().UTC(), Attempt: it.attempts + 1, Reason: driver.ReasonExpired, Error: "the message expired"}
 		err = m.d.produce(ctx, m.deadRecord(it, f, ""))
 	}
 	if err == nil && it.side != "" {
-		err = m.d.produce(ctx, tombstone(m.sideName, it.p.id, it.side))
+		err = m.d.produce(ctx, m.sideEnd(it.p, it.side))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,6 +108,6 @@ func (m *member) expire(it *item) {
 		m.alarm(it.due, it, nil)
 		return
 	}
-	m.expired++
+	it.p.tally.Expired++
 	m.remove(it)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -39,6 +40,11 @@ func (m *member) keepCommitting(ctx context.Context) {
 func (m *member) commitLast(ctx context.Context, ps []*partition) {
 	ctx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
+	m.mu.Lock()
+	for _, p := range ps {
+		p.leaving, p.dirty = true, true
+	}
+	m.mu.Unlock()
 	for {
 		err := m.commit(ctx, ps...)
 		if err == nil || pause(ctx, fetchWait/5) != nil {
@@ -58,11 +64,10 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	}
 	m.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
 	defer m.commits.Unlock()
-	req := kmsg.NewPtrOffsetCommitRequest()
 	t := kmsg.NewOffsetCommitRequestTopic()
 	t.Topic = m.mainName
 	m.mu.Lock()
-	req.Group, req.MemberID, req.Generation = m.d.groupID(m.topic.name, m.group), m.memberID, m.generation
+	req := groupCommit(m.d.groupID(m.topic.name, m.group), m.memberID, m.generation)
 	if m.visiting {
 		req.Generation = -1
 	}
@@ -70,26 +75,15 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 		if !p.dirty {
 			continue
 		}
-		c := kmsg.NewOffsetCommitRequestTopicPartition()
-		c.Partition, c.Offset, c.LeaderEpoch = p.id, p.done.base, -1
-		metadata := p.metadata()
-		c.Metadata = &metadata
 		p.dirty = false
-		t.Partitions = append(t.Partitions, c)
+		t.Partitions = append(t.Partitions, commitOf(p.id, p.done.base, p.metadata()))
 	}
 	m.mu.Unlock()
 	if len(t.Partitions) == 0 {
 		return nil
 	}
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, m.d.client)
-	if err == nil {
-		for _, t := range resp.Topics {
-			for _, p := range t.Partitions {
-				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
-			}
-		}
-	}
+	err := sendCommit(ctx, m.d.client, req)
 	if err != nil {
 		m.mu.Lock()
 		for _, p := range ps {
@@ -98,4 +92,51 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 		m.mu.Unlock()
 	}
 	return err
+}
+
+func groupCommit(group, member string, generation int32) *kmsg.OffsetCommitRequest {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.MemberID, req.Generation = group, member, generation
+	return req
+}
+
+func commitOf(partition int32, offset int64, metadata string) kmsg.OffsetCommitRequestTopicPartition {
+	c := kmsg.NewOffsetCommitRequestTopicPartition()
+	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = partition, offset, -1, &metadata
+	return c
+}
+
+func sendCommit(ctx context.Context, cl *kgo.Client, req *kmsg.OffsetCommitRequest) error {
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+		}
+	}
+	return err
+}
+
+// eachMetadata calls use with what is committed beside each offset.
+func eachMetadata(r *kmsg.OffsetFetchResponse, use func(partition int32, text string)) {
+	note := func(partition int32, metadata *string) {
+		if metadata == nil {
+			metadata = text("")
+		}
+		use(partition, *metadata)
+	}
+	for _, g := range r.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				note(p.Partition, p.Metadata)
+			}
+		}
+	}
+	for _, t := range r.Topics {
+		for _, p := range t.Partitions {
+			note(p.Partition, p.Metadata)
+		}
+	}
 }

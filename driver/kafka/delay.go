@@ -1,9 +1,6 @@
 package kafka
 
 import (
-	"container/heap"
-	"context"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,55 +8,35 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// delays are the messages that are not due yet, of all topics: a compacted topic, followed by every process and
-// fired by the one that owns the partition.
-type delays struct {
-	d     *Driver
-	rows  *table
-	owner *kgo.Client
+// A message that is due later waits in one topic whose partitions are tiers: tier n holds what it is given for a fixed
+// time, so that each partition is first in, first out and only its head is looked at, however many wait. From there it
+// hops to the largest tier that is not too long. The last stretch is a timer in the memory of the partition's owner.
+const (
+	tiers       = 19                      // 0 s, then 1 s, 2 s, 4 s ... 2^17 s; longer waits pass the last one again
+	lastStretch = 1200 * time.Millisecond // below it a message waits in memory
+	tierMargin  = 200 * time.Millisecond  // a tier is left this long before the message is due
 
-	mu     sync.Mutex
-	heap   alarmRows
-	owned  map[int32]bool
-	firing map[*kgo.Record]bool
-	ring   chan struct{}
+	// sealed is how long before it is due a message can no longer be moved or deleted: who fires it looks at the marks
+	// at most this long before.
+	sealed = 100 * time.Millisecond
+)
 
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+// tierWait is how long a tier holds what it is given.
+func tierWait(tier int) time.Duration {
+	if tier == 0 {
+		return 0
+	}
+	return time.Second << (tier - 1)
 }
 
-// alarmRows are rows by the time something happens to them.
-type alarmRows []alarmRow
-
-type alarmRow struct {
-	at time.Time
-	r  *kgo.Record
-}
-
-func (h alarmRows) Len() int           { return len(h) }
-func (h alarmRows) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h alarmRows) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *alarmRows) Push(x any) { *h = append(*h, x.(alarmRow)) }
-
-// Pop implements heap.Interface.
-func (h *alarmRows) Pop() any {
-	old := *h
-	a := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return a
-}
-
-func delayKey(topic, id string) string { return topic + "/" + id }
-
-// delayRecord stores a message that is due later.
-func (d *Driver) delayRecord(m *driver.Message, s state) *kgo.Record {
-	key := delayKey(m.Topic, m.ID)
-	r := toRecord(d.delayTopic(), partitionOf(key, d.o.InternalPartitions), m)
-	r.Headers = append(r.Headers, s.header(), kgo.RecordHeader{Key: keyHeader, Value: []byte(m.Key)}, kgo.RecordHeader{Key: topicHeader, Value: []byte(m.Topic)})
-	r.Key = []byte(key)
-	return r
+// tierFor is the largest tier that does not hold a message too long.
+func tierFor(remaining time.Duration) int {
+	for tier := tiers - 1; tier > 0; tier-- {
+		if tierWait(tier)+tierMargin <= remaining {
+			return tier
+		}
+	}
+	return 0
 }
 
 // Headers of a delayed record: its key is not the message's.
@@ -68,22 +45,44 @@ const (
 	topicHeader = "ferry-delayed-topic"
 )
 
-func delayRef(r *kgo.Record) driver.Ref {
-	if s, ok := stateOf(r); ok && !s.Ref.IsZero() {
-		return s.Ref
-	}
-	return driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subDelay}
+func delayKey(topic, id string) string { return topic + "/" + id }
+
+// laterRecord wraps a message that is not due: in a tier, or among the held.
+func laterRecord(topic string, partition int32, key string, m *driver.Message, s state) *kgo.Record {
+	r := toRecord(topic, partition, m)
+	r.Headers = append(r.Headers, s.header(), kgo.RecordHeader{Key: keyHeader, Value: []byte(m.Key)}, kgo.RecordHeader{Key: topicHeader, Value: []byte(m.Topic)})
+	r.Key = []byte(key)
+	return r
 }
 
-// delayed is a row, read.
+// tierRecord puts a message into the tier that fits.
+func (w *delays) tierRecord(m *driver.Message, s state, remaining time.Duration) *kgo.Record {
+	key := delayKey(m.Topic, m.ID)
+	partition := int32(tierFor(remaining)*w.width) + partitionOf(key, w.width)
+	s.Offset = -1
+	return laterRecord(w.d.delayTopic(), partition, key, m, s)
+}
+
+func (w *delays) heldRecord(m *driver.Message, s state) *kgo.Record {
+	s.Hold, s.Offset = true, -1
+	return laterRecord(w.d.heldTopic(), 0, heldKey(m.Topic, m.ID), m, s)
+}
+
+// delayed is a message that is not due.
 type delayed struct {
-	r   *kgo.Record
 	m   *driver.Message
 	s   state
-	due time.Time // zero: held
+	ref driver.Ref
+	due time.Time // by the brokers' clock; zero: held
+	// In a tier: where it is, when it may leave it, and when its timer rings.
+	p      *tierPartition
+	offset int64
+	leave  time.Time
+	at     time.Time
 }
 
-func readDelayed(r *kgo.Record) (delayed, bool) {
+// readLater turns a record of a tier, or of the held, into a message.
+func readLater(r *kgo.Record) (*delayed, bool) {
 	c := *r
 	c.Headers, c.Key = nil, nil
 	topic := ""
@@ -100,215 +99,45 @@ func readDelayed(r *kgo.Record) (delayed, bool) {
 	s, ok := stateOf(r)
 	m, err := fromRecord(topic, &c)
 	if !ok || err != nil {
-		return delayed{}, false
+		return nil, false
 	}
-	x := delayed{r: r, m: m, s: s}
-	if !s.Hold {
+	x := &delayed{m: m, s: s, ref: s.Ref, offset: r.Offset}
+	if x.ref.IsZero() {
+		x.ref = laterRef(r)
+	}
+	switch {
+	case s.Hold:
+	case s.Due > 0:
+		x.due = time.UnixMilli(s.Due)
+	case !m.At.IsZero() && s.Cause == driver.CauseFirst:
+		x.due = m.At
+	default:
 		x.due = r.Timestamp.Add(s.After + time.Millisecond) // the broker's time is cut to milliseconds
-		if !m.At.IsZero() && s.Cause == driver.CauseFirst {
-			x.due = m.At
-		}
 	}
 	return x, true
 }
 
-func (x delayed) expires() time.Time {
+// laterRef locates a stored message that is not due, also after it has hopped.
+func laterRef(r *kgo.Record) driver.Ref {
+	if s, ok := stateOf(r); ok && !s.Ref.IsZero() {
+		return s.Ref
+	} else if s.Hold {
+		return driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subHeld}
+	}
+	return driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subDelay}
+}
+
+func (x *delayed) expires() time.Time {
 	if x.m.TTL <= 0 || x.s.Spared {
 		return time.Time{}
 	}
 	return x.m.PublishedAt.Add(x.m.TTL)
 }
 
-// startDelays begins to follow and fire what is delayed.
-func (d *Driver) startDelays(ctx context.Context) error {
-	d.mu.Lock()
-	have, closed := d.delays, d.closed
-	d.mu.Unlock()
-	if have != nil {
-		return nil
-	}
-	if closed {
-		return errClosed()
-	}
-	release, err := d.single(ctx, "delays")
-	if err != nil {
-		return err
-	}
-	defer release()
-	d.mu.Lock()
-	have = d.delays
-	d.mu.Unlock()
-	if have != nil {
-		return nil
-	}
-	if err := d.createTopics(ctx, topicSpec{d.delayTopic(), d.o.InternalPartitions, compacted()}); err != nil {
-		return err
-	}
-	w := &delays{d: d, owned: map[int32]bool{}, firing: map[*kgo.Record]bool{}, ring: make(chan struct{}, 1)}
-	w.owner, err = kgo.NewClient(d.clientOptions(kgo.ConsumerGroup(d.delayTopic()), kgo.ConsumeTopics(d.delayTopic()), kgo.DisableAutoCommit(),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.SessionTimeout(session), kgo.HeartbeatInterval(heartbeat), kgo.FetchMaxWait(fetchWait),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, ps map[string][]int32) { w.own(ps[d.delayTopic()], true) }),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, ps map[string][]int32) { w.own(ps[d.delayTopic()], false) }),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, ps map[string][]int32) { w.own(ps[d.delayTopic()], false) }))...)
-	if err != nil {
-		return err
-	}
-	w.owner.PauseFetchTopics(d.delayTopic()) // membership is all that is wanted of it
-	run, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
-	w.rows = d.follow(d.delayTopic(), span(d.o.InternalPartitions), w.changed)
-	w.tasks.Add(1)
-	go w.run(run)
-	d.mu.Lock()
-	closed = d.closed
-	if !closed {
-		d.delays = w
-	}
-	d.mu.Unlock()
-	if closed {
-		w.close()
-		return errClosed()
-	}
-	return nil
+func (x *delayed) expired(now time.Time) bool {
+	at := x.expires()
+	return !at.IsZero() && !at.After(now)
 }
 
-func (w *delays) close() {
-	w.cancel()
-	w.owner.Close()
-	w.tasks.Wait()
-	w.rows.close()
-}
-
-func (w *delays) poke() {
-	select {
-	case w.ring <- struct{}{}:
-	default:
-	}
-}
-
-// own notes which partitions this process fires. What became due before is looked at again.
-func (w *delays) own(ps []int32, owned bool) {
-	w.mu.Lock()
-	for _, p := range ps {
-		w.owned[p] = owned
-	}
-	w.mu.Unlock()
-	if owned {
-		for _, r := range w.rows.all() {
-			w.changed(r)
-		}
-	}
-}
-
-// changed is told of each new row.
-func (w *delays) changed(r *kgo.Record) {
-	if r.Value == nil {
-		return
-	}
-	x, ok := readDelayed(r)
-	if !ok {
-		return
-	}
-	at := x.due
-	if e := x.expires(); !e.IsZero() && (at.IsZero() || e.Before(at)) {
-		at = e
-	}
-	if at.IsZero() {
-		return
-	}
-	w.mu.Lock()
-	heap.Push(&w.heap, alarmRow{at, r})
-	w.mu.Unlock()
-	w.poke()
-}
-
-func (w *delays) run(ctx context.Context) {
-	defer w.tasks.Done()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		w.fire(ctx, time.Now())
-		w.mu.Lock()
-		wait := time.Hour
-		if len(w.heap) > 0 {
-			wait = max(0, time.Until(w.heap[0].at))
-		}
-		w.mu.Unlock()
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.ring:
-		case <-timer.C:
-		}
-	}
-}
-
-// fire moves what is due to its topic: stored there first, then deleted here. A crash between the two repeats it.
-func (w *delays) fire(ctx context.Context, now time.Time) {
-	var due, expired []delayed
-	w.mu.Lock()
-	for len(w.heap) > 0 && !w.heap[0].at.After(now) {
-		a := heap.Pop(&w.heap).(alarmRow)
-		if !w.owned[a.r.Partition] || w.firing[a.r] {
-			continue // its owner does, or we when we become it
-		}
-		if x, ok := readDelayed(a.r); ok {
-			w.firing[a.r] = true
-			if e := x.expires(); !e.IsZero() && !e.After(now) {
-				expired = append(expired, x)
-			} else {
-				due = append(due, x)
-			}
-		}
-	}
-	w.mu.Unlock()
-	if len(due)+len(expired) == 0 {
-		return
-	}
-	var records []*kgo.Record
-	var fired []delayed
-	for _, x := range due {
-		if w.rows.get(string(x.r.Key)) != x.r {
-			// Either not yet in the table, which follows a moment after us, or replaced.
-			if err := w.rows.waitFor(ctx, x.r); err != nil || w.rows.get(string(x.r.Key)) != x.r {
-				continue
-			}
-		}
-		t, err := w.d.existing(ctx, x.m.Topic)
-		if err != nil {
-			continue
-		}
-		r := toRecord(w.d.mainTopic(x.m.Topic), w.d.place(t, x.m.Key), x.m)
-		if x.s.Cause != driver.CauseFirst {
-			r.Headers = append(r.Headers, state{Cause: x.s.Cause, Offset: -1}.header())
-		}
-		records, fired = append(records, r), append(fired, x)
-	}
-	errs := w.d.produceEach(ctx, records)
-	var ended []*kgo.Record
-	for i, x := range fired {
-		if errs[i] != nil {
-			w.again(x, now)
-			continue
-		}
-		ended = append(ended, tombstone(x.r.Topic, x.r.Partition, string(x.r.Key)))
-	}
-	for _, x := range expired {
-		ended = append(ended, tombstone(x.r.Topic, x.r.Partition, string(x.r.Key)))
-	}
-	_ = w.d.produce(ctx, ended...) // a repeat of what could not be deleted is a duplicate, not a loss
-	w.mu.Lock()
-	for _, x := range append(fired, expired...) {
-		delete(w.firing, x.r)
-	}
-	w.mu.Unlock()
-}
-
-// again tries to fire a row a little later.
-func (w *delays) again(x delayed, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	heap.Push(&w.heap, alarmRow{now.Add(time.Second), x.r})
-}
+// size is about what it takes in memory.
+func (x *delayed) size() int { return len(x.m.Body) + 500 }

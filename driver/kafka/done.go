@@ -18,8 +18,9 @@ type doneSet struct {
 	count int64 // done beyond base
 	// replay is the offset before which everything was delivered already, and is again after a reset.
 	replay int64
-	// heldBefore and returnedBefore are offsets that an earlier owner had delivered, and that were given back.
-	heldBefore, returnedBefore map[int64]bool
+	clean  bool // the last owner left in order
+	// before is what an earlier owner had delivered or got back, by offset of the main topic and of the side log.
+	before map[place]byte
 }
 
 func newDoneSet(at int64) *doneSet {
@@ -61,13 +62,13 @@ func (s *doneSet) skipTo(off int64) {
 	}
 }
 
-// encode writes what is done beyond base as text: run lengths, not done first. What does not fit is left out: after a
-// crash it is delivered again.
-func (s *doneSet) encode() string {
+// encode writes what is done beyond base as text of at most room bytes: run lengths, not done first. What does not fit
+// is left out: after a crash it is delivered again.
+func (s *doneSet) encode(room int) string {
 	if s.count == 0 {
 		return ""
 	}
-	limit := base64.RawStdEncoding.DecodedLen(maxMetadata-len(runPrefix)-24-2*(4+base64.RawStdEncoding.EncodedLen(maxHeldBytes))) - binary.MaxVarintLen64
+	limit := base64.RawStdEncoding.DecodedLen(max(0, room-len(runPrefix))) - binary.MaxVarintLen64
 	var buf []byte
 	end := s.first + int64(len(s.words))<<6
 	for at := s.base; at < end && len(buf) < limit-binary.MaxVarintLen64; {

@@ -23,7 +23,7 @@ func TestDoneSet(t *testing.T) {
 			base++
 		}
 		again := newDoneSet(s.base)
-		again.readMetadata(s.encode())
+		again.readMetadata(s.encode(maxMetadata))
 		if s.base != base || again.base != base {
 			t.Fatalf("base is %d, %d after reading, want %d", s.base, again.base, base)
 		}

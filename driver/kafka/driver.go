@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,23 +17,28 @@ import (
 
 // Driver is a connection to a Kafka cluster.
 type Driver struct {
-	o      Options
-	caps   driver.Capabilities
-	client *kgo.Client // produces, and carries requests
-	reader *kgo.Client // follows tables
-	admin  *kadm.Client
-	known  *remembered
+	o Options
+	// sessionGiven says that Options.Session was set, so that it is never changed.
+	sessionGiven bool
+	caps         driver.Capabilities
+	client       *kgo.Client // produces, and carries requests
+	reader       *kgo.Client // follows tables
+	admin        *kadm.Client
+	known        *remembered
+	unpack       kgo.Decompressor
 
 	tablesMu sync.Mutex
 	tables   map[topicPartition]*table
 	meta     *table
+	clock    brokerClock
 
-	mu      sync.Mutex
-	closed  bool
-	topics  map[string]*topicState
-	members map[string]*member
-	delays  *delays
-	joining map[string]chan struct{}
+	mu       sync.Mutex
+	closed   bool
+	topics   map[string]*topicState
+	members  map[string]*member
+	delays   *delays
+	starting bool // somebody else delayed something: joinDelays runs
+	joining  map[string]chan struct{}
 
 	done   chan struct{} // closed by Close
 	cancel context.CancelFunc
@@ -45,12 +49,13 @@ var _ driver.Driver = (*Driver)(nil)
 
 // New connects to the cluster and reads what topics and groups there are. Close it when it is no longer used.
 func New(ctx context.Context, o Options) (*Driver, error) {
-	o = o.resolved()
-	if len(o.Brokers) == 0 {
-		return nil, driver.NewError(driver.ErrInvalid, "no broker is named", "set Options.Brokers to host:port of some", nil)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	d := &Driver{o: o, tables: map[topicPartition]*table{}, topics: map[string]*topicState{}, members: map[string]*member{},
-		joining: map[string]chan struct{}{}, done: make(chan struct{}), known: newRemembered()}
+	d := &Driver{o: o.resolved(), sessionGiven: o.Session != 0, tables: map[topicPartition]*table{}, topics: map[string]*topicState{}, members: map[string]*member{},
+		joining: map[string]chan struct{}{}, done: make(chan struct{}), known: newRemembered(), unpack: kgo.DefaultDecompressor(),
+		clock: brokerClock{probes: map[string]chan time.Time{}}}
+	o = d.o
 	var err error
 	if d.client, err = kgo.NewClient(d.clientOptions(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()), kgo.ProducerBatchMaxBytes(int32(o.MaxBody)+100<<10),
@@ -81,22 +86,15 @@ func (d *Driver) clientOptions(more ...kgo.Opt) []kgo.Opt {
 	if d.o.SASL != nil {
 		opts = append(opts, kgo.SASL(d.o.SASL))
 	}
+	if d.o.Rack != "" {
+		opts = append(opts, kgo.Rack(d.o.Rack))
+	}
 	return append(opts, more...)
 }
 
 func (d *Driver) open(ctx context.Context) error {
-	brokers, err := d.admin.ListBrokers(ctx)
-	if err != nil {
-		return driver.NewError(driver.ErrNotApplied, "no broker can be reached", "check the addresses, TLS and SASL", err)
-	}
-	if d.o.Replicas <= 0 {
-		d.o.Replicas = 1
-		if len(brokers) >= 3 {
-			d.o.Replicas = 3
-		}
-	}
-	if d.o.Replicas > len(brokers) {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d replicas need as many brokers, and there are %d", d.o.Replicas, len(brokers)), "lower Options.Replicas, or add brokers", nil)
+	if err := d.reach(ctx); err != nil {
+		return err
 	}
 	d.caps = d.capabilities()
 	if err := d.createTopics(ctx, topicSpec{d.metaTopic(), 1, compacted()}); err != nil {
@@ -106,7 +104,7 @@ func (d *Driver) open(ctx context.Context) error {
 	d.cancel = cancel
 	d.tasks.Add(1)
 	go d.readTables(run)
-	d.meta = d.followAll(d.metaTopic(), []int32{0}, nil, d.metaChanged)
+	d.meta = d.followAll(d.metaTopic(), []int32{0}, d.metaSeen, d.metaChanged)
 	if err := d.meta.sync(ctx); err != nil {
 		cancel()
 		d.tasks.Wait()
@@ -121,7 +119,7 @@ func (d *Driver) capabilities() driver.Capabilities {
 		level = driver.Replicated(1) // min.insync.replicas is 2
 	}
 	return driver.Capabilities{
-		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: session, DefaultLease: session,
+		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
 		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: idWindow,
 		Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: driver.None, Counts: driver.Estimate,
 		GetByID: driver.Scan, PhysicalDelete: false, History: driver.UnlimitedRange,

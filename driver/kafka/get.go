@@ -32,7 +32,7 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 		return nil, err
 	}
 	for _, x := range rows {
-		if target.Group == "" && named(target, delayRef(x.r), x.m.ID) {
+		if target.Group == "" && named(target, x.ref, x.m.ID) {
 			return []driver.Entry{x.entry()}, nil
 		}
 	}
@@ -93,12 +93,12 @@ func (d *Driver) getKept(ctx context.Context, t *topicState, target driver.Targe
 
 func (d *Driver) getIn(ctx context.Context, t *topicState, group string, target driver.Target) ([]driver.Entry, error) {
 	var out []driver.Entry
-	v, err := d.look(ctx, t, group)
+	vs, err := d.look(ctx, t, group)
 	if err != nil {
 		return nil, err
 	}
-	defer v.close()
-	for _, f := range v.entries(func(it *item) bool { return named(target, it.ref, it.msg.ID) }) {
+	defer vs.close()
+	for _, f := range vs.entries(func(it *item) bool { return named(target, it.ref, it.msg.ID) }) {
 		out = append(out, f.Entry)
 	}
 	dead, err := d.browseDead(ctx, t, group)

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,23 +44,15 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		return driver.TopicStats{}, err
 	}
 	st := driver.TopicStats{Topic: topic, Paused: d.rowOf(t).Paused}
-	ends, err := d.position(ctx, t, driver.Position{})
+	ends, err := d.position(ctx, t, endPosition)
 	if err != nil {
 		return st, err
 	}
 	for _, end := range ends {
 		st.Fanned += uint64(end)
 	}
-	rows, err := d.delayedOf(ctx, topic)
-	if err != nil {
+	if st.Delayed, st.Held, err = d.countDelayed(ctx, topic); err != nil {
 		return st, err
-	}
-	for _, x := range rows {
-		if x.s.Hold {
-			st.Held++
-		} else {
-			st.Delayed++
-		}
 	}
 	st.Published = st.Fanned + uint64(st.Delayed+st.Held)
 	bad, err := d.invalidTable(ctx, t)
@@ -92,49 +85,75 @@ func (d *Driver) groupStats(ctx context.Context, t *topicState, group string, en
 			gs.Dead++
 		}
 	}
-	v, err := d.look(ctx, t, group)
-	if err != nil {
+	if err := d.countGroup(ctx, t, &gs, ends); err != nil {
 		return gs, err
 	}
-	defer v.close()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	gs.Consumers = len(v.subs)
-	gs.Ready, gs.Inflight, gs.Waiting = int64(v.counts[ready]), int64(v.counts[inflight]), int64(v.counts[waiting])
-	for id, p := range v.parts {
-		gs.Ready += max(0, ends[id]-p.done.next) // not fetched yet
-		for _, it := range p.items {
-			if it.state == ready {
-				gs.Oldest = max(gs.Oldest, time.Since(it.since), time.Since(it.msg.PublishedAt))
-			}
-		}
-	}
-	gs.Acked, gs.Dropped, gs.Expired, gs.Cancelled, gs.Redelivered = v.acked, v.dropped, v.expired, v.cancelled, v.redelivered
 	gs.Received = gs.Acked + gs.Dropped + gs.Expired + gs.Cancelled + uint64(gs.Ready+gs.Inflight+gs.Waiting+gs.Dead)
 	return gs, nil
 }
 
-// delayedOf returns what waits or is held for a topic, oldest first.
-func (d *Driver) delayedOf(ctx context.Context, topic string) ([]delayed, error) {
-	if err := d.startDelays(ctx); err != nil {
-		return nil, err
-	}
+// countGroup adds up partitions: ours as they are, those of others as they said with their last commit.
+func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.GroupStats, ends map[int32]int64) error {
 	d.mu.Lock()
-	w := d.delays
+	m := d.members[d.groupID(t.name, gs.Group)]
 	d.mu.Unlock()
-	if w == nil {
-		return nil, errClosed()
+	others := span(t.partitions)
+	if m != nil {
+		if err := m.catchUp(ctx); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		gs.Consumers = len(m.subs)
+		for id, p := range m.parts {
+			p.count(gs, ends[id])
+		}
+		others = slices.DeleteFunc(others, func(id int32) bool { return m.parts[id] != nil })
+		m.mu.Unlock()
 	}
-	if err := w.rows.sync(ctx); err != nil {
-		return nil, err
+	if len(others) == 0 {
+		return nil
 	}
-	var out []delayed
-	for _, r := range w.rows.all() {
-		if x, ok := readDelayed(r); ok && x.m.Topic == topic {
-			if e := x.expires(); e.IsZero() || e.After(time.Now()) {
-				out = append(out, x)
-			}
+	at, err := d.committed(ctx, t, gs.Group)
+	if err != nil {
+		return err
+	}
+	sides, err := d.admin.ListEndOffsets(ctx, d.sideTopic(t.name, gs.Group))
+	if err != nil {
+		return unreached("reading offsets", err)
+	}
+	for _, id := range others {
+		said := readTally(at[id].Metadata, at[id].At)
+		if end, _ := sides.Lookup(d.sideTopic(t.name, gs.Group), id); m == nil && end.Offset > said.Side {
+			return d.countVisit(ctx, t, gs, ends, others) // something came in that no owner has seen
+		}
+		said.addTo(gs, ends[id])
+	}
+	return nil
+}
+
+// countVisit counts partitions without an owner by reading them.
+func (d *Driver) countVisit(ctx context.Context, t *topicState, gs *driver.GroupStats, ends map[int32]int64, ids []int32) error {
+	var row groupRow
+	d.metaRow(groupKey(t.name, gs.Group), &row)
+	v, err := d.visit(ctx, t, gs.Group, row, ids)
+	if err != nil {
+		return err
+	}
+	defer v.cancel()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, p := range v.parts {
+		p.count(gs, ends[id])
+	}
+	return nil
+}
+
+// count adds an owned partition to the counts of its group.
+func (p *partition) count(gs *driver.GroupStats, end int64) {
+	p.current().addTo(gs, end)
+	for _, it := range p.items {
+		if it.state == ready {
+			gs.Oldest = max(gs.Oldest, time.Since(it.since), p.m.d.now().Sub(it.msg.PublishedAt))
 		}
 	}
-	return out, nil
 }

@@ -23,6 +23,7 @@ type item struct {
 	offset int64  // in the main topic; -1 when it has none
 	order  int64  // before which offset of the main topic it comes
 	side   string // its key in the side log; empty when it is only in the main topic
+	at     int64  // where its newest record is in the side log
 	msg    *driver.Message
 	ref    driver.Ref
 
@@ -39,6 +40,11 @@ type item struct {
 	due     time.Time // while waiting
 	loose   bool      // waits without blocking its key
 	tail    bool      // joins the tail when it is due
+	counted bool      // in the window
+	inSide  bool      // its body counts as one of the side log
+	spilled bool      // its body is only in the side log
+	careful bool      // its delivery is committed before it is made
+	size    int       // of its body
 	inLane  int       // index in its lane's heap, -1 when it is not offered
 	claimed *claim
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -107,14 +108,8 @@ func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
 			return err
 		}
 	}
-	rows, err := d.delayedOf(ctx, topic)
-	if err != nil {
+	if err := d.endAllDelayed(ctx, topic); err != nil {
 		return err
-	}
-	for _, x := range rows {
-		if err := d.produce(ctx, tombstone(x.r.Topic, x.r.Partition, string(x.r.Key))); err != nil {
-			return err
-		}
 	}
 	if err := d.putMeta(ctx, topicKey(topic), nil); err != nil {
 		return err
@@ -183,6 +178,14 @@ func (d *Driver) DeleteGroup(ctx context.Context, topic, group string) error {
 // deleteTopics removes Kafka topics, and what the clients remember of them: the same name may come back.
 func (d *Driver) deleteTopics(ctx context.Context, names ...string) error {
 	_, err := d.admin.DeleteTopics(ctx, names...)
+	for err == nil { // brokers hear of it a little later
+		found, listed := d.admin.ListTopics(ctx, names...)
+		left := listed == nil && slices.ContainsFunc(names, func(n string) bool { return found.Has(n) })
+		if listed != nil || !left {
+			break
+		}
+		err = pause(ctx, fetchWait/5)
+	}
 	d.client.PurgeTopicsFromClient(names...)
 	d.reader.PurgeTopicsFromClient(names...)
 	return unsure("the deletion", err)

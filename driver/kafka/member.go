@@ -35,6 +35,10 @@ type member struct {
 	bad        []invalid // found by a visit
 	suspects   []*item   // whose count of lost leases must be stored
 	room       chan struct{}
+	saving     chan struct{}
+	joined     bool    // partitions were assigned
+	asked      []asked // commands from elsewhere
+	called     chan struct{}
 
 	commits sync.Mutex // one commit at a time; see commit
 	ctx     context.Context
@@ -44,7 +48,7 @@ type member struct {
 
 func (d *Driver) newMember(t *topicState, group string, order driver.Order) *member {
 	m := &member{queue: newQueue(order), d: d, topic: t, group: group, mainName: d.mainTopic(t.name), sideName: d.sideTopic(t.name, group),
-		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, room: make(chan struct{}, 1)}
+		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
@@ -56,20 +60,31 @@ func (m *member) join() error {
 		kgo.ConsumerGroup(m.d.groupID(m.topic.name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
-		kgo.SessionTimeout(session), kgo.HeartbeatInterval(heartbeat), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(fetchWait),
+		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.Session/6), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.offsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { m.noteGeneration() }),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { m.assigned() }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, _ *kgo.Client, lost map[string][]int32) { m.revoke(ctx, lost[m.mainName]) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.drop(lost[m.mainName]) }),
 	)...)
 	if err != nil {
 		return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 	}
-	m.tasks.Add(3)
+	m.tasks.Add(5)
+	go m.keepSaving(m.ctx)
 	go m.poll(m.ctx)
+	go m.obey(m.ctx)
 	go m.keepTime(m.ctx)
 	go m.keepCommitting(m.ctx)
 	return nil
+}
+
+// assigned is told when a rebalance is over for us.
+func (m *member) assigned() {
+	m.noteGeneration()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined = true
+	m.wakeAll()
 }
 
 func (m *member) noteGeneration() {
@@ -82,24 +97,7 @@ func (m *member) noteGeneration() {
 func (m *member) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	note := func(partition int32, metadata *string) {
-		m.metas[partition] = ""
-		if metadata != nil {
-			m.metas[partition] = *metadata
-		}
-	}
-	for _, g := range r.Groups {
-		for _, t := range g.Topics {
-			for _, p := range t.Partitions {
-				note(p.Partition, p.Metadata)
-			}
-		}
-	}
-	for _, t := range r.Topics {
-		for _, p := range t.Partitions {
-			note(p.Partition, p.Metadata)
-		}
-	}
+	eachMetadata(r, func(p int32, text string) { m.metas[p] = text })
 	return nil
 }
 
@@ -127,9 +125,9 @@ func (m *member) poll(ctx context.Context) {
 	defer m.tasks.Done()
 	for {
 		m.mu.Lock()
-		free := windowItems - m.items
+		full, free := m.full(), windowItems-m.window
 		m.mu.Unlock()
-		if free <= 0 {
+		if full {
 			select {
 			case <-ctx.Done():
 				return
@@ -148,7 +146,7 @@ func (m *member) poll(ctx context.Context) {
 		if len(bad) > 0 {
 			m.quarantine(ctx, bad)
 		}
-		m.saveSuspects()
+		m.saveSuspects(ctx)
 		if fetches.Err() != nil && pause(ctx, fetchWait) != nil {
 			return
 		}
@@ -213,6 +211,7 @@ func (m *member) stopHanding(ids []int32) (going []*partition) {
 			if it.state == ready || it.state == waiting {
 				m.enter(it, gone)
 				m.detach(it)
+				m.uncount(it)
 			}
 		}
 	}
@@ -256,6 +255,7 @@ func (m *member) drop(ids []int32) {
 				m.enter(it, gone)
 				m.detach(it)
 			}
+			m.uncount(it)
 		}
 		delete(m.parts, p.id)
 		tables = append(tables, p.side)
@@ -308,6 +308,9 @@ func (m *member) suspend() {
 	}
 	m.mu.Unlock()
 	m.drop(ids)
+	m.mu.Lock()
+	m.joined = false
+	m.mu.Unlock()
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 }
 

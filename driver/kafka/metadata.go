@@ -13,27 +13,46 @@ import (
 
 // What is committed beside an offset is text: parts that end with ';', each begun by a letter, then the done-set.
 const (
-	replayPart   = 'R' // what comes before this offset is a replay: the group was reset
-	heldPart     = 'H' // offsets that were delivered and not settled: lost, if this is the owner's last word
-	returnedPart = 'G' // offsets that were delivered and given back
+	replayPart       = 'R' // what comes before this offset is a replay: the group was reset
+	cleanPart        = 'C' // the owner left in order: nothing else was delivered
+	heldPart         = 'H' // offsets that were delivered and not settled: lost, if this is the owner's last word
+	returnedPart     = 'G' // offsets that were delivered and given back
+	heldSidePart     = 'h' // as heldPart, by offset of the side log
+	returnedSidePart = 'g' // as returnedPart, by offset of the side log
 
 	maxHeldBytes = 600 // of each list; what does not fit is delivered again uncounted
 )
 
+// cleanText is what a group begins with.
+const cleanText = string(cleanPart) + ";"
+
+// listParts are the lists of offsets, in the order they are written.
+const listParts = "HGhg"
+
+// place is an offset, of the main topic or of the side log.
+type place struct {
+	side   bool
+	offset int64
+}
+
 // readMetadata takes what is committed beside an offset. Text of others is ignored.
 func (s *doneSet) readMetadata(text string) {
-	for len(text) > 0 && strings.IndexByte("RHG", text[0]) >= 0 {
+	s.before = map[place]byte{}
+	for len(text) > 0 && strings.IndexByte("NRC"+listParts, text[0]) >= 0 {
 		part, rest, found := strings.Cut(text[1:], ";")
 		if !found {
 			return
 		}
-		switch text[0] {
+		switch kind := text[0]; kind {
+		case tallyPart: // see readTally
+		case cleanPart:
+			s.clean = true
 		case replayPart:
 			s.replay, _ = strconv.ParseInt(part, 10, 64)
-		case heldPart:
-			s.heldBefore = readOffsets(s.base, part)
-		case returnedPart:
-			s.returnedBefore = readOffsets(s.base, part)
+		default:
+			for _, off := range readOffsets(part) {
+				s.before[place{kind >= 'a', off}] = kind &^ 0x20
+			}
 		}
 		text = rest
 	}
@@ -42,53 +61,70 @@ func (s *doneSet) readMetadata(text string) {
 
 // metadata writes what is committed beside the base of a partition.
 func (p *partition) metadata() string {
-	var held, returned []int64
-	for _, it := range p.items {
-		switch {
-		case it.offset < 0 || p.done.has(it.offset):
-		case it.state == inflight && it.claimed != nil:
-			held = append(held, it.offset)
-		case it.cause == driver.CauseReleased:
-			returned = append(returned, it.offset)
+	lists := map[byte][]int64{}
+	for at, kind := range p.done.before { // what is not fetched yet stays as it was
+		if !at.side && at.offset >= p.done.next {
+			lists[kind] = append(lists[kind], at.offset)
 		}
 	}
-	text := ""
-	if p.done.replay > p.done.base {
-		text = fmt.Sprintf("%c%d;", replayPart, p.done.replay)
+	for _, it := range p.items {
+		kind, at := byte(returnedPart), it.offset
+		switch {
+		case it.state == inflight && it.claimed != nil:
+			kind = heldPart
+		case it.cause != driver.CauseReleased:
+			continue
+		}
+		if it.side != "" {
+			kind, at = kind|0x20, it.at
+		} else if p.done.has(at) {
+			continue
+		}
+		lists[kind] = append(lists[kind], at)
 	}
-	return text + writeOffsets(heldPart, p.done.base, held) + writeOffsets(returnedPart, p.done.base, returned) + p.done.encode()
+	text := p.current().String()
+	if p.done.replay > p.done.base {
+		text += fmt.Sprintf("%c%d;", replayPart, p.done.replay)
+	}
+	if p.leaving || p.m.visiting {
+		text += cleanText
+	}
+	for i := range len(listParts) {
+		text += writeOffsets(listParts[i], lists[listParts[i]])
+	}
+	return text + p.done.encode(maxMetadata-len(text))
 }
 
-func writeOffsets(part byte, base int64, offsets []int64) string {
+func writeOffsets(part byte, offsets []int64) string {
 	if len(offsets) == 0 {
 		return ""
 	}
 	slices.Sort(offsets)
 	var buf []byte
+	last := int64(0)
 	for _, off := range slices.Compact(offsets) {
 		if len(buf)+binary.MaxVarintLen64 > maxHeldBytes {
 			break
 		}
-		buf = binary.AppendUvarint(buf, uint64(off-base))
-		base = off
+		buf = binary.AppendUvarint(buf, uint64(off-last))
+		last = off
 	}
 	return string(part) + base64.RawStdEncoding.EncodeToString(buf) + ";"
 }
 
-func readOffsets(base int64, text string) map[int64]bool {
+func readOffsets(text string) (offsets []int64) {
 	buf, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
 		return nil
 	}
-	offsets := map[int64]bool{}
-	for len(buf) > 0 {
+	for last := int64(0); len(buf) > 0; {
 		n, size := binary.Uvarint(buf)
 		if size <= 0 {
 			break
 		}
 		buf = buf[size:]
-		base += int64(n)
-		offsets[base] = true
+		last += int64(n)
+		offsets = append(offsets, last)
 	}
 	return offsets
 }

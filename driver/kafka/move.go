@@ -72,19 +72,30 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 		return err
 	}
 	for _, x := range rows {
-		if x.m.ID == e.ID && m.After <= 0 {
-			return d.runNow(ctx, t, x, edited(x.m, m.Edit))
-		}
 		if x.m.ID == e.ID {
-			s := state{After: max(0, m.After), Cause: driver.CauseReplay, Ref: delayRef(x.r), Offset: -1}
-			return d.delays.rows.put(ctx, d.delayRecord(edited(x.m, m.Edit), s))
+			return d.moveDelayed(ctx, t, m, x)
 		}
 	}
 	return errNoMessage(m.Target)
 }
 
+// moveDelayed makes what is delayed or held due at another time: stored there first, then its old copies are void.
+func (d *Driver) moveDelayed(ctx context.Context, t *topicState, m *driver.Move, x *delayed) error {
+	if err := d.delays.mayChange(x); err != nil {
+		return err
+	}
+	if m.After <= 0 {
+		return d.runNow(ctx, t, x, edited(x.m, m.Edit))
+	}
+	s := state{After: m.After, Cause: driver.CauseReplay, Ref: x.ref, Stamp: x.s.Stamp + 1}
+	if err := d.produce(ctx, d.delays.tierRecord(edited(x.m, m.Edit), s, m.After)); err != nil {
+		return err
+	}
+	return d.delays.void(ctx, x, s.Stamp)
+}
+
 // runNow fires what is delayed or held before its time: in its topic first, then deleted here.
-func (d *Driver) runNow(ctx context.Context, t *topicState, x delayed, msg *driver.Message) error {
+func (d *Driver) runNow(ctx context.Context, t *topicState, x *delayed, msg *driver.Message) error {
 	r := toRecord(d.mainTopic(t.name), d.place(t, msg.Key), msg)
 	r.Headers = append(r.Headers, state{Cause: driver.CauseReplay, Offset: -1}.header())
 	if err := d.produce(ctx, r); err != nil {
@@ -132,80 +143,79 @@ func (d *Driver) insert(ctx context.Context, t *topicState, group string, msg *d
 
 // moveWaiting makes an item that waits for a retry, or is parked, due at another time.
 func (d *Driver) moveWaiting(ctx context.Context, t *topicState, m *driver.Move, e driver.Entry) error {
-	v, err := d.look(ctx, t, e.Group)
-	if err != nil {
-		return err
+	c := command{Op: "move", Ref: e.Ref, ID: e.ID, After: max(0, m.After)}
+	if m.Edit != nil {
+		c.Edit = envelope.Append(nil, m.Edit)
 	}
-	defer v.close()
-	after := max(0, m.After)
-	v.mu.Lock()
-	it := v.find(e)
+	n, err := d.change(ctx, t, e.Group, c, nil)
+	if err == nil && n == 0 {
+		err = errBusy(e.ID, driver.StateReady)
+	}
+	return err
+}
+
+// reschedule makes an item that waits due at another time, or another message.
+func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *driver.Message) error {
+	m.mu.Lock()
+	it := p.find(c.Ref, c.ID)
 	if it == nil || it.state != waiting {
-		v.mu.Unlock()
-		return errBusy(e.ID, driver.StateReady)
+		m.mu.Unlock()
+		return errBusy(c.ID, driver.StateReady)
 	}
-	v.enter(it, inflight) // its old alarm rings in vain
-	v.detach(it)
+	m.enter(it, inflight) // its old alarm rings in vain
+	m.detach(it)
 	old := it.msg
-	it.msg = edited(old, m.Edit)
-	if partitionOf(old.Key, t.partitions) != partitionOf(it.msg.Key, t.partitions) && it.msg.Key != "" {
-		v.mu.Unlock()
-		return d.rekey(ctx, t, v, it, after)
+	it.msg = edited(old, edit)
+	if it.msg.Key != "" && partitionOf(old.Key, m.topic.partitions) != partitionOf(it.msg.Key, m.topic.partitions) {
+		m.mu.Unlock()
+		return m.rekey(ctx, it, old, c.After)
 	}
 	rekeyed := it.msg.Key != old.Key // otherwise it keeps its place: in strict order it never leaves the head of its key
-	r := v.sideRecord(it, state{After: after, Loose: it.loose || rekeyed, Tail: it.tail || rekeyed, Attempts: it.attempts, Lost: it.lost, Cause: driver.CauseReplay,
+	r := m.sideRecord(it, state{After: c.After, Loose: it.loose || rekeyed, Tail: it.tail || rekeyed, Attempts: it.attempts, Lost: it.lost, Cause: driver.CauseReplay,
 		History: envelope.AppendHistory(nil, it.history...)})
-	v.mu.Unlock()
-	err = d.produce(ctx, r)
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	m.mu.Unlock()
+	err := m.d.produce(ctx, r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if err != nil {
 		it.msg = old
-		v.wait(it)
+		m.wait(it)
 		return err
 	}
 	it.cause, it.loose, it.tail = driver.CauseReplay, it.loose || rekeyed, it.tail || rekeyed
-	it.p.saved(it, string(r.Key))
-	if rekeyed || it.tail && !v.blocks(it) {
-		v.places++
-		it.place = v.places
+	it.p.saved(it, r)
+	if rekeyed || it.tail && !m.blocks(it) {
+		m.places++
+		it.place = m.places
 	}
-	it.due = time.Now().Add(after)
-	if after == 0 {
-		v.offer(it)
+	it.due = time.Now().Add(c.After)
+	if c.After <= 0 {
+		m.offer(it)
 	} else {
-		v.wait(it)
+		m.wait(it)
 	}
 	if at := it.expires(); !at.IsZero() {
-		v.alarm(at, it, nil)
-	}
-	return nil
-}
-
-func (v *view) find(e driver.Entry) *item {
-	for _, p := range v.parts {
-		for _, it := range p.items {
-			if it.ref == e.Ref && it.msg.ID == e.ID && it.state != gone {
-				return it
-			}
-		}
+		m.alarm(at, it, nil)
 	}
 	return nil
 }
 
 // rekey moves an item to the partition of its new key: stored there first, then ended here.
-func (d *Driver) rekey(ctx context.Context, t *topicState, v *view, it *item, after time.Duration) error {
-	if err := d.insert(ctx, t, v.group, it.msg, fmt.Sprintf("k/%s/%s", it.msg.ID, it.ref), state{After: after, Ref: it.ref,
-		Attempts: it.attempts, Lost: it.lost, Rounds: it.rounds, History: envelope.AppendHistory(nil, it.history...)}); err != nil {
+func (m *member) rekey(ctx context.Context, it *item, old *driver.Message, after time.Duration) error {
+	err := m.d.insert(ctx, m.topic, m.group, it.msg, fmt.Sprintf("k/%s/%s", it.msg.ID, it.ref), state{After: after, Ref: it.ref,
+		Attempts: it.attempts, Lost: it.lost, Rounds: it.rounds, History: envelope.AppendHistory(nil, it.history...)})
+	if err == nil {
+		err = m.d.produce(ctx, m.sideEnd(it.p, it.sideKey()))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		it.msg = old
+		m.wait(it)
 		return err
 	}
-	if err := d.produce(ctx, tombstone(v.sideName, it.p.id, it.sideKey())); err != nil {
-		return err
-	}
-	v.mu.Lock()
-	v.remove(it)
-	v.mu.Unlock()
-	return v.finish(ctx)
+	m.remove(it)
+	return nil
 }
 
 // mend publishes an invalid record as its edit.

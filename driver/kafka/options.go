@@ -2,9 +2,14 @@ package kafka
 
 import (
 	"crypto/tls"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Options of a Driver. Only Brokers is required.
@@ -27,6 +32,16 @@ type Options struct {
 	TLS *tls.Config
 	// SASL authenticates every connection. Defaults to none.
 	SASL sasl.Mechanism
+	// Rack is where this program runs: what it follows is fetched from a replica in the same rack where there is one.
+	Rack string
+	// Session is how soon a consumer that died is replaced: the default and the shortest lease. Defaults to 6 s, which
+	// is also the shortest that brokers allow (group.min.session.timeout.ms).
+	Session time.Duration
+	// RejectForeign sends records of producers that do not know Ferry to the parse-error store. Defaults to delivering
+	// them as messages with their headers.
+	RejectForeign bool
+	// Broker configures what Open returns. New ignores it.
+	Broker ferry.Options
 }
 
 // Defaults of Options, and times of the protocol.
@@ -34,9 +49,12 @@ const (
 	DefaultPartitions         = 12
 	DefaultInternalPartitions = 4
 	DefaultMaxBody            = 900 << 10
+	maxMaxBody                = 64 << 20
 
-	session       = 6 * time.Second // of a group member: how soon a dead one is replaced
-	heartbeat     = time.Second
+	// DefaultSession is the shortest that brokers allow by default.
+	DefaultSession = 6 * time.Second
+
+	openWait      = 10 * time.Second // how long opening waits for a broker that does not answer
 	rebalance     = 20 * time.Second
 	drainFor      = 3 * time.Second // how long a revoked partition waits for its deliveries
 	commitEvery   = 200 * time.Millisecond
@@ -59,5 +77,24 @@ func (o Options) resolved() Options {
 	if o.ClientID == "" {
 		o.ClientID = "ferry"
 	}
+	if o.Session <= 0 {
+		o.Session = DefaultSession
+	}
 	return o
+}
+
+// check says what is wrong with options before anything is sent.
+func (o Options) check() error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	switch {
+	case len(o.Brokers) == 0:
+		return driver.NewError(driver.ErrInvalid, "no broker is named", "set Options.Brokers to host:port of some", nil)
+	case len(o.Namespace) > 64 || strings.Trim(o.Namespace, letters) != "":
+		return driver.NewError(driver.ErrInvalid, "the namespace cannot begin the name of a Kafka topic", "use at most 64 letters, digits, '.', '_' or '-'", nil)
+	case o.MaxBody > maxMaxBody:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a largest body of %d bytes is too much for Kafka", o.MaxBody), fmt.Sprintf("use at most %d, and publish references to what is larger", maxMaxBody), nil)
+	case o.Partitions > 10_000 || o.InternalPartitions > 100:
+		return driver.NewError(driver.ErrInvalid, "there are too many partitions", "use at most 10,000, and 100 internal ones", nil)
+	}
+	return nil
 }

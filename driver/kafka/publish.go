@@ -91,12 +91,14 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 	}
 	c := *m
 	c.PublishedAt = time.Time{}
-	if wait, hold := waitOf(m); wait > 0 || hold {
-		err = d.startDelays(ctx)
-		if err == nil {
-			p.record = d.delayRecord(&c, state{After: wait, Hold: hold, Offset: -1})
-			p.refer = delayRef
+	if wait, hold := d.waitOf(m); wait > 0 || hold {
+		var w *delays
+		if w, err = d.startDelays(ctx); err == nil && hold {
+			p.record = w.heldRecord(&c, state{})
+		} else if err == nil {
+			p.record = w.tierRecord(&c, state{After: wait}, wait)
 		}
+		p.refer = laterRef
 	} else {
 		p.record = toRecord(d.mainTopic(m.Topic), d.place(t, m.Key), &c)
 		p.refer = refOf
@@ -126,12 +128,12 @@ func (d *Driver) place(t *topicState, key string) int32 {
 }
 
 // waitOf is how long after its storing a message is due.
-func waitOf(m *driver.Message) (wait time.Duration, hold bool) {
+func (d *Driver) waitOf(m *driver.Message) (wait time.Duration, hold bool) {
 	switch {
 	case m.Delay == driver.Hold:
 		return 0, true
 	case !m.At.IsZero():
-		return time.Until(m.At), false
+		return m.At.Sub(d.now()), false
 	}
 	return m.Delay, false
 }

@@ -12,22 +12,21 @@ import (
 // queue is what one group has not settled in the partitions that this process owns: four lanes, and a chain for each
 // key. It does no I/O; every method but poke expects mu to be held.
 type queue struct {
-	mu      sync.Mutex
-	order   driver.Order
-	lanes   [4]laneHeap
-	pass    [4]uint64 // stride scheduling: the lane that is furthest behind is next
-	passed  uint64
-	chains  map[string]*chain
-	alarms  alarmHeap
-	places  uint64
-	claims  uint64
-	items   int
-	counts  [4]int // by itemState
-	wake    chan struct{}
-	awaited bool          // somebody waits for wake
-	ring    chan struct{} // tells the clock of a new alarm
-
-	acked, dropped, expired, cancelled, redelivered uint64
+	mu                             sync.Mutex
+	order                          driver.Order
+	lanes                          [4]laneHeap
+	pass                           [4]uint64 // stride scheduling: the lane that is furthest behind is next
+	passed                         uint64
+	chains                         map[string]*chain
+	alarms                         alarmHeap
+	places                         uint64
+	claims                         uint64
+	items                          int
+	window, windowBytes, sideBytes int    // see full and spill
+	counts                         [4]int // by itemState
+	wake                           chan struct{}
+	awaited                        bool          // somebody waits for wake
+	ring                           chan struct{} // tells the clock of a new alarm
 }
 
 // chain is the items of one key by place. In relaxed order those that wait are not in it.
@@ -279,16 +278,17 @@ func (q *queue) claim(s *subscription, it *item, now time.Time) *claim {
 	it.claimed = c
 	it.p.dirty = true // who is held is committed too
 	s.held++
-	q.alarm(c.until, it, c)
+	q.alarm(c.until, nil, c)
 	return c
 }
 
 // end ends a claim: the item is nowhere until it is offered, waits or is removed.
 func (q *queue) end(c *claim) {
-	c.ended = true
-	c.it.claimed = nil
+	it := c.it
+	c.ended, c.it = true, nil // an alarm keeps the claim for a while, but not the message
+	it.claimed = nil
 	c.sub.held--
-	if ch := q.chains[c.it.msg.Key]; ch != nil && c.it.msg.Key != "" {
+	if ch := q.chains[it.msg.Key]; ch != nil && it.msg.Key != "" {
 		ch.held--
 	}
 	q.wakeAll() // its subscription may claim again

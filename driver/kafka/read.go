@@ -1,9 +1,9 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -36,32 +36,14 @@ func (d *Driver) readRange(ctx context.Context, topic string, partition int32, f
 	if !ok || from >= to {
 		return nil
 	}
-	c, err := kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().At(from)}}))...)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for from < to {
-		fetches := c.PollFetches(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			if r.Offset < to {
-				use(r)
-			}
-			from = r.Offset + 1
-		})
-	}
-	return nil
+	return d.readSpans(ctx, topic, map[int32][2]int64{partition: {from, to}}, use)
 }
 
 // commitIdle sets the offsets of a group without members, with their metadata.
 func (d *Driver) commitIdle(ctx context.Context, t *topicState, group string, at map[int32]int64, meta map[int32]string) error {
 	var offsets kadm.Offsets
 	for p, o := range at {
-		offsets.Add(kadm.Offset{Topic: d.mainTopic(t.name), Partition: p, At: o, LeaderEpoch: -1, Metadata: meta[p]})
+		offsets.Add(kadm.Offset{Topic: d.mainTopic(t.name), Partition: p, At: o, LeaderEpoch: -1, Metadata: cmp.Or(meta[p], cleanText)})
 	}
 	resp, err := d.admin.CommitOffsets(ctx, d.groupID(t.name, group), offsets)
 	if err == nil {
@@ -75,7 +57,11 @@ func (d *Driver) commitIdle(ctx context.Context, t *topicState, group string, at
 
 // committed reads the offsets of a group and their metadata.
 func (d *Driver) committed(ctx context.Context, t *topicState, group string) (map[int32]kadm.Offset, error) {
-	found, err := d.admin.FetchOffsetsForTopics(ctx, d.groupID(t.name, group), d.mainTopic(t.name))
+	return d.committedOf(ctx, d.groupID(t.name, group), d.mainTopic(t.name))
+}
+
+func (d *Driver) committedOf(ctx context.Context, group, topic string) (map[int32]kadm.Offset, error) {
+	found, err := d.admin.FetchOffsetsForTopics(ctx, group, topic)
 	if err == nil {
 		err = found.Error()
 	}
@@ -83,22 +69,10 @@ func (d *Driver) committed(ctx context.Context, t *topicState, group string) (ma
 		return nil, unreached("reading committed offsets", err)
 	}
 	offsets := map[int32]kadm.Offset{}
-	for p, o := range found[d.mainTopic(t.name)] {
+	for p, o := range found[topic] {
 		offsets[p] = o.Offset
 	}
 	return offsets, nil
 }
 
 func isNotFound(err error) bool { return errors.Is(err, driver.ErrNotFound) }
-
-// pause waits between two looks at something that others change.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

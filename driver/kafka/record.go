@@ -22,6 +22,8 @@ type state struct {
 	Offset   int64         `json:"offset"`           // side: in the main topic; -1 when it has none
 	Order    int64         `json:"order,omitempty"`  // side: before this offset of the main topic
 	After    time.Duration `json:"after,omitempty"`  // due this long after the record was stored
+	Due      int64         `json:"due,omitempty"`    // tier: in milliseconds, once it has hopped
+	Stamp    int64         `json:"stamp,omitempty"`  // tier: how often it was moved
 	Hold     bool          `json:"hold,omitempty"`
 	Loose    bool          `json:"loose,omitempty"` // blocks no key before it is due
 	Tail     bool          `json:"tail,omitempty"`  // joins the tail when it is due
@@ -107,6 +109,7 @@ const (
 	subDelay = 1 + iota
 	subSide
 	subInvalid
+	subHeld
 )
 
 // murmur2 is the hash of Kafka's own default partitioner, so that producers in other languages agree.

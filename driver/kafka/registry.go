@@ -54,9 +54,14 @@ func (d *Driver) metaRow(key string, row any) bool {
 	return r != nil && json.Unmarshal(r.Value, row) == nil
 }
 
-// metaChanged wakes members: a pause may be set or lifted.
+// metaChanged wakes members: a pause may be set or lifted. Whoever consumes also fires what others begin to delay.
 func (d *Driver) metaChanged() {
+	wanted := d.meta.get(delaysKey) != nil
 	d.mu.Lock()
+	if wanted && d.delays == nil && !d.closed && len(d.members) > 0 && !d.starting {
+		d.starting = true
+		d.tasks.Go(d.joinDelays)
+	}
 	members := make([]*member, 0, len(d.members))
 	for _, m := range d.members {
 		members = append(members, m)
@@ -69,6 +74,16 @@ func (d *Driver) metaChanged() {
 		m.wakeAll()
 		m.mu.Unlock()
 	}
+}
+
+// joinDelays starts to fire what another process delayed. It tries again with the next change of the registry.
+func (d *Driver) joinDelays() {
+	ctx, cancel := context.WithTimeout(context.Background(), d.o.Session)
+	defer cancel()
+	_, _ = d.startDelays(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.starting = false
 }
 
 // paused reports whether deliveries to a group are stopped.
@@ -108,6 +123,15 @@ func (d *Driver) existing(ctx context.Context, topic string) (*topicState, error
 		return nil, errNoTopic(topic)
 	}
 	return d.remember(ctx, topic)
+}
+
+// current returns a topic by what this process knows, and asks only when it knows nothing.
+func (d *Driver) current(ctx context.Context, topic string) (*topicState, error) {
+	var row topicRow
+	if d.metaRow(topicKey(topic), &row) {
+		return d.remember(ctx, topic)
+	}
+	return d.existing(ctx, topic)
 }
 
 // rowOf is how a topic is configured.
@@ -236,6 +260,12 @@ func (d *Driver) ensureGroup(ctx context.Context, t *topicState, group string, r
 	}
 	return d.putMeta(ctx, groupKey(t.name, group), row)
 }
+
+// Ends of a topic.
+var (
+	endPosition   = driver.Position{From: driver.FromEnd}
+	beginPosition = driver.Position{From: driver.FromBegin}
+)
 
 // position turns a place in the history into an offset of each partition.
 func (d *Driver) position(ctx context.Context, t *topicState, p driver.Position) (map[int32]int64, error) {

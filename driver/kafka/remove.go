@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -33,17 +34,22 @@ func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
 			return 0, err
 		}
 		for _, x := range rows {
-			if x.s.Hold {
-				continue
+			if !x.s.Hold {
+				n++
 			}
-			if err := d.endDelayed(ctx, x); err != nil {
-				return n, err
+		}
+		if n > 0 {
+			if err := d.delays.voidAll(ctx, topic); err != nil {
+				return 0, err
 			}
-			n++
 		}
 	}
+	ends, err := d.position(ctx, t, endPosition)
+	if err != nil {
+		return n, err
+	}
 	for _, g := range groups {
-		removed, err := d.removeItems(ctx, t, g, func(it *item) bool { return it.state == ready || it.state == waiting })
+		removed, err := d.change(ctx, t, g, command{Op: "purge"}, ends)
 		n += removed
 		if err != nil {
 			return n, err
@@ -52,57 +58,90 @@ func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
 	return n, nil
 }
 
-func (d *Driver) endDelayed(ctx context.Context, x delayed) error {
-	d.mu.Lock()
-	w := d.delays
-	d.mu.Unlock()
-	if w == nil {
-		return errClosed()
+// endDelayed ends what is delayed or held, before its time.
+func (d *Driver) endDelayed(ctx context.Context, x *delayed) error {
+	w, err := d.startDelays(ctx)
+	if err != nil {
+		return err
 	}
-	return w.rows.put(ctx, tombstone(x.r.Topic, x.r.Partition, string(x.r.Key)))
+	return w.void(ctx, x, everyStamp)
 }
 
-// removeItems ends items of a group that nobody holds: first in the side log, then their offsets are done.
-func (d *Driver) removeItems(ctx context.Context, t *topicState, group string, match func(*item) bool) (int, error) {
-	v, err := d.look(ctx, t, group)
-	if err != nil {
-		return 0, err
+// endAllDelayed ends all that is delayed or held for a topic.
+func (d *Driver) endAllDelayed(ctx context.Context, topic string) error {
+	w, err := d.existingDelays(ctx)
+	if w == nil || err != nil {
+		return err
 	}
-	defer v.close()
-	v.mu.Lock()
+	if err := w.voidAll(ctx, topic); err != nil {
+		return err
+	}
+	for _, x := range w.heldOf(topic, time.Time{}) {
+		if err := w.void(ctx, x, everyStamp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelItems ends items that nobody holds, of one partition or of all: first in the side log, then their offsets are done.
+func (m *member) cancelItems(ctx context.Context, only *partition, match func(*item) bool) (int, error) {
+	m.mu.Lock()
 	var picked []*item
 	var ends []*kgo.Record
 	seen := map[*item]bool{}
-	for _, p := range v.parts {
+	for _, p := range m.parts {
+		if only != nil && p != only {
+			continue
+		}
 		for _, it := range p.items {
 			if seen[it] || it.state != ready && it.state != waiting || !match(it) {
 				continue
 			}
 			seen[it] = true
 			picked = append(picked, it)
-			v.enter(it, inflight) // nobody takes it while its end is stored
-			v.withdraw(it)
+			m.enter(it, inflight) // nobody takes it while its end is stored
+			m.withdraw(it)
 			if it.side != "" {
-				ends = append(ends, tombstone(v.sideName, p.id, it.side))
+				ends = append(ends, m.sideEnd(p, it.side))
 			}
 		}
 	}
-	v.mu.Unlock()
-	err = d.produce(ctx, ends...)
-	v.mu.Lock()
+	m.mu.Unlock()
+	err := m.d.produce(ctx, ends...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, it := range picked {
 		if err != nil {
-			v.offer(it)
+			m.offer(it)
 			continue
 		}
-		v.cancelled++
-		v.remove(it)
+		it.p.tally.Cancelled++
+		m.remove(it)
 	}
-	v.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	return len(picked), v.finish(ctx)
+	return len(picked), nil
+}
+
+// purge ends what a partition has before an offset of the main topic, fetched or not.
+func (m *member) purge(ctx context.Context, p *partition, before int64) (int, error) {
+	n, err := m.cancelItems(ctx, p, func(it *item) bool { return it.offset < before })
+	if err != nil {
+		return n, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for off := p.done.next; off < before; off++ { // what is not fetched yet is passed over when it is
+		if !p.done.has(off) {
+			p.done.set(off)
+			p.tally.Cancelled++
+			n++
+		}
+	}
+	p.dirty = true
+	return n, nil
 }
 
 // Delete removes single messages, one error each.
@@ -143,9 +182,13 @@ func (d *Driver) deleteEntry(ctx context.Context, t *topicState, target driver.T
 			return err
 		}
 		for _, x := range rows {
-			if x.m.ID == e.ID {
-				return d.endDelayed(ctx, x)
+			if x.m.ID != e.ID {
+				continue
 			}
+			if err := d.delays.mayChange(x); err != nil {
+				return err
+			}
+			return d.endDelayed(ctx, x)
 		}
 		return errNoMessage(target)
 	case driver.StateInvalid:
@@ -157,9 +200,6 @@ func (d *Driver) deleteEntry(ctx context.Context, t *topicState, target driver.T
 	case driver.StateDead:
 		return d.endDead(ctx, t, e.Group, e.ID)
 	}
-	n, err := d.removeItems(ctx, t, e.Group, func(it *item) bool { return it.ref == e.Ref && it.msg.ID == e.ID })
-	if err == nil && n == 0 {
-		return errBusy(e.ID, driver.StateInflight)
-	}
+	_, err := d.change(ctx, t, e.Group, command{Op: "delete", Ref: e.Ref, ID: e.ID}, nil)
 	return err
 }

@@ -30,7 +30,7 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err != nil {
 		return report, err
 	}
-	ends, err := d.position(ctx, t, driver.Position{})
+	ends, err := d.position(ctx, t, endPosition)
 	if err != nil {
 		return report, err
 	}
@@ -38,9 +38,7 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err != nil || o.DryRun {
 		return report, err
 	}
-	if _, err := d.removeItems(ctx, t, group, func(it *item) bool {
-		return it.state == ready && it.side != "" && it.offset >= 0 && it.offset < to[it.p.id]
-	}); err != nil {
+	if err := d.skipSide(ctx, t, group, to); err != nil {
 		return report, err
 	}
 	return report, d.whileAway(ctx, t, group, func() error { return d.commitIdle(ctx, t, group, to, meta) })
@@ -48,26 +46,65 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 
 // compare counts what a reset changes, and returns the metadata of the new offsets.
 func (d *Driver) compare(ctx context.Context, t *topicState, group string, to, ends map[int32]int64, report *driver.ResetReport) (map[int32]string, error) {
-	v, err := d.look(ctx, t, group)
+	starts, err := d.position(ctx, t, beginPosition)
 	if err != nil {
 		return nil, err
 	}
-	defer v.close()
+	vs, err := d.look(ctx, t, group)
+	if err != nil {
+		return nil, err
+	}
+	defer vs.close()
 	meta := map[int32]string{}
+	for _, v := range vs.all {
+		v.compare(to, starts, ends, report, meta)
+	}
+	return meta, nil
+}
+
+// skipSide ends what is ready in the side logs and lies before the new position.
+func (d *Driver) skipSide(ctx context.Context, t *topicState, group string, to map[int32]int64) error {
+	vs, err := d.look(ctx, t, group)
+	if err != nil {
+		return err
+	}
+	defer vs.close()
+	for _, v := range vs.all {
+		if v.busy {
+			return d.refuseConsumers(ctx, t.name, group)
+		}
+		if _, err := v.cancelItems(ctx, nil, func(it *item) bool {
+			return it.state == ready && it.side != "" && it.offset >= 0 && it.offset < to[it.p.id]
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) compare(to, starts, ends map[int32]int64, report *driver.ResetReport, meta map[int32]string) {
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	for id, p := range v.parts {
-		for off := int64(0); off < ends[id]; off++ {
-			switch done := p.done.has(off) && p.items[mainKey(off)] == nil; {
-			case off >= to[id] && done:
+		from := max(to[id], starts[id])
+		report.Replayed += int(max(0, p.done.base-from))
+		for off := max(from, p.done.base); off < min(ends[id], p.done.next); off++ {
+			if p.done.has(off) {
 				report.Replayed++
-			case off < to[id] && !done && p.items[mainKey(off)] != nil && p.items[mainKey(off)].state == ready:
+			}
+		}
+		report.Skipped += int(max(0, min(to[id], ends[id])-p.done.next)) // not fetched yet
+		for _, it := range p.items {
+			switch {
+			case it.offset < 0:
+			case it.offset >= from && p.done.has(it.offset):
+				report.Replayed-- // it is in the side log, unfinished
+			case it.offset < to[id] && it.state == ready:
 				report.Skipped++
 			}
 		}
-		meta[id] = fmt.Sprintf("%c%d;", replayPart, ends[id])
+		meta[id] = fmt.Sprintf("%c%d;%s", replayPart, ends[id], cleanText)
 	}
-	v.mu.Unlock()
-	return meta, nil
 }
 
 // whileAway does something to a group while this process is no member of it. Its subscriptions stay.

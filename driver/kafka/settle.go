@@ -44,10 +44,7 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 			s.apply(w)
 		}
 	}
-	select {
-	case s.m.room <- struct{}{}:
-	default:
-	}
+	s.m.makeRoom()
 	return errs
 }
 
@@ -85,7 +82,7 @@ func (s *subscription) begin(o *driver.Settlement) (*settling, error) {
 		fallthrough
 	default:
 		if it.side != "" {
-			w.then = tombstone(m.sideName, it.p.id, it.side)
+			w.then = m.sideEnd(it.p, it.side)
 		}
 	}
 	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
@@ -130,14 +127,14 @@ func (s *subscription) apply(w *settling) {
 	after := max(0, w.o.After)
 	if final := w.o.Outcome != driver.Retry && w.o.Outcome != driver.Release; final && it.side != "" && w.then == nil {
 		// A lost lease was stored meanwhile.
-		m.d.client.Produce(context.Background(), tombstone(m.sideName, it.p.id, it.side), nil)
+		m.d.client.Produce(context.Background(), m.sideEnd(it.p, it.side), nil)
 	}
 	switch w.o.Outcome {
 	case driver.Ack:
-		m.acked++
+		it.p.tally.Acked++
 		m.remove(it)
 	case driver.Drop:
-		m.dropped++
+		it.p.tally.Dropped++
 		m.remove(it)
 	case driver.Dead:
 		m.remove(it)
@@ -147,12 +144,12 @@ func (s *subscription) apply(w *settling) {
 			it.history = driver.AppendFailure(it.history, w.last)
 		}
 		it.cause, it.tail = driver.CauseRetry, true
-		it.p.saved(it, string(w.first.Key))
+		it.p.saved(it, w.first)
 		m.back(it, after)
 	case driver.Release:
 		it.cause, it.tail = driver.CauseReleased, false
 		if w.first != nil {
-			it.p.saved(it, string(w.first.Key))
+			it.p.saved(it, w.first)
 		}
 		m.back(it, after)
 	}
@@ -176,6 +173,9 @@ func (m *member) back(it *item, after time.Duration) {
 		m.detach(it)
 	}
 	m.wait(it)
+	if after > parkAfter {
+		m.parkBehind(it)
+	}
 	if at := it.expires(); !at.IsZero() {
 		m.alarm(at, it, nil)
 	}

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,7 +36,10 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := d.ensureGroup(ctx, t, o.Group, groupRow{Order: o.Order, Fixed: true}, o.Start); err != nil {
 		return nil, err
 	}
-	if err := d.startDelays(ctx); err != nil {
+	if _, err := d.existingDelays(ctx); err != nil { // whoever consumes also fires
+		return nil, err
+	}
+	if err := d.startClock(ctx); err != nil {
 		return nil, err
 	}
 	release, err := d.single(ctx, "member/"+o.Topic+"/"+o.Group)
@@ -81,6 +85,13 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 		if n := min(most, s.o.MaxInflight-s.held); n > 0 && !s.m.stopped {
 			claims = s.m.take(s, n, time.Now())
 		}
+		if s.needsMore(claims) {
+			s.m.mu.Unlock()
+			if ds, err := s.complete(ctx, claims); len(ds) > 0 || err != nil {
+				return ds, err
+			}
+			continue
+		}
 		ds := make([]*driver.Delivery, len(claims))
 		for i, c := range claims {
 			ds[i] = s.deliver(c)
@@ -98,6 +109,55 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 		case <-s.done:
 		}
 	}
+}
+
+// needsMore reports whether claims cannot be delivered at once.
+func (s *subscription) needsMore(claims []*claim) bool {
+	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.careful })
+}
+
+// complete reads the bodies of claims that were spilled, and commits who is held first where an earlier owner crashed:
+// what kills its holder at once must be counted. Claims that cannot be completed are given back.
+func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver.Delivery, error) {
+	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
+	ctx, cancel := context.WithTimeout(ctx, s.m.d.o.Session)
+	defer cancel()
+	var spilled []*item
+	careful := map[*partition]bool{}
+	m.mu.Lock()
+	for _, c := range claims {
+		if c.ended {
+			continue
+		}
+		if c.it.spilled {
+			spilled = append(spilled, c.it)
+		}
+		if c.it.careful {
+			careful[c.it.p] = true
+		}
+	}
+	m.mu.Unlock()
+	err := m.fill(ctx, spilled...)
+	if err == nil && len(careful) > 0 {
+		_ = m.commit(ctx, slices.Collect(maps.Keys(careful))...) // then it is delivered uncounted
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var ds []*driver.Delivery
+	for _, c := range claims {
+		switch it := c.it; {
+		case c.ended:
+		case it.spilled || s.closed:
+			m.end(c)
+			m.giveBack(it)
+		default:
+			ds = append(ds, s.deliver(c))
+		}
+	}
+	if len(ds) > 0 {
+		err = nil
+	}
+	return ds, err
 }
 
 func (s *subscription) deliver(c *claim) *driver.Delivery {
@@ -157,9 +217,10 @@ func (s *subscription) giveUp() {
 		}
 	}
 	for _, c := range held {
+		it := c.it
 		s.m.end(c)
-		c.it.cause = driver.CauseReleased
-		s.m.giveBack(c.it)
+		it.cause = driver.CauseReleased
+		s.m.giveBack(it)
 	}
 }
 

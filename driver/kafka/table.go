@@ -23,6 +23,7 @@ type table struct {
 	next   map[int32]int64 // the next offset of each followed partition
 	moved  chan struct{}   // closed when next changes
 	closed bool
+	bare   bool // keeps no rows: whoever is told of changes keeps what he needs
 }
 
 // follow begins to read partitions of a topic from their start.
@@ -31,7 +32,11 @@ func (d *Driver) follow(topic string, partitions []int32, changed func(*kgo.Reco
 }
 
 func (d *Driver) followAll(topic string, partitions []int32, changed func(*kgo.Record), applied func()) *table {
-	t := &table{d: d, topic: topic, changed: changed, applied: applied, rows: map[string]*kgo.Record{}, next: map[int32]int64{}, moved: make(chan struct{})}
+	return d.begin(&table{changed: changed, applied: applied}, topic, partitions)
+}
+
+func (d *Driver) begin(t *table, topic string, partitions []int32) *table {
+	t.d, t.topic, t.rows, t.next, t.moved = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{})
 	from := map[int32]kgo.Offset{}
 	d.tablesMu.Lock()
 	for _, p := range partitions {
@@ -42,6 +47,11 @@ func (d *Driver) followAll(topic string, partitions []int32, changed func(*kgo.R
 	d.tablesMu.Unlock()
 	d.reader.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: from})
 	return t
+}
+
+// watch follows one partition without keeping its rows.
+func (d *Driver) watch(topic string, partition int32, changed func(*kgo.Record)) *table {
+	return d.begin(&table{changed: changed, bare: true}, topic, []int32{partition})
 }
 
 // close ends the following.
@@ -86,9 +96,11 @@ func (t *table) take(records []*kgo.Record) {
 		return
 	}
 	for _, r := range records {
-		if r.Value == nil {
+		switch {
+		case t.bare:
+		case r.Value == nil:
 			delete(t.rows, string(r.Key))
-		} else {
+		default:
 			t.rows[string(r.Key)] = r
 		}
 		t.next[r.Partition] = r.Offset + 1

@@ -2,73 +2,144 @@ package kafka
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// view is a group's unsettled messages: of the member of this process, or of a visit that reads without joining.
+// view is unsettled messages of a group: in the partitions that this process owns, or as a visit that reads the others
+// without joining.
 type view struct {
 	*member
-	visit   bool
+	visit bool
+	busy  bool // a visit: others consume the group, so that only they may change anything
+}
+
+// views are all partitions of a group.
+type views struct {
+	all     []*view
 	release func()
 }
 
-// look returns a view of a group that has caught up with what was published before the call.
-func (d *Driver) look(ctx context.Context, t *topicState, group string) (*view, error) {
+func (vs *views) close() {
+	for _, v := range vs.all {
+		if v.visit {
+			v.cancel()
+		}
+	}
+	vs.release()
+}
+
+// look returns a group as it is now, with all that was published before the call, up to the window.
+func (d *Driver) look(ctx context.Context, t *topicState, group string) (*views, error) {
 	var row groupRow
 	if !d.metaRow(groupKey(t.name, group), &row) {
 		return nil, errNoGroup(t.name, group)
 	}
-	// A visit follows the side log, as a member does, so that only one of them can be there.
+	// Nobody of this process joins meanwhile: a visit may change what has no owner.
 	release, err := d.single(ctx, "member/"+t.name+"/"+group)
 	if err != nil {
 		return nil, err
 	}
+	vs := &views{release: release}
 	d.mu.Lock()
 	m := d.members[d.groupID(t.name, group)]
 	d.mu.Unlock()
+	others := span(t.partitions)
 	if m != nil {
-		release()
-		return &view{member: m}, m.catchUp(ctx)
+		if err := m.catchUp(ctx); err != nil {
+			release()
+			return nil, err
+		}
+		m.mu.Lock()
+		others = slices.DeleteFunc(others, func(id int32) bool { return m.parts[id] != nil })
+		m.mu.Unlock()
+		vs.all = append(vs.all, &view{member: m})
 	}
-	m = d.newMember(t, group, row.Order)
+	if len(others) == 0 {
+		return vs, nil
+	}
+	v, err := d.visit(ctx, t, group, row, others)
+	if err != nil {
+		vs.close()
+		return nil, err
+	}
+	vs.all = append(vs.all, v)
+	return vs, nil
+}
+
+// visit reads partitions of a group that this process does not own.
+func (d *Driver) visit(ctx context.Context, t *topicState, group string, row groupRow, ids []int32) (*view, error) {
+	if err := d.startClock(ctx); err != nil {
+		return nil, err
+	}
+	busy, err := d.consumers(ctx, t.name, group)
+	if err != nil {
+		return nil, err
+	}
+	m := d.newMember(t, group, row.Order)
 	m.visiting = true
-	v := &view{member: m, visit: true, release: release}
-	if err := v.read(ctx); err != nil {
-		v.close()
+	v := &view{member: m, visit: true, busy: busy}
+	if err := v.read(ctx, ids); err != nil {
+		m.cancel()
 		return nil, err
 	}
 	return v, nil
 }
 
-// read loads every partition, up to the window.
-func (v *view) read(ctx context.Context) error {
+// read loads partitions, up to the window.
+func (v *view) read(ctx context.Context, ids []int32) error {
 	at, err := v.d.committed(ctx, v.topic, v.group)
 	if err != nil {
 		return err
 	}
-	for id, o := range at {
-		p, err := v.load(ctx, id, max(0, o.At), o.Metadata)
-		if err != nil {
-			return err
+	ends, err := v.d.position(ctx, v.topic, endPosition)
+	if err != nil {
+		return err
+	}
+	starts, err := v.d.position(ctx, v.topic, beginPosition)
+	if err != nil {
+		return err
+	}
+	spans, sides := map[int32][2]int64{}, map[int32][2]int64{}
+	for _, id := range ids {
+		p := v.newPartition(id, max(0, at[id].At), at[id].Metadata)
+		v.parts[id] = p // nobody else knows us yet
+		sides[id] = [2]int64{0, 1 << 62}
+		if from := max(p.done.next, starts[id]); from < ends[id] {
+			spans[id] = [2]int64{from, min(ends[id], from+windowItems)}
 		}
+	}
+	if err := v.d.readSpans(ctx, v.sideName, sides, func(r *kgo.Record) { v.parts[r.Partition].sideChanged(r) }); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	for id, p := range v.parts {
+		p.begin(max(0, at[id].At), ends[id])
+	}
+	v.mu.Unlock()
+	if err := v.d.readSpans(ctx, v.mainName, spans, func(r *kgo.Record) {
 		v.mu.Lock()
-		v.parts[id] = p
-		from := p.done.next
-		v.mu.Unlock()
-		if err := v.d.readRange(ctx, v.mainName, id, from, from+windowItems, func(r *kgo.Record) {
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if r, problem := p.feed(r); r != nil {
-				v.bad = append(v.bad, invalid{p, r, problem})
-			}
-		}); err != nil {
-			return err
+		defer v.mu.Unlock()
+		p := v.parts[r.Partition]
+		if r, problem := p.feed(r); r != nil {
+			v.bad = append(v.bad, invalid{p, r, problem})
 		}
-		v.mu.Lock()
+	}); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	for _, p := range v.parts {
 		p.release(p.done.next)
-		v.mu.Unlock()
+	}
+	if v.busy {
+		v.markHeld()
+	}
+	v.mu.Unlock()
+	if v.busy {
+		return nil
 	}
 	if len(v.bad) > 0 {
 		v.quarantine(ctx, v.bad)
@@ -77,35 +148,50 @@ func (v *view) read(ctx context.Context) error {
 	return nil
 }
 
-// finish stores what a visit changed.
+// markHeld shows what the owner holds as in flight, and hides what he is about to expire.
+func (v *view) markHeld() {
+	now := time.Now()
+	for _, p := range v.parts {
+		for _, it := range p.items {
+			if it.expired(now) && it.state != gone {
+				v.enter(it, gone)
+				v.detach(it)
+			}
+			at := place{it.side != "", it.offset}
+			if at.side {
+				at.offset = it.at
+			}
+			if p.done.before[at] == heldPart && it.state != inflight && it.state != gone {
+				it.lost--
+				v.enter(it, inflight)
+				v.withdraw(it)
+			}
+		}
+	}
+}
+
+// errTaken says that somebody joined the group while a visit changed it.
+var errTaken = errors.New("a consumer joined meanwhile")
+
+// finish stores what was changed. A visit commits in any case: it is refused when the group has consumers.
 func (v *view) finish(ctx context.Context) error {
 	v.mu.Lock()
 	var ps []*partition
 	for _, p := range v.parts {
+		p.dirty = p.dirty || v.visit
 		ps = append(ps, p)
 	}
 	v.mu.Unlock()
-	return unsure("the change", v.commit(ctx, ps...))
-}
-
-// close ends a visit.
-func (v *view) close() {
-	if !v.visit {
-		return
+	err := v.commit(ctx, ps...)
+	if err != nil && v.visit {
+		return errors.Join(errTaken, unsure("the change", err))
 	}
-	v.mu.Lock()
-	parts := v.parts
-	v.mu.Unlock()
-	for _, p := range parts {
-		p.side.close()
-	}
-	v.cancel()
-	v.release()
+	return unsure("the change", err)
 }
 
 // catchUp waits until what was published before the call is in the queue, or the window is full.
 func (m *member) catchUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, session)
+	ctx, cancel := context.WithTimeout(ctx, m.d.o.Session)
 	defer cancel()
 	ends, err := m.d.admin.ListEndOffsets(ctx, m.mainName)
 	if err != nil {
@@ -113,21 +199,21 @@ func (m *member) catchUp(ctx context.Context) error {
 	}
 	for {
 		m.mu.Lock()
-		behind := len(m.parts) < m.topic.partitions
+		behind, wake := !m.joined, m.await()
 		for id, p := range m.parts {
 			end, _ := ends.Lookup(m.mainName, id)
-			behind = behind || p.done.next < end.Offset
-			if p.side != nil {
-				behind = behind || len(p.pending) > 0
-			}
+			behind = behind || p.done.next < end.Offset || len(p.pending) > 0
 		}
-		full := m.items >= windowItems
+		full := m.full()
 		m.mu.Unlock()
 		if !behind || full {
 			return nil
 		}
-		if pause(ctx, 5*time.Millisecond) != nil {
-			return nil // others own the rest
+		select {
+		case <-wake:
+		case <-time.After(fetchWait):
+		case <-ctx.Done():
+			return nil // it is late; what there is must do
 		}
 	}
 }

@@ -11,8 +11,10 @@ import (
 // reports false when something is not plain, or not as it was believed to be: then nothing was changed.
 func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run []int) (done bool, err error) {
 	shard := ss[run[0]].Delivery.Token.(*token).shard
+	r := s.d.requests.take()
+	defer s.d.requests.giveBack(r)
 	s.mu.Lock()
-	args, tokens := s.ackArgs(ss, run)
+	args, tokens := s.ackArgs(r.name(), ss, run)
 	s.mu.Unlock()
 	if args == nil {
 		return false, nil
@@ -37,7 +39,7 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 }
 
 // ackArgs returns the arguments of the script, or nil. The caller has the lock.
-func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]any, []*token) {
+func (s *subscription) ackArgs(request string, ss []driver.Settlement, run []int) ([]any, []*token) {
 	leaving := make(map[*token]bool, len(run))
 	var leases []*token // one for each lease
 	seen := map[*batchLease]bool{}
@@ -62,8 +64,8 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]any, []*tok
 		bytes += t.size
 		sizes = append(strconv.AppendInt(sizes, int64(t.size), 10), ' ')
 	}
-	args := make([]any, 0, 6+3*len(leases)+3*len(tokens))
-	args = append(args, s.d.newToken(), len(tokens), bytes, sizes, len(leases), keyed)
+	args := make([]any, 0, 8+3*len(leases)+3*len(tokens))
+	args = append(args, request, len(tokens), -bytes, sizes, len(leases), keyed, -len(tokens), segments(tokens))
 	for _, t := range leases {
 		args = append(args, t.lease, t.batch.record(nil), t.batch.record(leaving))
 	}
@@ -84,4 +86,19 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]any, []*tok
 		}
 	}
 	return args, tokens
+}
+
+// segments counts, negatively, how many of the messages are in each segment of the sequence.
+func segments(tokens []*token) []byte {
+	counts := map[uint64]int{}
+	for _, t := range tokens {
+		seq, _ := strconv.ParseUint(t.seq, 10, 64)
+		counts[seq/1024]--
+	}
+	var text []byte
+	for segment, n := range counts {
+		text = append(strconv.AppendUint(text, segment, 10), ' ')
+		text = append(strconv.AppendInt(text, int64(n), 10), ' ')
+	}
+	return text
 }

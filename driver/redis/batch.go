@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -17,12 +19,30 @@ import (
 type batch struct {
 	s       *subscription
 	shard   int
-	name    string // of the lease
-	before  time.Time
-	claimed time.Time
+	name    string    // of the lease
+	before  time.Time // the request, by our clock
+	at      time.Time // the claim, by the server's
+	claimed bool      // the server has made the lease
 	ds      []*driver.Delivery
-	dropped int
+	dropped int // could not be delivered
 	lease   *batchLease
+}
+
+// claim sends the request and reads the answer.
+func (b *batch) claim(ctx context.Context, most int) error {
+	s, inline := b.s, most <= inlineMost
+	reply, err := s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.t.shards[b.shard].of, b.name, most, s.o.Lease.Milliseconds(), s.o.MaxRun,
+		s.o.Instance, s.steps[0], s.steps[1], s.steps[2], s.steps[3], flag(inline))
+	if err != nil {
+		return err
+	}
+	switch text(reply, 0) {
+	case "stale":
+		return driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group), "subscribe again", nil)
+	case "ok":
+		return b.read(ctx, reply, inline)
+	}
+	return errShape("claim", reply)
 }
 
 // read turns the answer of a claim into deliveries.
@@ -31,7 +51,7 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 	if err != nil {
 		return errShape("claim", reply)
 	}
-	b.claimed = time.UnixMilli(ms)
+	b.at = time.UnixMilli(ms)
 	b.s.d.clock.saw(ms)
 	sh := b.s.t.shards[b.shard]
 	if next, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
@@ -41,6 +61,7 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 	if len(lines) == 0 {
 		return nil
 	}
+	b.claimed = true
 	items := make([]item, len(lines))
 	for i, line := range lines {
 		var ok bool
@@ -52,9 +73,6 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 	states, bodies, edited := texts(reply, 4), texts(reply, 5), texts(reply, 6)
 	if !inline {
 		if bodies, err = sh.bodies(ctx, items); err != nil {
-			b.s.mu.Lock()
-			b.s.unknown = append(b.s.unknown, lost{shard: b.shard, token: b.name, most: len(items)})
-			b.s.mu.Unlock()
 			return err
 		}
 	}
@@ -69,6 +87,25 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 		}
 	}
 	return nil
+}
+
+// keep notes that the deliveries are held, and takes out those that expired while the answer was under way.
+func (b *batch) keep() (late []driver.Settlement) {
+	now := time.Now()
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	all := b.ds
+	b.ds = b.ds[:0:len(b.ds)]
+	for _, d := range all {
+		b.s.held[d.Token.(*token)] = true
+		if expired(d, now) {
+			late = append(late, driver.Settlement{Delivery: d, Outcome: driver.Release})
+			b.dropped++
+			continue
+		}
+		b.ds = append(b.ds, d)
+	}
+	return late
 }
 
 func at(list []string, i int) string {
@@ -86,7 +123,7 @@ func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
 	}
 	list, err := s.d.client.HMGet(ctx, s.keys[keyBodies], fields...).Result()
 	if err != nil {
-		return nil, classify(err)
+		return nil, redisconn.Classify(err)
 	}
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -98,7 +135,7 @@ func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
 // add makes one delivery, or moves what cannot be decoded to the parse errors.
 func (b *batch) add(ctx context.Context, it item, body string, size int, known string) error {
 	s := b.s
-	t := &token{s: s, shard: b.shard, name: b.name + "/" + it.seq, seq: it.seq, lease: b.name, until: b.before.Add(s.o.Lease)}
+	t := &token{s: s, shard: b.shard, name: b.name + "/" + it.seq, seq: it.seq, lease: b.name, claimed: b.before, until: b.before.Add(s.o.Lease)}
 	m, err := envelope.Decode([]byte(body))
 	if err == nil {
 		m.Topic, m.PublishedAt = s.o.Topic, it.published
@@ -110,15 +147,12 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	}
 	seq, _ := strconv.ParseUint(it.seq, 10, 64)
 	d := &driver.Delivery{Message: m, Group: s.o.Group, Ref: s.t.shards[b.shard].ref(seq), Attempt: 1, Deliveries: 1,
-		ClaimedAt: b.claimed, LeaseUntil: t.until, Token: t}
+		ClaimedAt: b.at, LeaseUntil: t.until, Token: t}
 	if st, ok := parseState(known); ok {
 		d.Attempt, d.Deliveries, d.Cause = st.failed+1, st.lost+1, st.cause
 	}
 	t.batch, t.item, t.id, t.own, t.key, t.size = b.lease, it.text, indexID(m.ID), m.OwnID, it.key, size
-	s.mu.Lock()
-	s.held[t] = true
 	b.lease.order = append(b.lease.order, t)
-	s.mu.Unlock()
 	b.ds = append(b.ds, d)
 	return nil
 }

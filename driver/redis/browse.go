@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -92,7 +93,7 @@ func (b *browser) resolve() error {
 func (b *browser) check(ctx context.Context, t *topic) error {
 	fields, err := b.s.d.client.HMGet(ctx, b.s.keys[keyTopic], "epoch", "groups").Result()
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	epoch, ok := fields[0].(string)
 	if !ok {
@@ -149,7 +150,7 @@ func (b *browser) sorted(ctx context.Context, key, prefix string) (bool, error) 
 		}
 		zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Count: int64(b.room() + browseAtATime)}).Result()
 		if err != nil {
-			return false, classify(err)
+			return false, redisconn.Classify(err)
 		}
 		var seqs []string
 		for _, z := range zs {
@@ -222,7 +223,7 @@ func (v *view) entry(seq, group string) (driver.Entry, bool) {
 func (b *browser) inflight(ctx context.Context) (bool, error) {
 	leases, err := b.s.d.client.HVals(ctx, b.groupKey(keyLease)).Result()
 	if err != nil {
-		return false, classify(err)
+		return false, redisconn.Classify(err)
 	}
 	after, _ := strconv.ParseUint(b.at, 10, 64)
 	var all []uint64
@@ -274,7 +275,7 @@ func (s *shard) following(ctx context.Context, after uint64, most int) (seqs []u
 		segments, err := s.d.client.ZRangeByScore(ctx, s.keys[keySegments], &goredis.ZRangeBy{
 			Min: strconv.FormatUint(first/segmentSize, 10), Max: "+inf", Count: 1}).Result()
 		if err != nil {
-			return nil, false, classify(err)
+			return nil, false, redisconn.Classify(err)
 		}
 		if len(segments) == 0 {
 			return nil, true, nil
@@ -309,7 +310,7 @@ func (s *shard) present(ctx context.Context, seqs []uint64) ([]uint64, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, classify(err)
+		return nil, redisconn.Classify(err)
 	}
 	var there []uint64
 	for i, c := range cmds {

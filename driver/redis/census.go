@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -82,7 +83,7 @@ func (c *census) readTopic(ctx context.Context) error {
 	for _, key := range []int{keyDelayed, keyHeld} {
 		members, err := client.ZRange(ctx, keys[key], 0, -1).Result()
 		if err != nil {
-			return classify(err)
+			return redisconn.Classify(err)
 		}
 		for _, m := range members {
 			c.due[m] = true
@@ -97,10 +98,12 @@ func wholeHash(ctx context.Context, client goredis.UniversalClient, key string) 
 	for cursor := uint64(0); ; {
 		list, next, err := client.HScan(ctx, key, cursor, "", 500).Result()
 		if err != nil {
-			return nil, classify(err)
+			return nil, redisconn.Classify(err)
 		}
 		for i := 0; i+1 < len(list); i += 2 {
-			all[list[i]] = list[i+1]
+			if list[i] != paddingID {
+				all[list[i]] = list[i+1]
+			}
 		}
 		if cursor = next; cursor == 0 {
 			return all, nil
@@ -118,10 +121,12 @@ func (c *census) readBodies(ctx context.Context) error {
 	for cursor := uint64(0); ; {
 		list, next, err := c.s.d.client.HScan(ctx, c.s.keys[keyBodies], cursor, "", 200).Result()
 		if err != nil {
-			return classify(err)
+			return redisconn.Classify(err)
 		}
 		for i := 0; i+1 < len(list); i += 2 {
-			c.add(list[i], list[i+1])
+			if list[i] != padding {
+				c.add(list[i], list[i+1])
+			}
 		}
 		if cursor = next; cursor == 0 {
 			break
@@ -136,7 +141,7 @@ func (c *census) readBodies(ctx context.Context) error {
 	c.checked = len(c.messages)
 	segments, err := c.s.d.client.ZRange(ctx, c.s.keys[keySegments], 0, -1).Result()
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	listed := map[string]bool{}
 	for _, segment := range segments {

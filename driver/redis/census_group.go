@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // groupCensus is one look at a group.
@@ -36,7 +38,7 @@ func (g *groupCensus) read(ctx context.Context) error {
 	for key, into := range map[int]map[string]bool{keyTimer: g.timer, keyDead: g.dead} {
 		members, err := client.ZRange(ctx, g.keys[key], 0, -1).Result()
 		if err != nil {
-			return classify(err)
+			return redisconn.Classify(err)
 		}
 		for _, m := range members {
 			into[m] = true
@@ -44,7 +46,7 @@ func (g *groupCensus) read(ctx context.Context) error {
 	}
 	gone, err := client.SMembers(ctx, g.keys[keyGone]).Result()
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	for _, m := range gone {
 		g.gone[m] = true
@@ -61,12 +63,12 @@ func (g *groupCensus) readLane(ctx context.Context, lane int) error {
 	client := g.c.s.d.client
 	items, err := client.ZRange(ctx, g.keys[keyBack+lane], 0, -1).Result()
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	for from := int64(0); ; from += 1000 {
 		page, err := client.LRange(ctx, g.keys[keyLane+lane], from, from+999).Result()
 		if err != nil {
-			return classify(err)
+			return redisconn.Classify(err)
 		}
 		items = append(items, page...)
 		if len(page) < 1000 {

@@ -17,7 +17,6 @@ import (
 // hook changes what a client sends.
 type hook struct {
 	process func(ctx context.Context, cmd goredis.Cmder, next goredis.ProcessHook) error
-	sent    *atomic.Int64
 }
 
 func (h hook) DialHook(next goredis.DialHook) goredis.DialHook {
@@ -26,9 +25,6 @@ func (h hook) DialHook(next goredis.DialHook) goredis.DialHook {
 
 func (h hook) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
-		if h.sent != nil {
-			h.sent.Add(1)
-		}
 		if h.process == nil {
 			return next(ctx, cmd)
 		}
@@ -37,12 +33,7 @@ func (h hook) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 }
 
 func (h hook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []goredis.Cmder) error {
-		if h.sent != nil {
-			h.sent.Add(int64(len(cmds)))
-		}
-		return next(ctx, cmds)
-	}
+	return next
 }
 
 // openWith returns a driver on a client of the test's own, which it closes at the end.
@@ -55,6 +46,27 @@ func openWith(t testing.TB, addr, prefix string, h hook) *redis.Driver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	return d
+}
+
+// doorbell counts the connections that are tried.
+type doorbell struct {
+	addr string
+	n    atomic.Int64
+}
+
+// open returns a driver on a client of its own, which is closed at the end.
+func (b *doorbell) open(t testing.TB) *redis.Driver {
+	t.Helper()
+	c := goredis.NewClient(&goredis.Options{Addr: b.addr, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		b.n.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}})
+	t.Cleanup(func() { _ = c.Close() })
+	d, err := redis.New(context.Background(), redis.Options{Client: c, Prefix: namespace()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 

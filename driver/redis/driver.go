@@ -11,18 +11,21 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
 // Driver is a connection to one Redis server, Sentinel set or Cluster.
 type Driver struct {
-	o       Options
-	client  goredis.UniversalClient
-	owned   bool // the client is ours to close
-	scripts *scripts
-	caps    driver.Capabilities
-	nonce   string        // of this process, in tokens and request ids
-	counter atomic.Uint64 // counts them
+	o        Options
+	client   goredis.UniversalClient
+	owned    bool // the client is ours to close
+	scripts  *scripts
+	caps     driver.Capabilities
+	survey   *redisconn.Survey
+	nonce    string        // of this process, in tokens
+	counter  atomic.Uint64 // counts them
+	requests requests
 
 	mu     sync.Mutex
 	closed bool
@@ -32,6 +35,7 @@ type Driver struct {
 	clock     clock
 	wake      *notifier
 	scheduler *scheduler
+	changed   chan struct{}      // the server may be another one
 	stop      context.CancelFunc // of background work
 	work      sync.WaitGroup
 }
@@ -44,9 +48,10 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, client: o.Client, topics: map[string]*topic{}, subs: map[*subscription]struct{}{}, nonce: newNonce()}
+	d := &Driver{o: o, client: o.Client, topics: map[string]*topic{}, subs: map[*subscription]struct{}{}, nonce: newNonce(),
+		changed: make(chan struct{}, 1)}
 	if d.client == nil {
-		if d.client, err = connect(o.URL); err != nil {
+		if d.client, err = redisconn.Connect(o.URL); err != nil {
 			return nil, err
 		}
 		d.owned = true
@@ -57,13 +62,14 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 		}
 		return nil, err
 	}
+	d.requests.nonce = d.nonce + "-"
 	background, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	d.wake = newNotifier(d)
 	d.scheduler = newScheduler(d)
 	d.work.Go(func() { d.wake.run(background) })
 	d.work.Go(func() { d.scheduler.run(background) })
-	d.work.Go(func() { d.keepMembers(background) })
+	d.work.Go(func() { d.keepHouse(background) })
 	return d, nil
 }
 
@@ -73,7 +79,7 @@ func newNonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// newToken names a request or a lease: the nonce of this process and a counter.
+// newToken names a lease or a member: the nonce of this process and a counter.
 func (d *Driver) newToken() string { return d.nonce + "-" + strconv.FormatUint(d.counter.Add(1), 36) }
 
 // Capabilities are what was found out about the server when it was opened.
@@ -107,7 +113,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	d.work.Wait()
 	if d.owned {
 		if e := d.client.Close(); e != nil && err == nil {
-			err = classify(e)
+			err = redisconn.Classify(e)
 		}
 	}
 	return err

@@ -70,11 +70,11 @@ func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlem
 }
 
 func (s *subscription) sendEmit(ctx context.Context, t *token, lease string, x *driver.Settlement, p *parcel) (held bool, err error) {
-	request := s.d.newToken()
+	r := s.d.requests.take()
+	defer s.d.requests.giveBack(r)
 	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
-		args := []any{request, offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x), s.o.Instance}
-		args = append(args, p.header(s.d.newToken(), "f", "")...)
-		return append(append(args, p.pairs...), p.more...)
+		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x), s.o.Instance}
+		return p.appendTo(args, r.name(), "f", "")
 	})
 	if err != nil {
 		return false, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -45,7 +46,7 @@ func (s *shard) load(ctx context.Context, seqs []string, only []string) (*view, 
 		q := &viewQuery{}
 		_, err := s.d.client.TxPipelined(ctx, func(p goredis.Pipeliner) error { q.ask(ctx, p, s, g, seqs, only); return nil })
 		if err != nil && !isNil(err) {
-			return nil, classify(err)
+			return nil, redisconn.Classify(err)
 		}
 		topic := q.topic.Val()
 		if topic[0] == nil {
@@ -155,7 +156,7 @@ func (v *view) publishTimes(ctx context.Context) error {
 	}
 	list, err := v.s.d.client.HMGet(ctx, v.s.keys[keyIDs], ids...).Result()
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	for i, x := range list {
 		text, _ := x.(string)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // find returns the shard and the sequence number of the message that a target names; "" if there is none.
@@ -24,7 +25,7 @@ func (t *topic) find(ctx context.Context, target driver.Target) (*shard, string,
 			continue
 		}
 		if err != nil {
-			return nil, "", classify(err)
+			return nil, "", redisconn.Classify(err)
 		}
 		it, _ := parseItem(entry)
 		return s, it.seq, nil
@@ -84,11 +85,11 @@ func (s *shard) invalidEntry(ctx context.Context, seq string) (driver.Entry, boo
 		return driver.Entry{}, false, nil
 	}
 	if err != nil {
-		return driver.Entry{}, false, classify(err)
+		return driver.Entry{}, false, redisconn.Classify(err)
 	}
 	problem, err := s.d.client.HGet(ctx, s.keys[keyProblems], seq).Result()
 	if err != nil && !isNil(err) {
-		return driver.Entry{}, false, classify(err)
+		return driver.Entry{}, false, redisconn.Classify(err)
 	}
 	n, _ := strconv.ParseUint(seq, 10, 64)
 	return driver.Entry{Ref: s.ref(n), State: driver.StateInvalid, Raw: []byte(raw), Problem: problem}, true, nil

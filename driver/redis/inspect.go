@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -14,7 +15,7 @@ import (
 func (d *Driver) topicNames(ctx context.Context) ([]string, error) {
 	names, err := d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result()
 	if err != nil {
-		return nil, classify(err)
+		return nil, redisconn.Classify(err)
 	}
 	slices.Sort(names)
 	return names, nil
@@ -40,7 +41,7 @@ func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
 		}
 		fields, err := d.client.HGetAll(ctx, t.shards[0].keys[keyTopic]).Result()
 		if err != nil {
-			return nil, classify(err)
+			return nil, redisconn.Classify(err)
 		}
 		if len(fields) == 0 {
 			continue // registered, and not created yet
@@ -130,12 +131,12 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 			return nil
 		})
 		if err != nil && !isNil(err) {
-			return nil, classify(err)
+			return nil, redisconn.Classify(err)
 		}
 		now = s.d.client.Time(ctx)
 		at, err := now.Result()
 		if err != nil {
-			return nil, classify(err)
+			return nil, redisconn.Classify(err)
 		}
 		f := fields.Val()
 		if len(f) == 0 {

@@ -14,7 +14,7 @@ const (
 	keyExpires         // zset: sequence numbers by when they expire
 	keyDedup           // hash: dedup id to the first message
 	keyWindows         // zset: dedup ids by when they are forgotten
-	keyMemoryA         // hash: requests and producers' own ids of this minute or the last
+	keyMemoryA         // hash: producers' own ids of this minute or the last
 	keyMemoryB         // hash: the other minute
 	keySegments        // zset: which thousands of sequence numbers have messages
 	keySizes           // hash: how many messages each segment has
@@ -22,6 +22,7 @@ const (
 	keyRaw             // hash: their bytes
 	keyProblems        // hash: what is wrong with them
 	keyPending         // hash: sequence number to item, of delayed and held messages
+	keyRequests        // hash: slot of a process to the answer to its last request
 	topicKeys
 )
 
@@ -44,8 +45,14 @@ const (
 	groupKeys  = 20
 )
 
+// Fields that keep hashes from being lists that are searched; lua/group.lua writes them. No id contains a control character.
+const (
+	padding   = "-"
+	paddingID = "\x01"
+)
+
 var topicKeyNames = [topicKeys]string{"topic", "bodies", "ids", "live", "graves", "delayed", "held", "expires", "dedup", "windows",
-	"memory0", "memory1", "segments", "sizes", "invalid", "raw", "problems", "pending"}
+	"memory0", "memory1", "segments", "sizes", "invalid", "raw", "problems", "pending", "requests"}
 
 var groupKeyNames = [groupKeys]string{"group", "lane0", "lane1", "lane2", "lane3", "back0", "back1", "back2", "back3", "chain", "next",
 	"state", "lease", "timer", "gone", "dead", "record", "history", "edited", "members"}

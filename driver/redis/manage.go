@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // configOf reads the configuration of a topic.
@@ -89,7 +90,7 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 		if text(reply, 0) == "differs" {
 			fields, err := d.client.HGetAll(ctx, s.keys[keyTopic]).Result()
 			if err != nil {
-				return classify(err)
+				return redisconn.Classify(err)
 			}
 			return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(fields), c),
 				"use AlterTopic to change it", nil)
@@ -208,7 +209,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 		s.learn("", "")
 	}
 	if err := d.client.HDel(ctx, registryKey(d.o.Prefix), name).Err(); err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	return nil
 }

@@ -52,7 +52,9 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	if !ok {
 		return d.verdict(t, s, m.Target, []any{v.missing(seq, m)})
 	}
-	request := d.newToken()
+	r := d.requests.take()
+	defer d.requests.giveBack(r)
+	request := r.name()
 	reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
 		return []any{request, seq, offsetText(g, m.Group), milliseconds(m.After), text, edit}
 	})

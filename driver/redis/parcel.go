@@ -14,10 +14,12 @@ type parcel struct {
 	topic *topic
 	shard *shard
 	at    []int // places of the messages in the call
-	ids   map[string]bool
-	twice bool // an id occurs twice
+	seen  map[string]bool
+	twice bool // an id occurs twice, or is missing
+	slow  bool // it is not plain to the server
 	kinds []byte
-	pairs []any // id, envelope, ...
+	ids   []any // as the index has them
+	data  []any // envelopes
 	more  []any
 	bytes int
 }
@@ -39,13 +41,12 @@ func (x *parcel) add(i int, m *driver.Message) {
 
 // put adds an envelope with what the script must know of its message.
 func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
-	if x.ids == nil {
-		x.ids = map[string]bool{}
+	if x.seen == nil {
+		x.seen = map[string]bool{}
 	}
-	x.twice = x.twice || x.ids[id]
-	x.ids[id] = true
-	x.at = append(x.at, i)
-	x.pairs = append(x.pairs, id, data)
+	x.twice = x.twice || x.seen[id] || id == ""
+	x.seen[id] = true
+	x.at, x.ids, x.data = append(x.at, i), append(x.ids, id), append(x.data, data)
 	x.bytes += len(data)
 	kind := byte(m.Priority.Lane())
 	if m.Key != "" {
@@ -138,11 +139,12 @@ func (x *parcel) isPlain() bool {
 	return !x.twice
 }
 
-// header is what a script must know before the messages themselves.
-func (x *parcel) header(request, flags, replaces string) []any {
+// appendTo adds what lua/storing.lua reads.
+func (x *parcel) appendTo(args []any, request, flags, replaces string) []any {
 	kinds := ""
 	if !x.isPlain() {
 		kinds = string(x.kinds)
 	}
-	return []any{request, flags, replaces, len(x.at), kinds}
+	args = append(args, request, flags, replaces, len(x.at), kinds)
+	return append(append(append(args, x.ids...), x.data...), x.more...)
 }

@@ -40,11 +40,7 @@ func (d *Driver) refuse(ctx context.Context, o driver.PublishOptions) error {
 	if err := ctx.Err(); err != nil {
 		return notStarted(err)
 	}
-	if !d.caps.Gives(o.Level) {
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this server cannot give durability %q", o.Level),
-			fmt.Sprintf("it gives %v; see docs/redis.md for the settings of each level", d.caps.Levels), nil)
-	}
-	return nil
+	return d.survey.Refuse(ctx, o.Level)
 }
 
 // publication is one call of Publish, or the follow-ups of a settlement.
@@ -142,16 +138,8 @@ func (p *publication) send(ctx context.Context, x *parcel) {
 }
 
 func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
-	flags := ""
-	if p.force {
-		flags += "f"
-	}
-	if p.o.Atomic {
-		flags += "a"
-	}
-	args := make([]any, 0, 7+len(x.pairs)+len(x.more))
-	args = append(append(args, x.shard.of, ""), x.header(p.d.newToken(), flags, p.replaces)...)
-	args = append(append(args, x.pairs...), x.more...)
+	r := p.d.requests.take()
+	defer p.d.requests.giveBack(r)
 	for range staleTries {
 		g := x.shard.groups()
 		if len(g.names) == 0 {
@@ -160,8 +148,7 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 				return nil, err
 			}
 		}
-		args[0], args[1] = x.shard.of, g.epoch
-		reply, err := p.d.runAt(ctx, p.o.Level, &p.d.scripts.publish, g.keys, args)
+		reply, err := p.ship(ctx, x, g, r.name())
 		if err != nil || text(reply, 0) != "stale" {
 			return reply, err
 		}
@@ -186,6 +173,32 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 		x.topic, x.shard = t, t.shards[x.shard.index]
 	}
 	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.topic.name), "publish again", nil)
+}
+
+// ship sends a parcel once: what is plain by the script for that, unless it has refused.
+func (p *publication) ship(ctx context.Context, x *parcel, g *groups, request string) ([]any, error) {
+	if x.isPlain() && p.replaces == "" && !x.slow && !x.shard.bounded.Load() {
+		args := make([]any, 0, 4+2*len(x.at))
+		args = append(append(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids...), x.data...)
+		reply, err := p.d.runAt(ctx, p.o.Level, &p.d.scripts.plain, g.plain, args)
+		if err != nil || text(reply, 0) != "slow" {
+			return reply, err
+		}
+		x.slow = true
+		if text(reply, 1) == "bound" {
+			x.shard.bounded.Store(true)
+		}
+	}
+	flags := ""
+	if p.force {
+		flags += "f"
+	}
+	if p.o.Atomic {
+		flags += "a"
+	}
+	args := make([]any, 0, 7+2*len(x.at)+len(x.more))
+	args = x.appendTo(append(args, x.shard.of, g.epoch), request, flags, p.replaces)
+	return p.d.runAt(ctx, p.o.Level, &p.d.scripts.publish, g.keys, args)
 }
 
 // prepare makes sure that the shard has a group: those that the first shard has, which gets the default one if it has none.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // purgeAtOnce is how many sequence numbers one script looks at.
@@ -42,7 +43,7 @@ func (d *Driver) purgeShard(ctx context.Context, t *topic, s *shard, group strin
 	}
 	upto, err := d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
 	if err != nil {
-		return 0, classify(err)
+		return 0, redisconn.Classify(err)
 	}
 	return s.sweep(ctx, upto, func(g *groups, after string) ([]string, []any) {
 		at := ""
@@ -66,7 +67,9 @@ func (s *shard) sweep(ctx context.Context, upto string, call func(g *groups, aft
 		if keys == nil {
 			return total, nil // the group is gone
 		}
-		reply, err := s.d.run(ctx, &s.d.scripts.purge, keys, append([]any{s.of, g.epoch, s.d.newToken()}, args...)...)
+		r := s.d.requests.take()
+		reply, err := s.d.run(ctx, &s.d.scripts.purge, keys, append([]any{s.of, g.epoch, r.name()}, args...)...)
+		s.d.requests.giveBack(r)
 		if err != nil {
 			return total, err
 		}
@@ -120,7 +123,7 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 func (s *shard) erase(ctx context.Context, group string) error {
 	upto, err := s.d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	_, err = s.sweep(ctx, upto, func(g *groups, after string) ([]string, []any) {
 		keys := append(slices.Clone(g.keys), keysOfGroup(s.tag, group)...)
@@ -143,7 +146,9 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	if err != nil {
 		return err
 	}
-	request := d.newToken()
+	r := d.requests.take()
+	defer d.requests.giveBack(r)
+	request := r.name()
 	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any { return []any{request, seq, offsetText(g, target.Group)} })
 	if err != nil {
 		return err

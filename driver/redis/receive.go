@@ -28,15 +28,15 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		stray, extra, room, news, err := s.reserve(max)
+		stray, extra, p, news, err := s.reserve(max)
 		if len(extra) > 0 {
 			s.Settle(ctx, extra)
 		}
 		if err != nil || len(stray) > 0 {
 			return stray, err
 		}
-		if room > 0 {
-			ds, err := s.claimFor(ctx, room)
+		if p.room > 0 || len(p.again) > 0 {
+			ds, err := s.claimFor(ctx, p)
 			if len(ds) > 0 || err != nil {
 				return ds, err
 			}
@@ -49,31 +49,52 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 	}
 }
 
+// plan is one claim under way.
+type plan struct {
+	most  int    // deliveries that the caller takes
+	room  int    // for new ones
+	again []lost // claims that may have taken effect: they come first
+}
+
+// reserved is how many deliveries a plan may bring.
+func (p plan) reserved() int {
+	n := p.room
+	for _, l := range p.again {
+		n += l.most
+	}
+	return n
+}
+
 // reserve returns what an earlier claim brought for nobody, with releases of what cannot be returned, or makes room for a
 // claim.
-func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []driver.Settlement, room int, news <-chan struct{}, err error) {
+func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []driver.Settlement, p plan, news <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil, 0, nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+		return nil, nil, p, nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
 	}
-	if stray, extra = s.takeStray(most); len(stray) > 0 {
-		return stray, extra, 0, nil, nil
+	if stray, extra = s.takeStray(most); len(stray)+len(extra) > 0 {
+		return stray, extra, p, closedNews, nil
 	}
 	if s.abandoned > 0 { // its claim comes first, so that order is kept
-		return nil, nil, 0, s.news, nil
+		return nil, nil, p, s.news, nil
 	}
 	if len(s.held)+s.reserved >= s.o.MaxInflight {
 		s.dropEnded()
 	}
-	room = min(most, claimMost, s.o.MaxInflight-len(s.held)-s.reserved)
-	s.starved = s.starved || room <= 0
-	if room > 0 {
-		s.reserved += room
+	p.most, p.again, s.unknown = most, s.unknown, nil
+	p.room = min(most, claimMost, s.o.MaxInflight-len(s.held)-s.reserved-p.reserved())
+	s.starved = s.starved || p.room <= 0
+	p.room = max(p.room, 0)
+	if n := p.reserved(); n > 0 {
+		s.reserved += n
 		s.claims.Add(1)
 	}
-	return nil, nil, room, s.news, nil
+	return nil, nil, p, s.news, nil
 }
+
+// closedNews lets a caller go on at once.
+var closedNews = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // takeStray takes what is still held of what a cancelled claim brought. A run is never spread over two calls of Receive: a
 // settlement that returns the rest of it could cross the second one. What does not fit of it is released. The caller has the lock.
@@ -85,6 +106,8 @@ func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []dr
 		t := d.Token.(*token)
 		switch {
 		case !s.held[t] || now.After(t.until):
+		case expired(d, now):
+			extra = append(extra, driver.Settlement{Delivery: d, Outcome: driver.Release})
 		case len(stray) < most:
 			stray = append(stray, d)
 			keys[d.Key] = d.Key != ""
@@ -109,7 +132,7 @@ func (s *subscription) dropEnded() {
 }
 
 // claimFor claims into reserved room. If ctx ends meanwhile, what is claimed is kept for the next Receive.
-func (s *subscription) claimFor(ctx context.Context, room int) ([]*driver.Delivery, error) {
+func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery, error) {
 	type result struct {
 		ds  []*driver.Delivery
 		err error
@@ -120,9 +143,9 @@ func (s *subscription) claimFor(ctx context.Context, room int) ([]*driver.Delive
 		defer s.claims.Done()
 		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
 		defer cancel()
-		ds, err := s.claim(detached, room)
+		ds, err := s.claim(detached, p)
 		s.mu.Lock()
-		s.reserved -= room
+		s.reserved -= p.reserved()
 		select {
 		case <-abandoned:
 			s.abandoned--
@@ -151,33 +174,58 @@ func (s *subscription) claimFor(ctx context.Context, room int) ([]*driver.Delive
 	}
 }
 
-// claim takes from the shards in turn, those first whose last answer did not come.
-func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery, error) {
+// claim asks again for what may have been claimed, and otherwise takes from the shards in turn.
+func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, error) {
+	if ds, err := s.recover(ctx, p); len(ds) > 0 || err != nil {
+		return ds, err
+	}
 	s.mu.Lock()
-	again := s.unknown
-	s.unknown = nil
 	s.turn++
 	turn := s.turn
 	s.mu.Unlock()
 	var all []*driver.Delivery
-	for i, l := range again {
-		ds, err := s.claimFrom(ctx, l.shard, l.token, min(l.most, room-len(all)))
-		all = append(all, ds...)
-		if err != nil || len(all) >= room {
-			s.mu.Lock()
-			s.unknown = append(s.unknown, again[i+1:]...)
-			s.mu.Unlock()
-			return all, unlessSome(all, err)
-		}
-	}
 	for i := range s.keys {
-		ds, err := s.claimFrom(ctx, (turn+i)%len(s.keys), s.d.newToken(), room-len(all))
+		if len(all) >= p.room {
+			break
+		}
+		ds, err := s.claimFrom(ctx, (turn+i)%len(s.keys), s.d.newToken(), p.room-len(all))
 		all = append(all, ds...)
-		if err != nil || len(all) >= room {
+		if err != nil {
 			return all, unlessSome(all, err)
 		}
 	}
 	return all, nil
+}
+
+// recover asks again for claims whose answer did not come, and returns as much of them as the caller takes.
+func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery, error) {
+	if len(p.again) == 0 {
+		return nil, nil
+	}
+	var found []*driver.Delivery
+	var err error
+	for i, l := range p.again {
+		var ds []*driver.Delivery
+		ds, err = s.claimFrom(ctx, l.shard, l.token, l.most)
+		found = append(found, ds...)
+		if err != nil {
+			s.mu.Lock()
+			if !errors.Is(err, driver.ErrUnknown) { // or claimFrom has noted it
+				s.unknown = append(s.unknown, l)
+			}
+			s.unknown = append(s.unknown, p.again[i+1:]...)
+			s.mu.Unlock()
+			break
+		}
+	}
+	s.mu.Lock()
+	s.stray = append(s.stray, found...)
+	ds, extra := s.takeStray(p.most)
+	s.mu.Unlock()
+	if len(extra) > 0 {
+		s.Settle(ctx, extra)
+	}
+	return ds, unlessSome(ds, err)
 }
 
 // unlessSome drops the error of one shard when another one brought something: it comes again.
@@ -188,39 +236,50 @@ func unlessSome(ds []*driver.Delivery, err error) error {
 	return err
 }
 
-// claimFrom makes one lease of one shard.
+// claimTries bounds how often a claim is repeated because its answer took too long.
+const claimTries = 3
+
+// claimFrom makes one lease of one shard. Leases are reckoned from before the request; one that is half over when its answer
+// comes is asked for again, and the script renews it.
 func (s *subscription) claimFrom(ctx context.Context, shard int, name string, most int) ([]*driver.Delivery, error) {
-	if most < 1 {
-		return nil, nil
-	}
-	sh, keys := s.t.shards[shard], s.keys[shard]
-	for {
-		inline := most <= inlineMost
-		before := time.Now()
-		reply, err := s.d.run(ctx, &s.d.scripts.claim, keys, sh.of, name, most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
-			s.steps[0], s.steps[1], s.steps[2], s.steps[3], flag(inline))
+	for try := 1; ; try++ {
+		b := &batch{s: s, shard: shard, name: name, before: time.Now()}
+		err := b.claim(ctx, most)
+		took := time.Since(b.before)
+		if err == nil && len(b.ds) > 0 && took > s.o.Lease/2 {
+			if try < claimTries {
+				continue
+			}
+			if took > s.o.Lease {
+				err = driver.NewError(driver.ErrUnknown, "the server takes longer to answer than a lease lasts", "use longer leases", nil)
+				b.claimed = true
+			}
+		}
 		if err != nil {
-			if errors.Is(err, driver.ErrUnknown) {
+			if b.claimed || errors.Is(err, driver.ErrUnknown) {
 				s.mu.Lock()
 				s.unknown = append(s.unknown, lost{shard: shard, token: name, most: most})
 				s.mu.Unlock()
 			}
 			return nil, err
 		}
-		switch text(reply, 0) {
-		case "stale":
-			return nil, driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group), "subscribe again", nil)
-		case "ok":
-		default:
-			return nil, errShape("claim", reply)
-		}
-		b := &batch{s: s, shard: shard, name: name, before: before}
-		if err := b.read(ctx, reply, inline); err != nil {
-			return nil, err
+		if late := b.keep(); len(late) > 0 {
+			s.Settle(ctx, late)
 		}
 		if len(b.ds) > 0 || b.dropped == 0 {
 			return b.ds, nil
 		}
-		name = s.d.newToken() // all of it was undecodable
+		name = s.d.newToken() // nothing of it can be delivered
 	}
+}
+
+// expired reports whether a message with a TTL, which had not expired when it was claimed, has meanwhile. One whose TTL was lifted
+// had.
+func expired(d *driver.Delivery, now time.Time) bool {
+	if d.TTL == 0 {
+		return false
+	}
+	t := d.Token.(*token)
+	left := d.PublishedAt.Add(d.TTL).Sub(d.ClaimedAt)
+	return left > 0 && now.Sub(t.claimed) > left
 }

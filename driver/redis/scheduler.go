@@ -3,7 +3,9 @@ package redis
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,21 +15,29 @@ import (
 
 // scheduler makes what is due take effect. It knows when something is due next in each shard, sleeps until then, is woken
 // by whatever is due sooner, and looks at everything at intervals in case a wake-up was lost. Any number of processes do this
-// at once: promoting is one atomic script, and whoever comes second finds nothing to do.
+// at once: promoting is one atomic script, and whoever comes second finds nothing to do. A node that does not answer holds up its
+// own shards only.
 type scheduler struct {
 	d    *Driver
 	kick chan struct{}
+	work sync.WaitGroup
 
-	mu   sync.Mutex
-	next map[*shard]time.Time // when something is due; no entry: nothing known
-	all  map[*shard]bool
+	mu      sync.Mutex
+	next    map[*shard]time.Time // when something is due; no entry: nothing known
+	all     map[*shard]bool
+	busy    map[*shard]bool // being promoted
+	peeking bool
 }
 
-// promoteAtOnce bounds one script to a few milliseconds.
-const promoteAtOnce = 200
+const (
+	promoteAtOnce = 200 // bounds one script to a few milliseconds
+	asksAtOnce    = 16  // shards that are promoted at the same time
+	peeksAtOnce   = 4
+	shardsPerPeek = 100 // where one command can reach several
+)
 
 func newScheduler(d *Driver) *scheduler {
-	return &scheduler{d: d, kick: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{}}
+	return &scheduler{d: d, kick: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{}, busy: map[*shard]bool{}}
 }
 
 // add begins to look after a shard.
@@ -52,25 +62,35 @@ func (c *scheduler) note(s *shard, at time.Time) {
 	}
 	c.mu.Unlock()
 	if sooner {
-		select {
-		case c.kick <- struct{}{}:
-		default:
-		}
+		c.wake()
+	}
+}
+
+func (c *scheduler) wake() {
+	select {
+	case c.kick <- struct{}{}:
+	default:
 	}
 }
 
 // run promotes until ctx ends.
 func (c *scheduler) run(ctx context.Context) {
+	defer c.work.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	look := time.Now().Add(c.interval())
 	for {
-		wait := time.Until(look)
 		for _, s := range c.due() {
-			c.promote(ctx, s)
+			c.work.Go(func() {
+				c.promote(ctx, s)
+				c.mu.Lock()
+				delete(c.busy, s)
+				c.mu.Unlock()
+				c.wake()
+			})
 		}
-		if wait <= 0 {
-			c.peek(ctx)
+		if !time.Now().Before(look) {
+			c.look(ctx)
 			look = time.Now().Add(c.interval())
 		}
 		timer.Reset(max(0, min(time.Until(look), c.sleep())))
@@ -85,7 +105,7 @@ func (c *scheduler) run(ctx context.Context) {
 
 // interval is the fallback, spread so that many processes do not ask at once.
 func (c *scheduler) interval() time.Duration {
-	return c.d.o.Fallback*9/10 + rand.N(c.d.o.Fallback/10+1)
+	return c.d.o.Fallback + rand.N(c.d.o.Fallback/5+1)
 }
 
 // due takes the shards in which something is due.
@@ -95,21 +115,27 @@ func (c *scheduler) due() []*shard {
 	defer c.mu.Unlock()
 	var due []*shard
 	for s, at := range c.next {
-		if !at.After(now) {
+		if !at.After(now) && !c.busy[s] && len(c.busy) < asksAtOnce {
 			due = append(due, s)
+			c.busy[s] = true
 			delete(c.next, s)
 		}
 	}
 	return due
 }
 
-// sleep returns how long nothing is due.
+// sleep returns how long nothing is due. Whoever is busy now wakes us at the end.
 func (c *scheduler) sleep() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait := time.Hour
-	for _, at := range c.next {
-		wait = min(wait, time.Until(at))
+	if len(c.busy) >= asksAtOnce {
+		return wait
+	}
+	for s, at := range c.next {
+		if !c.busy[s] {
+			wait = min(wait, time.Until(at))
+		}
 	}
 	return wait
 }
@@ -138,6 +164,9 @@ func (c *scheduler) promote(ctx context.Context, s *shard) {
 		if err1 == nil {
 			c.d.clock.saw(now)
 		}
+		for group := range strings.FieldsSeq(text(reply, 3)) { // without waiting to hear of it ourselves
+			c.d.announce(s.topic, group)
+		}
 		if err2 != nil {
 			return
 		}
@@ -151,25 +180,43 @@ func (c *scheduler) promote(ctx context.Context, s *shard) {
 // soon is a wait of so many milliseconds, but at most a day: then one looks again.
 func soon(ms int64) time.Duration { return time.Duration(min(ms, 24*60*60*1000)) * time.Millisecond }
 
-// peek asks, in one command for all topics where that is possible, what is due and what can be claimed.
-func (c *scheduler) peek(ctx context.Context) {
+// look peeks in the background, unless that is still going on since the last time.
+func (c *scheduler) look(ctx context.Context) {
 	c.mu.Lock()
 	shards := make([]*shard, 0, len(c.all))
 	for s := range c.all {
 		shards = append(shards, s)
 	}
+	skip := c.peeking || len(shards) == 0
+	c.peeking = c.peeking || !skip
 	c.mu.Unlock()
-	if _, cluster := c.d.client.(*goredis.ClusterClient); cluster {
-		for _, s := range shards {
-			c.peekAt(ctx, []*shard{s})
-		}
+	if skip {
 		return
 	}
-	for len(shards) > 0 {
-		n := min(len(shards), 100)
-		c.peekAt(ctx, shards[:n])
-		shards = shards[n:]
+	c.work.Go(func() {
+		c.peek(ctx, shards)
+		c.mu.Lock()
+		c.peeking = false
+		c.mu.Unlock()
+	})
+}
+
+// peek asks, in one command for all topics where that is possible, what is due and what can be claimed.
+func (c *scheduler) peek(ctx context.Context, shards []*shard) {
+	size := shardsPerPeek
+	if _, cluster := c.d.client.(*goredis.ClusterClient); cluster {
+		size = 1
 	}
+	var asked sync.WaitGroup
+	slots := make(chan struct{}, peeksAtOnce)
+	for some := range slices.Chunk(shards, size) {
+		slots <- struct{}{}
+		asked.Go(func() {
+			c.peekAt(ctx, some)
+			<-slots
+		})
+	}
+	asked.Wait()
 }
 
 func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {

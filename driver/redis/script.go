@@ -2,14 +2,11 @@ package redis
 
 import (
 	"context"
-	"crypto/sha1"
 	_ "embed" // the scripts
-	"encoding/hex"
-	"errors"
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // Fragments that scripts share.
@@ -18,8 +15,12 @@ var (
 	luaHead string
 	//go:embed lua/guard.lua
 	luaGuard string
+	//go:embed lua/slim.lua
+	luaSlim string
 	//go:embed lua/memory.lua
 	luaMemory string
+	//go:embed lua/answers.lua
+	luaAnswers string
 	//go:embed lua/once.lua
 	luaOnce string
 	//go:embed lua/store.lua
@@ -44,6 +45,8 @@ var (
 var (
 	//go:embed lua/publish.lua
 	luaPublish string
+	//go:embed lua/plain.lua
+	luaPlain string
 	//go:embed lua/claim.lua
 	luaClaim string
 	//go:embed lua/quick.lua
@@ -84,13 +87,12 @@ var (
 	luaPeek string
 )
 
-// script is one operation, ready to be called.
-type script struct{ source, sha string }
+type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, claim, ack, settle, emit, check, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek                                               script
+	publish, plain, claim, ack, settle, emit, check, extend, leave, promote, group, ungroup, configure script
+	del, move, purge, drop, invalid, repair, peek                                                      script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -103,12 +105,13 @@ func newScripts(flags bool) *scripts {
 		}
 		return newScript("redis.call('HDEL', KEYS[1], '')\n", parts...)
 	}
-	store := luaMemory + "\n" + luaStore
+	store := luaMemory + "\n" + luaAnswers + "\n" + luaStore
 	group := luaHead + store + luaChain + luaState
 	return &scripts{
 		publish:   plain(luaHead, luaGuard, store, luaChain, luaFan, luaStoring, luaPublish),
+		plain:     plain(luaSlim, luaGuard, luaAnswers, luaPlain),
 		claim:     relief(luaHead, luaQuick, store, luaChain, luaState, luaLeases, luaClaim),
-		ack:       relief(luaHead, luaMemory, luaAck),
+		ack:       relief(luaHead, luaMemory, luaAnswers, luaAck),
 		settle:    relief(group, luaLeases, luaSettling, luaSettle),
 		emit:      relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
 		check:     plain(group, luaLeases, luaCheck),
@@ -118,9 +121,9 @@ func newScripts(flags bool) *scripts {
 		group:     plain(luaHead, luaGroup),
 		ungroup:   relief(luaHead, luaUngroup),
 		configure: relief(luaHead, luaConfigure),
-		del:       relief(luaHead, luaGuard, luaMemory, luaOnce, luaStore, luaChain, luaState, luaFlight, luaDelete),
-		move:      relief(luaHead, luaGuard, luaMemory, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
-		purge:     relief(luaHead, luaGuard, luaMemory, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
+		del:       relief(luaHead, luaGuard, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaDelete),
+		move:      relief(luaHead, luaGuard, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
+		purge:     relief(luaHead, luaGuard, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
 		drop:      relief(luaHead, luaGuard, luaDrop),
 		invalid:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
 		repair:    relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaRepair),
@@ -129,38 +132,20 @@ func newScripts(flags bool) *scripts {
 }
 
 func newScript(first string, parts ...string) script {
-	source := first + strings.Join(parts, "\n")
-	sum := sha1.Sum([]byte(source))
-	return script{source: source, sha: hex.EncodeToString(sum[:])}
+	return redisconn.NewScript(first + strings.Join(parts, "\n"))
 }
 
-// run calls a script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
+// run calls a script.
 func (d *Driver) run(ctx context.Context, s *script, keys []string, args ...any) ([]any, error) {
-	reply, err := runOn(ctx, d.client, s, keys, args...)
-	if err != nil {
-		d.relocate(ctx, err)
-	}
-	return reply, err
+	return s.Run(ctx, d.client, keys, args...)
 }
 
-// relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by itself it
-// keeps asking a dead primary for up to a minute.
-func (d *Driver) relocate(ctx context.Context, err error) {
-	c, ok := d.client.(*goredis.ClusterClient)
-	if ok && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
-		c.ReloadState(ctx)
+// runAt calls a script at a durability level.
+func (d *Driver) runAt(ctx context.Context, level driver.Durability, s *script, keys []string, args []any) ([]any, error) {
+	if n := level.Replicas(); n > 0 {
+		return s.RunReplicated(ctx, d.client, n, keys, args...)
 	}
-}
-
-func runOn(ctx context.Context, c goredis.Scripter, s *script, keys []string, args ...any) ([]any, error) {
-	reply, err := c.EvalSha(ctx, s.sha, keys, args...).Slice()
-	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = c.Eval(ctx, s.source, keys, args...).Slice()
-	}
-	if err != nil {
-		return nil, classify(err)
-	}
-	return reply, nil
+	return s.Run(ctx, d.client, keys, args...)
 }
 
 // text returns one element of a reply.

@@ -131,8 +131,10 @@ func (s *subscription) settleElsewhere(ctx context.Context, ss []driver.Settleme
 
 func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, run []int) (string, error) {
 	shard := ss[run[0]].Delivery.Token.(*token).shard
+	r := s.d.requests.take()
+	defer s.d.requests.giveBack(r)
 	args := make([]any, 0, 2+6*len(run))
-	args = append(args, s.d.newToken(), len(run))
+	args = append(args, r.name(), len(run))
 	s.mu.Lock()
 	for _, i := range run {
 		x := &ss[i]

@@ -19,6 +19,8 @@ type token struct {
 	maybe string    // or this one: an extension whose answer did not come
 	until time.Time // by our clock
 
+	claimed time.Time // by our clock, before the request was sent
+
 	batch *batchLease // nil once it is not known any more what else is in its lease
 	item  string
 	id    string // as the index has it

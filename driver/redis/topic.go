@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // topic is what this process knows about one.
@@ -27,6 +29,8 @@ type shard struct {
 	tag   string
 	keys  []string // of the topic
 
+	bounded atomic.Bool // it had a bound when it was last looked at
+
 	mu    sync.Mutex
 	known *groups
 }
@@ -36,6 +40,7 @@ type groups struct {
 	epoch string
 	names []string // in the order in which scripts know them
 	keys  []string // of the topic and of all groups
+	plain []string // those that lua/plain.lua needs
 }
 
 func newTopic(d *Driver, name string, shards int) *topic {
@@ -73,8 +78,13 @@ func (s *shard) groups() *groups {
 // learn notes the groups of the shard.
 func (s *shard) learn(epoch, names string) *groups {
 	g := &groups{epoch: epoch, names: strings.Fields(names), keys: slices.Clone(s.keys)}
+	for _, key := range []int{keyTopic, keyBodies, keyIDs, keyLive, keySegments, keySizes, keyRequests} {
+		g.plain = append(g.plain, s.keys[key])
+	}
 	for _, name := range g.names {
-		g.keys = append(g.keys, keysOfGroup(s.tag, name)...)
+		of := keysOfGroup(s.tag, name)
+		g.keys = append(g.keys, of...)
+		g.plain = append(g.plain, of[keyGroup], of[keyLane+driver.Normal.Lane()])
 	}
 	s.mu.Lock()
 	s.known = g
@@ -112,7 +122,7 @@ func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, classify(err)
+		return nil, redisconn.Classify(err)
 	}
 	if shards < 1 || shards > maxShards {
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("the registry says that topic %q has %d shards", name, shards),
@@ -177,7 +187,7 @@ func (d *Driver) ensure(ctx context.Context, name string, shards int) (*topic, e
 // create registers a topic, or finds out that it is registered already, and makes sure that its shards exist.
 func (d *Driver) create(ctx context.Context, name string, shards int) (*topic, error) {
 	if err := d.client.HSetNX(ctx, registryKey(d.o.Prefix), name, shards).Err(); err != nil {
-		return nil, classify(err)
+		return nil, redisconn.Classify(err)
 	}
 	t, err := d.lookup(ctx, name)
 	if err != nil || t == nil {

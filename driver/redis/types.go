@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
 // Types of our keys. Scripts cannot roll back, so a foreign key must be found before one of them stumbles over it.
 var (
 	topicKeyTypes = [topicKeys]string{"hash", "hash", "hash", "hash", "hash", "zset", "zset", "zset", "hash", "zset",
-		"hash", "hash", "zset", "hash", "zset", "hash", "hash", "hash"}
+		"hash", "hash", "zset", "hash", "zset", "hash", "hash", "hash", "hash"}
 	groupKeyTypes = [groupKeys]string{"hash", "list", "list", "list", "list", "zset", "zset", "zset", "zset", "hash", "hash",
 		"hash", "hash", "zset", "set", "zset", "hash", "hash", "hash", "zset"}
 )
@@ -26,7 +27,7 @@ func (d *Driver) checkTypes(ctx context.Context, keys, types []string) error {
 		return nil
 	})
 	if err != nil {
-		return classify(err)
+		return redisconn.Classify(err)
 	}
 	for i, c := range cmds {
 		if t := c.Val(); t != "none" && t != types[i] {

@@ -2,7 +2,11 @@ package redisstream
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -20,25 +24,104 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	return s.Findings(), nil
 }
 
-// Audit looks at every message of a topic. It repairs nothing yet: a problem that it finds stays, and says so.
-func (d *Driver) Audit(ctx context.Context, name string, _ bool) (driver.AuditReport, error) {
+// auditTries bounds how often a partition is counted again because it changed meanwhile.
+const auditTries = 3
+
+// Audit looks at every message of a topic, some in each call of a script, and repairs what is wrong with it in the same step. The counts of
+// a partition are compared only if they did not change while it was looked at.
+func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.AuditReport, error) {
 	report := driver.AuditReport{Topic: name}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return report, err
 	}
-	replies, err := d.each(ctx, t, &d.scripts.audit, "")
-	if err != nil {
-		return report, err
-	}
-	for _, r := range replies {
-		n, _ := strconv.Atoi(text(r, 1))
-		report.Checked += n
-		for _, x := range list(r, 2) {
-			p, _ := x.([]any)
-			report.Problems = append(report.Problems, driver.Problem{Kind: text(p, 0), Group: text(p, 1), ID: text(p, 2), Text: text(p, 3)})
+	for _, p := range t.parts {
+		a := &auditing{d: d, t: t, p: p, fix: fix}
+		for range auditTries {
+			if err := a.run(ctx); err != nil {
+				return report, err
+			}
+			if a.quiet {
+				break
+			}
 		}
+		if a.quiet {
+			if err := a.compare(ctx); err != nil {
+				return report, err
+			}
+		}
+		report.Checked += a.checked
+		report.Problems = append(report.Problems, a.problems...)
 	}
 	report.Stats, err = d.Stats(ctx, name)
 	return report, err
 }
+
+// auditing is an audit of one partition.
+type auditing struct {
+	d   *Driver
+	t   *topic
+	p   *partition
+	fix bool
+
+	checked  int
+	problems []driver.Problem
+	found    map[string]int64
+	counted  map[string]string
+	quiet    bool // the counters did not change meanwhile
+}
+
+// run looks at all messages.
+func (a *auditing) run(ctx context.Context) error {
+	a.checked, a.found, a.counted, a.quiet = 0, map[string]int64{}, nil, true
+	mended := a.problems
+	a.problems = nil
+	err := a.d.sweep(ctx, a.t, a.p, &a.d.scripts.audit, "", 4, func(r []any) error {
+		n, _ := strconv.Atoi(text(r, 1))
+		a.checked += n
+		for _, x := range list(r, 2) {
+			p, _ := x.([]any)
+			a.problems = append(a.problems, driver.Problem{Kind: text(p, 0), Group: text(p, 1), ID: text(p, 2), Text: text(p, 3), Fixed: text(p, 4) == "1"})
+		}
+		for what, n := range mapOf(list(r, 3)) {
+			k, _ := strconv.ParseInt(n, 10, 64)
+			a.found[what] += k
+		}
+		counted := mapOf(list(r, 5))
+		a.quiet = a.quiet && (a.counted == nil || maps.Equal(a.counted, counted))
+		a.counted = counted
+		return nil
+	}, flag(a.fix))
+	for _, p := range mended { // a repaired one is not found again
+		if p.Fixed {
+			a.problems = append(a.problems, p)
+		}
+	}
+	return err
+}
+
+// compare compares what was counted with what was found, and mends the counters that the others are reckoned from.
+func (a *auditing) compare(ctx context.Context) error {
+	for _, key := range slices.Sorted(maps.Keys(a.counted)) {
+		group, what, _ := strings.Cut(key, " ")
+		counted, _ := strconv.ParseInt(a.counted[key], 10, 64)
+		if what == "published" || counted == a.found[key] {
+			continue
+		}
+		p := driver.Problem{Kind: "count", Group: group, Text: fmt.Sprintf("partition %d, %s: %d counted, %d found", a.p.index, counters[what], counted, a.found[key])}
+		hash, field := a.p.key, "messages"
+		if group != "" {
+			hash, field = strings.TrimSuffix(a.p.key, "topic")+"g:"+group+":group", "received"
+		}
+		if a.fix && (what == "R" || what == "messages") {
+			if err := a.d.client.HIncrBy(ctx, hash, field, a.found[key]-counted).Err(); err != nil {
+				return redisconn.Classify(err)
+			}
+			p.Fixed = true
+		}
+		a.problems = append(a.problems, p)
+	}
+	return nil
+}
+
+var counters = map[string]string{"R": "ready", "I": "in flight", "W": "waiting", "D": "dead", "messages": "messages"}

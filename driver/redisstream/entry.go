@@ -10,19 +10,22 @@ import (
 	"github.com/ferrymq/ferry/internal/envelope"
 )
 
-// decode reads the fields of an entry. One that another program added has no version and needs no more than a body.
-func decode(fields []string, id string) (*driver.Message, error) {
-	pairs := make([]envelope.Pair, 0, len(fields)/2)
-	ours := false
+// decode reads the fields of an entry, and tells their size. One that another program added has no version and needs no more than a body.
+func decode(fields []any, id string) (*driver.Message, int, error) {
+	var room [12]envelope.Pair
+	pairs, size, ours := room[:0], 0, false
 	for i := 0; i+1 < len(fields); i += 2 {
-		pairs = append(pairs, envelope.Pair{Name: fields[i], Value: []byte(fields[i+1])})
-		ours = ours || fields[i] == "v"
+		name, value := text(fields, i), text(fields, i+1)
+		pairs = append(pairs, envelope.Pair{Name: name, Value: []byte(value)})
+		size += len(name) + len(value)
+		ours = ours || name == "v"
 	}
-	m := &driver.Message{}
 	if ours {
-		return m, envelope.FromFields(envelope.Stream, pairs, m)
+		m := &driver.Message{}
+		return m, size, envelope.FromFields(envelope.Stream, pairs, m)
 	}
-	return decodeForeign(pairs, id)
+	m, err := decodeForeign(pairs, id)
+	return m, size, err
 }
 
 // decodeForeign reads an entry of another program: id, key, ct, pri, body and headers that begin with "h:".
@@ -88,7 +91,7 @@ func (p *partition) entry(v []any) driver.Entry {
 		e.Instance, e.Problem, e.Raw = "", text(v, 8), rawOf(fields)
 		return e
 	}
-	m, err := decode(fields, text(v, 1))
+	m, _, err := decode(list(v, 10), text(v, 1))
 	if err != nil {
 		m = &driver.Message{Body: rawOf(fields)}
 	}

@@ -18,28 +18,52 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 		}
 	}
 	for part, run := range byPart {
-		s.extend(ctx, part, ds, run, errs)
+		for len(run) > 0 {
+			n := min(len(run), settleAtOnce)
+			s.extend(ctx, part, ds, run[:n], errs)
+			run = run[n:]
+		}
 	}
 	return errs
 }
 
+// byLease puts deliveries of one partition in order of their leases, and returns the arguments that tell of each lease and how many
+// deliveries it has, which follow if they are to be between.
+func byLease(run []int, at func(int) *token, between bool) (order []int, leases int, args []any) {
+	rest := map[string][]int{}
+	var names []string
+	for _, i := range run {
+		lease := at(i).lease
+		if rest[lease] == nil {
+			names = append(names, lease)
+		}
+		rest[lease] = append(rest[lease], i)
+	}
+	for _, lease := range names {
+		args = append(args, lease, len(rest[lease]))
+		if between {
+			for _, i := range rest[lease] {
+				args = append(args, at(i).id)
+			}
+		}
+		order = append(order, rest[lease]...)
+	}
+	return order, len(names), args
+}
+
 func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver.Delivery, run []int, errs []error) {
 	begun := time.Now()
-	args := []any{s.o.Group, s.o.Lease.Milliseconds(), len(run)}
-	for _, i := range run {
-		t := ds[i].Token.(*token)
-		args = append(args, t.id, t.lease)
-	}
-	reply, err := part.run(ctx, &s.d.scripts.extend, args...)
+	order, leases, args := byLease(run, func(i int) *token { return ds[i].Token.(*token) }, true)
+	reply, err := part.run(ctx, &s.d.scripts.extend, append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)...)
 	results := text(reply, 1)
 	if err == nil && text(reply, 0) == "stale" {
 		err = s.gone(errStale)
-	} else if err == nil && len(results) != len(run) {
+	} else if err == nil && len(results) != len(order) {
 		err = errShape("extend", reply)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n, i := range run {
+	for n, i := range order {
 		t := ds[i].Token.(*token)
 		switch {
 		case err != nil:

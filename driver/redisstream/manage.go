@@ -131,16 +131,42 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 	if err != nil {
 		return err
 	}
-	for _, look := range []bool{true, false} {
-		replies, err := d.each(ctx, t, &d.scripts.ungroup, group, group, flag(look))
+	replies, err := d.each(ctx, t, &d.scripts.ungroup, group, group, "1", "")
+	if err == nil {
+		err = membersIn(replies, "delete the group")
+	}
+	for _, p := range t.parts {
 		if err != nil {
 			return err
 		}
-		if err := membersIn(replies, "delete the group"); err != nil {
+		err = d.sweep(ctx, t, p, &d.scripts.ungroup, group, 1, func([]any) error { return nil }, group, "0")
+	}
+	return err
+}
+
+// sweep calls a script again and again until it has worked through a partition: it is given a cursor as its last argument, and answers
+// with the next one.
+func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int, each func(reply []any) error, args ...any) error {
+	one, cursor := &topic{name: t.name, parts: []*partition{p}}, ""
+	for {
+		replies, err := d.each(ctx, one, s, group, append(args[:len(args):len(args)], cursor)...)
+		if err == nil {
+			err = membersIn(replies, "change the group")
+		}
+		if err == nil {
+			err = each(replies[0])
+		}
+		if cursor = text(replies0(replies), cursorAt); err != nil || cursor == "" {
 			return err
 		}
 	}
-	return nil
+}
+
+func replies0(replies [][]any) []any {
+	if len(replies) == 0 {
+		return nil
+	}
+	return replies[0]
 }
 
 // membersIn says that something cannot be done because there are consumers.
@@ -178,41 +204,16 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	replies, err := d.each(ctx, t, &d.scripts.purge, group, group)
 	total := 0
-	for _, r := range replies {
-		n, _ := strconv.Atoi(text(r, 1))
-		total += n
-	}
-	return total, err
-}
-
-// Reset makes a group start again from a position.
-func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOptions) (driver.ResetReport, error) {
-	report := driver.ResetReport{}
-	t, err := d.existing(ctx, name)
-	if err != nil {
-		return report, err
-	}
-	for _, look := range []bool{true, false} {
-		for _, p := range t.parts {
-			to := o.To
-			if to.From == driver.FromRef && int(to.Ref.Partition) != p.index { // elsewhere, from the same time on
-				to = driver.Position{From: driver.FromTime, Time: time.UnixMilli(int64(to.Ref.Pos))}
-			}
-			one := &topic{name: t.name, parts: []*partition{p}}
-			replies, err := d.each(ctx, one, &d.scripts.reset, group, group, positionText(to), flag(o.DryRun), flag(o.Force), flag(look))
-			if err != nil {
-				return report, err
-			}
-			if err := membersIn(replies, "reset the group"); err != nil {
-				return report, err
-			}
-			replayed, _ := strconv.Atoi(text(replies[0], 1))
-			skipped, _ := strconv.Atoi(text(replies[0], 2))
-			report.Replayed += replayed
-			report.Skipped += skipped
+	for _, p := range t.parts {
+		err := d.sweep(ctx, t, p, &d.scripts.purge, group, 2, func(reply []any) error {
+			n, _ := strconv.Atoi(text(reply, 1))
+			total += n
+			return nil
+		}, group)
+		if err != nil {
+			return total, err
 		}
 	}
-	return report, nil
+	return total, nil
 }

@@ -79,12 +79,23 @@ func (s *subscription) balance(ctx context.Context) error {
 // owns notes with which epoch we own a partition, or "" that we do not.
 func (s *subscription) owns(i int, epoch string) {
 	s.mu.Lock()
-	taken := s.epochs[i] == "" && epoch != ""
-	s.epochs[i] = epoch
+	x := &s.stakes[i]
+	taken := x.epoch != epoch && epoch != ""
+	x.epoch = epoch
 	s.mu.Unlock()
 	if taken {
-		s.announce()
+		s.stir(i)
 	}
+}
+
+// dispossess notes that a partition is not ours any more, and looks what is.
+func (s *subscription) dispossess(i int, epoch string) {
+	s.mu.Lock()
+	if s.stakes[i].epoch == epoch {
+		s.stakes[i].epoch = ""
+	}
+	s.mu.Unlock()
+	s.rebalance()
 }
 
 // share plans which member owns which partition: by rendezvous hashing, so that everybody who knows the same members finds the

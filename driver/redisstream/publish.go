@@ -83,7 +83,94 @@ type parcel struct {
 	topic *topic
 	part  *partition
 	at    []int // places of the messages in the call
-	args  []any
+	plain bool  // nothing but plain messages: see lua/publish.lua
+	args  []any // of the script that takes them
+}
+
+// add takes in a message.
+func (x *parcel) add(i int, m *driver.Message) {
+	if len(x.at) == 0 {
+		x.plain = true
+	}
+	x.at = append(x.at, i)
+	x.plain = x.plain && isPlain(m)
+}
+
+// isPlain tells whether a message is only added to the stream.
+func isPlain(m *driver.Message) bool {
+	return m.Delay <= 0 && m.At.IsZero() && m.TTL == 0 && m.DedupID == "" && !m.OwnID
+}
+
+// encode makes the arguments of the script.
+func (x *parcel) encode(msgs []*driver.Message, flags string) {
+	if x.plain {
+		x.encodePlain(msgs, strings.Trim(flags, "a"))
+		return
+	}
+	x.args = append(make([]any, 0, 2+16*len(x.at)), flags, len(x.at))
+	for _, i := range x.at {
+		x.args = append(x.args, argsOf(msgs[i])...)
+	}
+}
+
+// shapeList are the different lists of field names in a parcel: nearly always one.
+type shapeList struct {
+	names [][]string
+	head  []any // as the script reads them
+}
+
+// of returns the number of the shape of some fields, from 1.
+func (l *shapeList) of(pairs []envelope.Pair) int {
+	for n, names := range l.names {
+		same := len(names) == len(pairs)
+		for i := 0; same && i < len(names); i++ {
+			same = names[i] == pairs[i].Name
+		}
+		if same {
+			return n + 1
+		}
+	}
+	names := make([]string, len(pairs))
+	l.head = append(l.head, len(pairs))
+	for i, p := range pairs {
+		names[i] = p.Name
+		l.head = append(l.head, p.Name)
+	}
+	l.names = append(l.names, names)
+	return len(l.names)
+}
+
+// encodePlain makes the arguments of lua/publish.lua.
+func (x *parcel) encodePlain(msgs []*driver.Message, flags string) {
+	var shapes shapeList
+	values, kinds := make([]any, 0, 5*len(x.at)), make([]int, len(x.at))
+	ends := make([]int, len(x.at))
+	size, prio := 0, 0
+	var room [16]envelope.Pair
+	for n, i := range x.at {
+		pairs := pairsOf(room[:0], msgs[i])
+		for _, p := range pairs {
+			size += len(p.Name) + len(p.Value)
+		}
+		for _, p := range pairs[1:] { // the first is the version
+			values = append(values, p.Value)
+		}
+		kinds[n], ends[n] = shapes.of(pairs[2:]), len(values) // the second is the id
+		if msgs[i].Priority != driver.Normal {
+			prio = n + 1
+		}
+	}
+	x.args = append(make([]any, 0, 5+len(shapes.head)+len(values)+len(x.at)), flags, len(x.at), size, prio, len(shapes.names))
+	x.args = append(x.args, shapes.head...)
+	if len(shapes.names) == 1 {
+		x.args = append(x.args, values...)
+		return
+	}
+	begin := 0
+	for n, end := range ends {
+		x.args = append(append(x.args, kinds[n]), values[begin:end]...)
+		begin = end
+	}
 }
 
 // run sends the messages, each partition's in their order.
@@ -106,8 +193,7 @@ func (p *publication) run(ctx context.Context) {
 			parcels[part] = x
 			order = append(order, x)
 		}
-		x.at = append(x.at, i)
-		x.args = append(x.args, argsOf(m)...)
+		x.add(i, m)
 	}
 	for _, x := range order {
 		p.send(ctx, x)
@@ -124,11 +210,16 @@ func (d *Driver) checkMessage(m *driver.Message) error {
 	return nil
 }
 
-// fieldsOf are the fields of the entry that a message becomes, and their size.
-func fieldsOf(m *driver.Message) (fields []any, size int) {
+// pairsOf appends the fields of the entry that a message becomes: first the version, then the id.
+func pairsOf(dst []envelope.Pair, m *driver.Message) []envelope.Pair {
 	stored := *m
 	stored.Topic, stored.PublishedAt = "", time.Time{}
-	for _, p := range envelope.ToFields(envelope.Stream, nil, &stored) {
+	return envelope.ToFields(envelope.Stream, dst, &stored)
+}
+
+// fieldsOf are the fields of the entry that a message becomes, and their size.
+func fieldsOf(m *driver.Message) (fields []any, size int) {
+	for _, p := range pairsOf(nil, m) {
 		fields = append(fields, p.Name, p.Value)
 		size += len(p.Name) + len(p.Value)
 	}
@@ -188,19 +279,27 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]string, error) 
 	if p.o.Atomic {
 		flags += "a"
 	}
-	args := append([]any{flags, len(x.at)}, x.args...)
+	x.encode(p.msgs, flags)
 	for range staleTries {
-		reply, err := x.part.runAt(ctx, p.o.Level, &p.d.scripts.publish, args)
+		script := &p.d.scripts.store
+		if x.plain {
+			script = &p.d.scripts.publish
+		}
+		reply, err := x.part.runAt(ctx, p.o.Level, script, x.args)
 		if err != nil {
 			return nil, err
 		}
 		switch text(reply, 0) {
-		case "ok":
+		case "ok", "plain":
 			results := texts(reply, 1)
 			if len(results) != len(x.at) {
 				return nil, errShape("publish", reply)
 			}
 			return results, nil
+		case "slow":
+			x.plain = false
+			x.encode(p.msgs, flags)
+			continue
 		case "nogroup":
 			err = p.d.prepare(ctx, x.topic)
 		case "stale":
@@ -235,6 +334,8 @@ func (p *publication) refresh(ctx context.Context, x *parcel) error {
 func (x *parcel) receipt(id, what string) driver.Receipt {
 	r := driver.Receipt{ID: id}
 	switch {
+	case x.plain:
+		r.Ref = x.part.ref(what)
 	case strings.HasPrefix(what, "s"):
 		r.Ref = x.part.ref(what[1:])
 	case strings.HasPrefix(what, "l"):

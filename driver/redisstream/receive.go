@@ -2,10 +2,7 @@ package redisstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -29,15 +26,13 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err != nil {
 			return nil, err
 		}
-		wait := s.d.o.Fallback
 		if room > 0 {
-			ds, next, err := s.claim(ctx, room)
+			ds, err := s.claim(ctx, room)
 			if len(ds) > 0 || err != nil {
 				return ds, err
 			}
-			wait = min(wait, next)
 		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(s.untilDue(room > 0))
 		select {
 		case <-news:
 		case <-timer.C:
@@ -70,32 +65,38 @@ func (s *subscription) reserve(most int) (room int, news <-chan struct{}, err er
 	return room, s.news, nil
 }
 
-// claim takes from the partitions that we own, in turn, and tells in how long something is due. It is never cut short by ctx: what
-// it took must be known.
-func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery, time.Duration, error) {
+// untilDue is how long to wait for something to claim: no longer than the fallback, in case a wake-up was lost.
+func (s *subscription) untilDue(room bool) time.Duration {
+	wait := s.d.o.Fallback
+	if !room {
+		return wait
+	}
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.stakes {
+		if x := &s.stakes[i]; x.epoch != "" && !x.taken {
+			wait = min(wait, x.due.Sub(now))
+		}
+	}
+	return max(wait, 0)
+}
+
+// claim takes from the partitions that we own and that may have something, in turn. It is never cut short by ctx: what it took must be known.
+func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery, error) {
 	defer s.work.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
 	defer cancel()
-	s.mu.Lock()
-	s.turn++
-	turn, n := s.turn, len(s.t.parts)
-	s.mu.Unlock()
 	var all []*driver.Delivery
-	next, failed := time.Hour, error(nil)
-	for i := range n {
-		at := (turn + i) % n
-		s.mu.Lock()
-		epoch := s.epochs[at]
-		s.mu.Unlock()
-		if epoch == "" || len(all) >= room {
-			continue
-		}
-		ds, due, err := s.claimFrom(ctx, at, epoch, room-len(all))
-		all, next = append(all, ds...), min(next, due)
-		if err != nil {
-			failed = err
+	var failed error
+	for len(all) < room && failed == nil {
+		at, x := s.choose()
+		if at < 0 {
 			break
 		}
+		got, err := s.claimFrom(ctx, at, x, room-len(all))
+		s.put(at, x.epoch, got)
+		all, failed = append(all, got.ds...), err
 	}
 	s.mu.Lock()
 	s.reserved -= room
@@ -103,81 +104,47 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 	if len(all) > 0 {
 		failed = nil // it comes again
 	}
-	return all, next, failed
+	return all, failed
 }
 
-// claimFrom makes one lease of one partition.
-func (s *subscription) claimFrom(ctx context.Context, at int, epoch string, most int) ([]*driver.Delivery, time.Duration, error) {
-	p, lease, begun := s.t.parts[at], s.d.newToken(), time.Now()
+// choose picks a partition that we own, that may have something, and from which nobody claims at the moment.
+func (s *subscription) choose() (at int, x stake) {
+	now := time.Now()
 	s.mu.Lock()
-	lost := s.lost[at]
-	s.mu.Unlock()
-	reply, err := p.run(ctx, &s.d.scripts.claim, s.o.Group, s.id, epoch, lease, most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
-		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], lost)
-	s.mu.Lock()
-	switch {
-	case errors.Is(err, driver.ErrUnknown):
-		s.lost[at] += lease + " "
-	case err == nil:
-		s.lost[at] = strings.TrimPrefix(s.lost[at], lost) // another claim may have been lost meanwhile
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return nil, time.Hour, err
-	}
-	switch text(reply, 0) {
-	case "stale":
-		return nil, time.Hour, s.gone(errStale)
-	case "lost":
-		s.mu.Lock()
-		if s.epochs[at] == epoch {
-			s.epochs[at] = ""
+	defer s.mu.Unlock()
+	if now.Sub(s.looked) >= s.d.o.Fallback {
+		s.looked = now
+		for i := range s.stakes {
+			s.stakes[i].ready = true
 		}
-		s.mu.Unlock()
-		s.rebalance()
-		return nil, time.Hour, nil
 	}
-	now, err := strconv.ParseInt(text(reply, 1), 10, 64)
-	if err != nil {
-		return nil, time.Hour, errShape("claim", reply)
-	}
-	next := time.Hour
-	if due, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
-		next = time.Duration(min(max(due-now, 0)+1, time.Hour.Milliseconds())) * time.Millisecond
-	}
-	var ds []*driver.Delivery
-	for _, x := range list(reply, 3) {
-		item, _ := x.([]any)
-		t := &token{s: s, part: p, id: text(item, 0), lease: lease, until: begun.Add(s.o.Lease)}
-		d, err := s.delivery(t, item, time.UnixMilli(now))
-		if err != nil {
-			if _, err := p.run(ctx, &s.d.scripts.invalid, t.id, err.Error()); err != nil {
-				return ds, next, err
-			}
-			next = 0
-			continue
+	n := len(s.stakes)
+	for range n {
+		at := s.turn % n
+		x := &s.stakes[at]
+		if x.epoch != "" && !x.taken && (x.ready || !now.Before(x.due)) {
+			x.taken, x.ready = true, false
+			return at, *x
 		}
-		s.mu.Lock()
-		s.held[t] = true
-		s.mu.Unlock()
-		ds = append(ds, d)
+		s.turn++
 	}
-	return ds, next, nil
+	return -1, stake{}
 }
 
-// delivery makes a delivery of what the claim script tells of a message.
-func (s *subscription) delivery(t *token, item []any, now time.Time) (*driver.Delivery, error) {
-	m, err := decode(texts(item, 5), t.id)
-	if err != nil {
-		return nil, err
+// put notes how a claim ended.
+func (s *subscription) put(at int, epoch string, got claimed) {
+	s.mu.Lock()
+	x := &s.stakes[at]
+	x.taken = false
+	if x.epoch == epoch {
+		x.ready, x.deep, x.due = x.ready || got.more, got.deep, time.Now().Add(got.next)
 	}
-	m.Topic, m.PublishedAt = s.o.Topic, wall(text(item, 4))
-	if err := m.Validate(max(s.d.caps.MaxBody, len(m.Body))); err != nil { // what was stored under another limit is still good
-		return nil, err
+	waiting := x.ready
+	if !got.deep {
+		s.turn++
 	}
-	failed, _ := strconv.Atoi(text(item, 1))
-	lost, _ := strconv.Atoi(text(item, 2))
-	cause, _ := strconv.Atoi(text(item, 3))
-	return &driver.Delivery{Message: m, Group: s.o.Group, Ref: t.part.ref(t.id), Attempt: failed + 1, Deliveries: lost + 1,
-		Cause: driver.Cause(cause), ClaimedAt: now, LeaseUntil: t.until, Token: t}, nil
+	s.mu.Unlock()
+	if waiting {
+		s.announce()
+	}
 }

@@ -22,8 +22,8 @@ type script struct{ name, source, sha string }
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	create, publish, claim, settle, extend, own, leave, group, ungroup, drop, configure script
-	get, browse, stats, del, move, purge, reset, invalid, audit                         script
+	create, publish, store, claim, book, ack, settle, extend, own, leave, group, ungroup, drop, configure script
+	get, browse, stats, del, move, purge, reset, invalid, audit                                           script
 }
 
 // newScripts puts fragments and operations together. From Redis 7 on, those that relieve a full server may write when it is
@@ -38,14 +38,17 @@ func newScripts(flags bool) *scripts {
 	}
 	return &scripts{
 		create:    plain("head", "create"),
-		publish:   plain("head", "state", "fan", "advance", "publish"),
-		claim:     relief("head", "state", "fan", "advance", "lost", "claim"),
-		settle:    relief("head", "state", "fan", "advance", "settle"),
-		extend:    relief("head", "state", "extend"),
-		own:       relief("head", "state", "retire", "own"),
+		publish:   plain("publish"),
+		store:     plain("head", "state", "fan", "advance", "store"),
+		claim:     relief("gate", "lease", "quick", "head", "state", "fan", "advance", "read", "lost", "claim"),
+		book:      relief("guard", "lease", "booked", "head", "state", "read", "book"),
+		ack:       relief("ack", "head", "state", "behind"),
+		settle:    relief("head", "state", "fan", "advance", "held", "settle"),
+		extend:    relief("extend"),
+		own:       relief("head", "retire", "own"),
 		leave:     relief("head", "state", "fan", "advance", "lost", "retire", "leave"),
-		group:     plain("head", "state", "fan", "advance", "replay", "group"),
-		ungroup:   relief("head", "state", "names", "ungroup"),
+		group:     plain("head", "state", "fan", "advance", "group"),
+		ungroup:   relief("head", "state", "read", "sweep", "names", "ungroup"),
 		drop:      relief("head", "names", "drop"),
 		configure: relief("head", "configure"),
 		get:       relief("head", "state", "fan", "advance", "view", "get"),
@@ -53,10 +56,10 @@ func newScripts(flags bool) *scripts {
 		stats:     relief("head", "state", "fan", "advance", "stats"),
 		del:       relief("head", "state", "fan", "advance", "delete"),
 		move:      relief("head", "state", "fan", "advance", "move"),
-		purge:     relief("head", "state", "fan", "advance", "purge"),
-		reset:     relief("head", "state", "fan", "advance", "replay", "reset"),
-		invalid:   relief("head", "state", "invalid"),
-		audit:     relief("head", "state", "fan", "advance", "audit"),
+		purge:     relief("head", "state", "fan", "advance", "read", "sweep", "purge"),
+		reset:     relief("head", "state", "fan", "advance", "read", "sweep", "replay", "reset"),
+		invalid:   relief("head", "state", "read", "invalid"),
+		audit:     relief("head", "state", "fan", "advance", "read", "sweep", "audit"),
 	}
 }
 
@@ -93,6 +96,46 @@ func runOn(ctx context.Context, c goredis.Scripter, s *script, key string, args 
 		return nil, errShape(s.name, reply)
 	}
 	return reply, nil
+}
+
+// scriptCall is one call of a script, and what came of it.
+type scriptCall struct {
+	part   *partition
+	script *script
+	args   []any
+	reply  []any
+	err    error
+}
+
+// runAll makes calls in one round trip.
+func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) {
+	if len(calls) == 1 {
+		c := calls[0]
+		c.reply, c.err = c.part.run(ctx, c.script, c.args...)
+		return
+	}
+	if len(calls) == 0 {
+		return
+	}
+	results := make([]*goredis.Cmd, len(calls))
+	_, _ = d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, c := range calls {
+			results[i] = p.EvalSha(ctx, c.script.sha, []string{c.part.key}, append([]any{c.part.of}, c.args...)...)
+		}
+		return nil
+	})
+	for i, c := range calls {
+		if goredis.HasErrorPrefix(results[i].Err(), "NOSCRIPT") {
+			c.reply, c.err = c.part.run(ctx, c.script, c.args...)
+			continue
+		}
+		c.reply, c.err = results[i].Slice()
+		if c.err != nil {
+			c.err = redisconn.Classify(c.err)
+		} else if len(c.reply) == 0 {
+			c.err = errShape(c.script.name, c.reply)
+		}
+	}
 }
 
 // replicaPatience is how long a publish waits for its replicas.

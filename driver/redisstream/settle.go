@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -15,39 +16,73 @@ const (
 	settleAtOnce   = 250              // bounds one script
 )
 
-// Settle applies each settlement as one step, in order: one script for those of one partition that follow each other.
+// Settle applies each settlement as one step, in order.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
 	defer cancel()
-	var run []int // settlements of one partition that wait to be sent
-	flush := func() {
-		if len(run) > 0 {
-			s.settle(ctx, ss, run, errs)
-			run = run[:0]
-		}
-	}
+	run := make([]int, 0, len(ss)) // settlements that wait to be sent
 	for i := range ss {
-		t, err := s.tokenOf(ss[i].Delivery)
+		_, err := s.tokenOf(ss[i].Delivery)
 		if err == nil && ss[i].Outcome > driver.Drop {
 			err = driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", ss[i].Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
 		}
 		if errs[i] = err; err != nil {
 			continue
 		}
-		if len(run) > 0 && (len(run) >= settleAtOnce || ss[run[0]].Delivery.Token.(*token).part != t.part || len(ss[i].Emit) > 0) {
-			flush()
-		}
 		if len(ss[i].Emit) > 0 {
+			s.settleRun(ctx, ss, run, errs)
+			run = run[:0]
 			if errs[i] = s.emit(ctx, ss[i].Delivery, ss[i].Emit); errs[i] != nil {
 				continue
 			}
 		}
 		run = append(run, i)
 	}
-	flush()
+	s.settleRun(ctx, ss, run, errs)
 	s.announce() // there is room for more
 	return errs
+}
+
+// settleRun sends settlements: first the plain ones, which are acknowledgements that do not depend on another outcome of their key, then
+// the rest in order.
+func (s *subscription) settleRun(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {
+	acks, rest := s.sort(ss, run)
+	for part, list := range s.ack(ctx, ss, acks, errs) {
+		rest[part] = append(rest[part], list...)
+		slices.Sort(rest[part])
+	}
+	for part, list := range rest {
+		for chunk := range slices.Chunk(list, settleAtOnce) {
+			s.settle(ctx, part, ss, chunk, errs)
+		}
+		s.stir(part.index)
+	}
+}
+
+// sort divides settlements by partition, and into acknowledgements and what must be done in order.
+func (s *subscription) sort(ss []driver.Settlement, run []int) (acks, rest map[*partition][]int) {
+	acks, rest = map[*partition][]int{}, map[*partition][]int{}
+	type chain struct {
+		part *partition
+		key  string
+		of   *token
+	}
+	behind := map[chain]bool{} // keys, or deliveries without one, with an outcome that those behind it depend on
+	for _, i := range run {
+		t := ss[i].Delivery.Token.(*token)
+		c := chain{part: t.part, key: t.key}
+		if t.key == "" {
+			c.of = t
+		}
+		if ss[i].Outcome == driver.Ack && (len(behind) == 0 || !behind[c]) {
+			acks[t.part] = append(acks[t.part], i)
+			continue
+		}
+		rest[t.part] = append(rest[t.part], i)
+		behind[c] = true
+	}
+	return acks, rest
 }
 
 // tokenOf returns the token of a delivery that this subscription received.
@@ -76,8 +111,7 @@ func errLost(d *driver.Delivery) error {
 var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
 
 // settle sends settlements of one partition.
-func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {
-	part := ss[run[0]].Delivery.Token.(*token).part
+func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) {
 	args := []any{s.o.Group, s.o.Instance, len(run)}
 	for _, i := range run {
 		x := &ss[i]

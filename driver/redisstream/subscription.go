@@ -25,12 +25,22 @@ type subscription struct {
 
 	mu       sync.Mutex
 	closed   bool
-	epochs   []string // with which we own each partition, or ""
-	lost     []string // tokens of claims whose answers did not come, of each partition
-	turn     int      // which partition is claimed from first
+	stakes   []stake
+	looked   time.Time // when all partitions were looked at whatever we knew of them
+	turn     int       // which partition is claimed from first
 	held     map[*token]bool
 	reserved int           // room that claims under way may fill
 	news     chan struct{} // closed when there may be something to claim
+}
+
+// stake is what a subscription knows of one partition.
+type stake struct {
+	epoch string    // with which we own it, or ""
+	lost  string    // tokens of claims whose answers did not come
+	ready bool      // there may be something to claim
+	deep  bool      // there is much
+	taken bool      // a claim is under way
+	due   time.Time // when something may become due
 }
 
 // token fences one delivery.
@@ -39,6 +49,9 @@ type token struct {
 	part  *partition
 	id    string // of the stream entry
 	lease string
+	name  string // id of the message
+	key   string
+	size  int // bytes of the entry
 	until time.Time // by our clock; guarded by the lock of the subscription
 }
 
@@ -71,7 +84,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if s.t, err = d.joinAll(ctx, o.Topic, m); err != nil {
 		return nil, err
 	}
-	s.epochs, s.lost = make([]string, len(s.t.parts)), make([]string, len(s.t.parts))
+	s.stakes = make([]stake, len(s.t.parts))
 	d.wake.listen(s.t)
 	if err := s.balance(ctx); err != nil {
 		return nil, err
@@ -97,24 +110,19 @@ func (s *subscription) begin(ctx context.Context) error {
 	return nil
 }
 
-// positionText says where a group begins, as lua/replay.lua reads it.
-func positionText(p driver.Position) string {
-	switch p.From {
-	case driver.FromBegin:
-		return "b"
-	case driver.FromTime:
-		ms := max(p.Time.UnixMilli(), 0)
-		if p.Time.Nanosecond()%int(time.Millisecond) != 0 {
-			ms++
+// stir says that there may be something to claim from a partition, or -1 from any.
+func (s *subscription) stir(at int) {
+	s.mu.Lock()
+	for i := range s.stakes {
+		if at < 0 || at == i {
+			s.stakes[i].ready = true
 		}
-		return "t" + strconv.FormatInt(ms, 10)
-	case driver.FromRef:
-		return "r" + streamID(p.Ref)
 	}
-	return ""
+	s.mu.Unlock()
+	s.announce()
 }
 
-// announce tells waiting calls that there may be something to claim.
+// announce tells waiting calls to look again.
 func (s *subscription) announce() {
 	s.mu.Lock()
 	close(s.news)
@@ -151,7 +159,10 @@ func (s *subscription) Close(ctx context.Context) error {
 		tokens[t.part.index] = append(tokens[t.part.index], t.id, t.lease)
 	}
 	s.held = map[*token]bool{}
-	lost := s.lost
+	lost := make([]string, len(s.stakes))
+	for i := range lost {
+		lost[i] = s.stakes[i].lost
+	}
 	s.mu.Unlock()
 	var err error
 	for i, p := range s.t.parts {

@@ -37,6 +37,12 @@ type partition struct {
 	key   string
 }
 
+// stream is the key of the stream.
+func (p *partition) stream() string { return strings.TrimSuffix(p.key, "topic") + "stream" }
+
+// fence is the key that changes whenever the owner of the partition in a group does.
+func (p *partition) fence(group string) string { return strings.TrimSuffix(p.key, "topic") + "g:" + group + ":fence" }
+
 func (d *Driver) newTopic(name string, n int) *topic {
 	t := &topic{name: name}
 	for i := range n {
@@ -135,7 +141,7 @@ func (t *topic) create(ctx context.Context) error {
 
 // create makes a partition, unless a key of ours has another type: scripts cannot roll back, so that must be found before.
 func (p *partition) create(ctx context.Context) error {
-	for key, want := range map[string]string{p.key: "hash", strings.TrimSuffix(p.key, "topic") + "stream": "stream"} {
+	for key, want := range map[string]string{p.key: "hash", p.stream(): "stream"} {
 		kind, err := p.d.client.Type(ctx, key).Result()
 		if err != nil {
 			return redisconn.Classify(err)
@@ -231,6 +237,12 @@ func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
 	case "order":
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
 			"use the same order for all members, or delete the group first", nil)
+	}
+	if start := text(reply, 2); start != "" { // also where whoever created the group did not come to an end
+		r := rewind{group: m.group, from: positionOf(start, p), cause: driver.CauseFirst, force: true}
+		if _, err := p.d.rewind(ctx, &topic{name: p.topic}, []*partition{p}, r); err != nil {
+			return nil, err
+		}
 	}
 	return texts(reply, 1), nil
 }

@@ -16,11 +16,17 @@ type notifier struct {
 	pubsub *goredis.PubSub
 
 	mu     sync.Mutex
-	topics map[string]string // channel to topic
+	topics map[string]source // of each channel
+}
+
+// source is what a channel tells of.
+type source struct {
+	topic string
+	part  int
 }
 
 func newNotifier(d *Driver) *notifier {
-	return &notifier{d: d, pubsub: d.client.Subscribe(context.Background()), topics: map[string]string{}}
+	return &notifier{d: d, pubsub: d.client.Subscribe(context.Background()), topics: map[string]source{}}
 }
 
 // listen begins to follow a topic. Should that fail, the fallback remains.
@@ -29,7 +35,7 @@ func (n *notifier) listen(t *topic) {
 	n.mu.Lock()
 	for _, p := range t.parts {
 		if _, ok := n.topics[p.key]; !ok {
-			n.topics[p.key] = t.name
+			n.topics[p.key] = source{t.name, p.index}
 			channels = append(channels, p.key)
 		}
 	}
@@ -57,15 +63,15 @@ func (n *notifier) run(ctx context.Context) {
 		wait = 0
 		switch m := msg.(type) {
 		case *goredis.Subscription: // new, or after a reconnect
-			n.d.announce(n.topicOf(m.Channel), "", true)
+			n.d.announce(n.sourceOf(m.Channel), "", true)
 		case *goredis.Message:
 			group, members := strings.CutPrefix(m.Payload, "!")
-			n.d.announce(n.topicOf(m.Channel), group, members)
+			n.d.announce(n.sourceOf(m.Channel), group, members)
 		}
 	}
 }
 
-func (n *notifier) topicOf(channel string) string {
+func (n *notifier) sourceOf(channel string) source {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.topics[channel]
@@ -73,12 +79,12 @@ func (n *notifier) topicOf(channel string) string {
 
 func (n *notifier) close() { _ = n.pubsub.Close() }
 
-// announce tells the subscriptions of a topic, or of one group of it, that there may be something to claim or other members.
-func (d *Driver) announce(topic, group string, members bool) {
+// announce tells the subscriptions of a topic, or of one group of it, that a partition may have something to claim, or that members changed.
+func (d *Driver) announce(from source, group string, members bool) {
 	d.mu.Lock()
 	var subs []*subscription
 	for s := range d.subs {
-		if s.o.Topic == topic && (group == "" || s.o.Group == group) {
+		if s.o.Topic == from.topic && (group == "" || s.o.Group == group) {
 			subs = append(subs, s)
 		}
 	}
@@ -87,7 +93,7 @@ func (d *Driver) announce(topic, group string, members bool) {
 		if members {
 			s.rebalance()
 		}
-		s.announce()
+		s.stir(from.part)
 	}
 }
 

@@ -37,7 +37,7 @@ func (e *Engine) prepare(msgs []*driver.Message, now moment) ([]*entry, []string
 		if err := e.check(m); err != nil {
 			return nil, nil, err
 		}
-		entries[i], names[i] = newEntry(m, now), m.Topic
+		entries[i], names[i] = e.newEntry(m, now), m.Topic
 	}
 	return entries, names, nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/ferrymq/ferry/driver"
@@ -29,6 +30,7 @@ type tally struct {
 	chains   map[*chain]bool
 	lanes    int
 	inflight map[*subscription]int
+	since    map[tick]int // ready
 }
 
 type auditor struct {
@@ -42,7 +44,7 @@ type auditor struct {
 func (a *auditor) run() {
 	a.Helper()
 	for _, g := range a.t.groups {
-		a.groups[g] = &tally{chains: map[*chain]bool{}, inflight: map[*subscription]int{}}
+		a.groups[g] = &tally{chains: map[*chain]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{}}
 	}
 	ids := 0
 	for _, e := range a.t.log.all() {
@@ -100,7 +102,7 @@ func (a *auditor) entry(e *entry) {
 		a.want.Messages++
 		a.want.Bytes += e.size()
 	}
-	if e.expiresAt != nowhere && (live == 0 || e.expires == never) {
+	if x := e.expiry; x != nil && x.heapAt != nowhere && (live == 0 || x.at == never) {
 		a.Errorf("entry %d is in the expiry heap, but cannot expire", e.seq)
 	}
 	if live == 0 && graves == 0 && e.state != invalid && a.t.config.Keep == 0 {
@@ -118,7 +120,7 @@ func (a *auditor) item(it *item) {
 	if it.chain != nil {
 		want.chains[it.chain] = true
 	}
-	offered := it.heap != nil || it.inLane > 0
+	offered := it.inLane > 0
 	switch it.state {
 	case ready:
 		switch {
@@ -130,19 +132,20 @@ func (a *auditor) item(it *item) {
 		if offered {
 			want.lanes++
 		}
+		want.since[it.since]++
 	case waiting:
 		a.waiting++
-		if it.heap != &a.t.waiting {
+		if it.heapAt == nowhere || offered || a.t.waiting.slots[it.heapAt].v != it {
 			a.Errorf("waiting item %d is not in the waiting heap", it.e.seq)
 		}
 	case inflight:
-		if it.claim == nil || it.claim.item != it || offered {
+		if it.claim == nil || it.claim.item != it || offered || it.heapAt != nowhere {
 			a.Errorf("item %d is in flight without a claim, or offered", it.e.seq)
 			return
 		}
 		want.inflight[it.claim.s]++
 	default:
-		if offered || it.chain != nil || it.claim != nil {
+		if offered || it.heapAt != nowhere || it.chain != nil || it.claim != nil {
 			a.Errorf("%s item %d is still linked", it.state, it.e.seq)
 		}
 	}
@@ -158,12 +161,14 @@ func (a *auditor) group(g *group, want *tally) {
 	if s.Received != s.Acked+s.Dropped+s.Expired+s.Cancelled+uint64(s.Ready+s.Inflight+s.Waiting+s.Dead) {
 		a.Errorf("group stats do not balance: %+v", s)
 	}
-	n := int64(0)
-	for it := g.ready.head; it != nil; it = it.readyNext {
-		n++
+	times := map[tick]int{}
+	for _, t := range g.ready.times.vs {
+		if t.items > 0 {
+			times[t.since] = t.items
+		}
 	}
-	if n != g.count[ready] || int64(g.graves.count) != g.count[dead] {
-		a.Errorf("group %s lists %d ready and %d dead, want %d and %d", g.name, n, g.graves.count, g.count[ready], g.count[dead])
+	if !maps.Equal(times, want.since) || int64(g.graves.count) != g.count[dead] {
+		a.Errorf("group %s has items ready since %v and %d dead, want %v and %d", g.name, times, g.graves.count, want.since, g.count[dead])
 	}
 	if len(want.chains) != g.chains.len() {
 		a.Errorf("group %s has %d chains, want %d", g.name, g.chains.len(), len(want.chains))

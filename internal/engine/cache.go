@@ -68,5 +68,5 @@ func (t *topic) evict(e *entry) {
 	t.uncache(e)
 	n := e.size()
 	e.flags = e.flags&^scheduled | onDisk
-	e.body, e.contentType, e.extra, e.delay = "", "", nil, n
+	e.body, e.contentType, e.extra, e.delay = nil, nil, nil, n
 }

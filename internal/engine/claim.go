@@ -16,12 +16,15 @@ func (s *subscription) claim(most int, now moment) []claim {
 			break
 		}
 		it := g.lanes[lane].front()
-		if it.e.expires <= now.tick {
+		if it.e.expired(now) {
 			g.expire(it, now)
 			continue
 		}
 		if moved := s.t.load(it.e, now); moved {
 			continue
+		}
+		if len(picked) > 0 && s.t.unsafe(it.e) && !s.t.unsafe(picked[0].e) {
+			break // what is there already need not wait for it
 		}
 		before := len(picked)
 		picked = g.take(s, it, picked, most, now)
@@ -47,7 +50,8 @@ func (g *group) take(s *subscription, it *item, picked []*item, most int, now mo
 	for run := 0; run < s.o.MaxRun && len(picked) < most; run++ {
 		picked = append(picked, s.pick(it, now))
 		c.held++
-		if it = it.keyNext; it == nil || it.state != ready || it.e.expires <= now.tick {
+		if it = it.keyNext; it == nil || it.state != ready || it.e.expired(now) ||
+			g.t.unsafe(it.e) && !g.t.unsafe(picked[0].e) {
 			break
 		}
 	}
@@ -75,6 +79,7 @@ func (s *subscription) lease(picked []*item, now moment) []claim {
 		c := &claims[i]
 		s.start(c, it, last-uint64(i), expires)
 		c.receipt = receipt
+		it.e.lend()
 		c.entry, c.content = it.e, it.content()
 		if contents != nil {
 			c.entry = &contents[i]
@@ -119,10 +124,10 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 			p.m.Body, bodies = copyBody(c.content.body, bodies)
 		}
 		parcels = parcels[1:]
-		p.d = driver.Delivery{
-			Message: &p.m, Group: s.g.name, Ref: c.entry.ref(), Attempt: int(c.attempt), Deliveries: int(c.deliveries),
-			Cause: c.cause, ClaimedAt: now.at, LeaseUntil: until, Token: c,
-		}
+		d := &p.d // field by field: a literal would be made elsewhere and copied
+		d.Message, d.Group, d.Ref.Pos = &p.m, s.g.name, c.entry.seq
+		d.Attempt, d.Deliveries, d.Cause = int(c.attempt), int(c.deliveries), c.cause
+		d.ClaimedAt, d.LeaseUntil, d.Token = now.at, until, c
 		c.entry, c.content = nil, nil // a token that is kept must not keep the message
 		ds = append(ds, &p.d)
 	}
@@ -150,12 +155,12 @@ func sharedSize(claims []claim) int {
 }
 
 // copyBody copies a body, into shared if it is small. Appending to one body never reaches the next.
-func copyBody(body string, shared []byte) (own, rest []byte) {
+func copyBody(body, shared []byte) (own, rest []byte) {
 	if len(body) == 0 {
 		return nil, shared
 	}
 	if len(body) >= shareBelow {
-		return []byte(body), shared
+		return append([]byte(nil), body...), shared
 	}
 	n := len(shared)
 	shared = append(shared, body...)

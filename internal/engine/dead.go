@@ -13,7 +13,7 @@ func (g *group) bury(it *item, f *driver.Failure, instance string, now moment) {
 	}
 	dl := &driver.DeadLetter{
 		Origin:   driver.Origin{Topic: g.t.name, Group: g.name, Ref: it.e.ref(), Instance: instance},
-		Attempts: int(it.failures), Deliveries: int(it.lost) + 1, Rounds: int(it.rounds),
+		Attempts: int(it.failures), Deliveries: int(it.lost) + 1, Rounds: int(r.rounds),
 	}
 	dl.Bury(last)
 	c := g.detach(it)

@@ -9,12 +9,12 @@ import (
 // memory is what a topic remembers in order to recognise duplicates after their messages are gone.
 type memory struct {
 	t      *topic
-	window time.Duration // of producers' own ids
-	most   int           // of producers' own ids
-	own    index[uint64] // their places in the log
-	oldest queue[usedID] // of own, in the order in which they are forgotten
+	window time.Duration         // of producers' own ids
+	most   int                   // of producers' own ids
+	own    index[string, uint64] // their places in the log
+	oldest queue[usedID]         // of own, in the order in which they are forgotten
 
-	dedup   index[*dedupID]
+	dedup   index[string, *dedupID]
 	expires heap[*dedupID]
 }
 

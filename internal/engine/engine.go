@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -38,9 +39,13 @@ type Engine struct {
 	base   time.Time
 	stop   <-chan struct{} // closed when the store failed; nil without one
 	nonce  uint64
+	seed   maphash.Seed  // of the hashes of ids
 	claims atomic.Uint64 // counts, for the tokens
 	stored atomic.Int64  // messages in all topics
 	cached atomic.Int64  // bytes of content that is in the store too
+	spent  spentPrompts
+
+	contentType atomic.Pointer[string] // of the newest message: most have the same
 
 	topics sync.Map // name -> *topic
 	mu     sync.Mutex
@@ -53,7 +58,7 @@ type Engine struct {
 func New(o Options) *Engine {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails
-	e := &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:])}
+	e := &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:]), seed: maphash.MakeSeed()}
 	if o.Store != nil {
 		e.stop = o.Store.Stopped()
 	}

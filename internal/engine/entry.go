@@ -24,20 +24,19 @@ type entry struct {
 	fan         uint64 // its place among what became ready; zero before that
 	id          string
 	key         string
-	body        string
-	contentType string
-	published   int64 // wall time, nanoseconds
-	delay       int64 // the delay, or the schedule (wall time, nanoseconds) if scheduled; its size if onDisk
-	ttl         time.Duration
-	due         tick // when it is due; once fanned, when it became ready
-	expires     tick // never without a TTL
+	body        []byte
+	contentType *string // shared with other messages; nil: none
+	published   int64   // wall time, nanoseconds
+	delay       int64   // the delay, or the schedule (wall time, nanoseconds) if scheduled; its size if onDisk
+	due         tick    // when it is due; once fanned, when it became ready
+	expiry      *expiry // nil without a TTL
 	extra       *extra
 	items       *item  // as the groups see it, linked by sibling
 	dueAt       int32  // its place in the heap of delayed messages
-	expiresAt   int32  // its place in the heap of expiries
 	live        uint16 // how many groups have not settled it; 1 while it belongs to the topic
 	dead        uint16 // how many groups have it as a dead letter
 	kept        uint8  // how often every group had settled it, where settled messages are kept
+	unread      uint8  // claims that were not settled by their holder: see spent.go
 	flags       entryFlags
 	priority    driver.Priority
 	state       entryState
@@ -59,6 +58,13 @@ const (
 
 func (e *entry) is(f entryFlags) bool { return e.flags&f != 0 }
 
+// expiry is what messages with a TTL have.
+type expiry struct {
+	ttl    time.Duration
+	at     tick  // never: an operator spared it
+	heapAt int32 // its place in the heap of expiries
+}
+
 // extra is what few messages have.
 type extra struct {
 	headers     map[string]string
@@ -77,21 +83,31 @@ type prompt struct {
 	first item
 }
 
+func newPrompt() *entry {
+	p := &prompt{}
+	p.first.home = true
+	p.items = &p.first
+	return &p.entry
+}
+
 // newEntry copies a message. Nothing of the caller's but immutable strings is kept.
-func newEntry(m *driver.Message, now moment) *entry {
-	var e *entry
+func (e *Engine) newEntry(m *driver.Message, now moment) *entry {
+	var en *entry
 	due := dueOf(m, now)
 	if due <= now.tick {
-		p := &prompt{}
-		e = &p.entry
-		e.items = &p.first
+		en = e.spent.take()
 	} else {
-		e = &entry{}
+		en = &entry{}
 	}
-	e.published, e.due = now.at.UnixNano(), due
-	e.dueAt, e.expiresAt = nowhere, nowhere
-	e.set(m, now)
-	return e
+	en.published, en.due = now.at.UnixNano(), due
+	en.dueAt = nowhere
+	last := e.contentType.Load()
+	en.contentType = last
+	en.set(m, now)
+	if en.contentType != last {
+		e.contentType.Store(en.contentType)
+	}
+	return en
 }
 
 // set copies all of a message but when it was published.
@@ -100,9 +116,9 @@ func (e *entry) set(m *driver.Message, now moment) {
 	if m.OwnID {
 		e.flags |= ownID
 	}
-	e.ttl, e.expires = m.TTL, never
+	e.expiry = nil
 	if m.TTL > 0 {
-		e.expires = now.after(m.TTL)
+		e.expiry = &expiry{ttl: m.TTL, at: now.after(m.TTL), heapAt: nowhere}
 	}
 	e.setContent(m)
 	if m.DedupID != "" {
@@ -126,7 +142,11 @@ func dueOf(m *driver.Message, now moment) tick {
 
 // setContent copies what an edit may change.
 func (e *entry) setContent(m *driver.Message) {
-	e.key, e.body, e.contentType, e.priority = m.Key, string(m.Body), m.ContentType, m.Priority
+	e.key, e.body, e.priority = m.Key, append(e.body[:0], m.Body...), m.Priority
+	if e.mediaType() != m.ContentType {
+		own := m.ContentType
+		e.contentType = &own
+	}
 	if e.extra == nil && len(m.Headers) == 0 && m.MaxAttempts == 0 && m.Retry == nil {
 		return
 	}
@@ -162,8 +182,10 @@ func cloneRetry(p *driver.RetryPolicy) *driver.RetryPolicy {
 // fill writes the message into m, all but its body. Content and extra come from c, which differs from e after an edit.
 func (e *entry) fill(m *driver.Message, topic string, c *entry) {
 	m.ID, m.OwnID, m.Topic = e.id, e.is(ownID), topic
-	m.Key, m.ContentType, m.Priority = c.key, c.contentType, c.priority
-	m.TTL = e.ttl
+	m.Key, m.ContentType, m.Priority = c.key, c.mediaType(), c.priority
+	if e.expiry != nil {
+		m.TTL = e.expiry.ttl
+	}
 	m.PublishedAt = time.Unix(0, e.published)
 	if !e.is(scheduled) {
 		m.Delay = time.Duration(e.delay)
@@ -183,10 +205,28 @@ func (e *entry) message(topic string, c *entry) *driver.Message {
 	m := &driver.Message{}
 	e.fill(m, topic, c)
 	if len(c.body) > 0 {
-		m.Body = []byte(c.body)
+		m.Body = append([]byte(nil), c.body...)
 	}
 	return m
 }
+
+// mediaType is the content type.
+func (e *entry) mediaType() string {
+	if e.contentType == nil {
+		return ""
+	}
+	return *e.contentType
+}
+
+// expires is when the message is past its TTL.
+func (e *entry) expires() tick {
+	if e.expiry == nil {
+		return never
+	}
+	return e.expiry.at
+}
+
+func (e *entry) expired(now moment) bool { return e.expiry != nil && e.expiry.at <= now.tick }
 
 func (e *entry) ref() driver.Ref { return driver.Ref{Pos: e.seq} }
 

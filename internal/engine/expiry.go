@@ -5,7 +5,7 @@ import "github.com/ferrymq/ferry/driver"
 // expire removes a message past its TTL from every group that does not run it. One that runs may finish; if it comes
 // back it expires then.
 func (t *topic) expire(e *entry, now moment) {
-	t.expires.removeAt(e.expiresAt)
+	t.unwatchExpiry(e)
 	if e.state != fanned {
 		t.expireEarly(e, now)
 		return
@@ -16,6 +16,20 @@ func (t *topic) expire(e *entry, now moment) {
 			it.g.expire(it, now)
 		}
 		it = next
+	}
+}
+
+// watchExpiry has a message expire in time.
+func (t *topic) watchExpiry(e *entry) {
+	if x := e.expiry; x != nil && x.at != never && x.heapAt == nowhere {
+		t.expires.push(x.at, e.seq, e)
+	}
+}
+
+// unwatchExpiry is the opposite of watchExpiry.
+func (t *topic) unwatchExpiry(e *entry) {
+	if x := e.expiry; x != nil && x.heapAt != nowhere {
+		t.expires.removeAt(x.heapAt)
 	}
 }
 

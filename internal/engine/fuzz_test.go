@@ -14,7 +14,7 @@ func FuzzRecords(f *testing.F) {
 	now := e.now()
 	t := newTopic(e, "t")
 	t.addGroup("default", driver.Strict, true)
-	en := newEntry(&driver.Message{ID: "a", Key: "k", Body: []byte("body"), TTL: time.Hour}, now)
+	en := e.newEntry(&driver.Message{ID: "a", Key: "k", Body: []byte("body"), TTL: time.Hour}, now)
 	t.store(en, now)
 	it := en.items
 	it.failures, it.lost, it.cause = 2, 1, driver.CauseRetry

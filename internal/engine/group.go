@@ -18,8 +18,8 @@ type group struct {
 
 	lanes   [4]lane
 	stride  stride
-	chains  index[*chain]
-	ready   readyList
+	chains  index[string, *chain]
+	ready   readyTimes
 	graves  sequence[item] // dead letters, in the order in which they died
 	buried  uint64         // the place of the newest dead letter
 	members []*subscription
@@ -54,8 +54,8 @@ func (g *group) statistics(now moment) driver.GroupStats {
 	s := g.stats
 	s.Group, s.Order, s.Paused, s.Consumers = g.name, g.order, g.paused, len(g.members)
 	s.Ready, s.Inflight, s.Waiting, s.Dead = g.count[ready], g.count[inflight], g.count[waiting], g.count[dead]
-	if it := g.ready.head; it != nil {
-		s.Oldest = time.Duration(max(0, now.tick-it.since))
+	if since := g.ready.oldest(); since != never {
+		s.Oldest = time.Duration(max(0, now.tick-since))
 	}
 	return s
 }

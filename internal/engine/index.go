@@ -2,35 +2,35 @@ package engine
 
 import "maps"
 
-// index is a map by text that gives its memory back after a peak, which a Go map does not.
-type index[V any] struct {
-	m    map[string]V
+// index is a map that gives its memory back after a peak, which a Go map does not.
+type index[K comparable, V any] struct {
+	m    map[K]V
 	peak int
 }
 
-func (x *index[V]) get(k string) (V, bool) {
+func (x *index[K, V]) get(k K) (V, bool) {
 	v, ok := x.m[k]
 	return v, ok
 }
 
-func (x *index[V]) put(k string, v V) {
+func (x *index[K, V]) put(k K, v V) {
 	if x.m == nil {
-		x.m = make(map[string]V)
+		x.m = make(map[K]V)
 	}
 	x.m[k] = v
 	x.peak = max(x.peak, len(x.m))
 }
 
-func (x *index[V]) remove(k string) {
+func (x *index[K, V]) remove(k K) {
 	delete(x.m, k)
 	if x.peak > 4096 && len(x.m) < x.peak/8 {
-		m := make(map[string]V, len(x.m))
+		m := make(map[K]V, len(x.m))
 		maps.Copy(m, x.m)
 		x.m, x.peak = m, len(m)
 	}
 }
 
-func (x *index[V]) len() int { return len(x.m) }
+func (x *index[K, V]) len() int { return len(x.m) }
 
 // queue is a FIFO that gives its memory back.
 type queue[T any] struct{ vs []T }

@@ -140,7 +140,7 @@ var entryStates = map[entryState]driver.State{delayed: driver.StateDelayed, held
 
 // view shows a message that belongs to the topic.
 func (t *topic) view(e *entry, now moment) view {
-	v := view{Entry: driver.Entry{Ref: e.ref(), State: entryStates[e.state], ExpiresAt: now.wall(e.expires)}, onDisk: e.is(onDisk)}
+	v := view{Entry: driver.Entry{Ref: e.ref(), State: entryStates[e.state], ExpiresAt: now.wall(e.expires())}, onDisk: e.is(onDisk)}
 	switch e.state {
 	case invalid:
 		v.Raw, v.Problem = append([]byte(nil), e.extra.raw...), e.extra.problem
@@ -162,7 +162,7 @@ func (s itemState) String() string { return string(itemStates[s]) }
 func (it *item) view(now moment) view {
 	v := view{onDisk: it.e.is(onDisk), Entry: driver.Entry{
 		Message: it.e.message(it.g.t.name, it.content()), Ref: it.e.ref(), Group: it.g.name, State: itemStates[it.state],
-		Attempt: int(it.failures) + 1, Deliveries: int(it.lost) + 1, ExpiresAt: now.wall(it.e.expires),
+		Attempt: int(it.failures) + 1, Deliveries: int(it.lost) + 1, ExpiresAt: now.wall(it.e.expires()),
 	}}
 	if x := it.e.extra; x != nil && x.raw != nil { // not looked at yet: shown as it is
 		v.Raw, v.Body = append([]byte(nil), x.raw...), append([]byte(nil), x.raw...)

@@ -19,25 +19,23 @@ type item struct {
 	g       *group
 	sibling *item // the same message in another group
 
-	lanePrev, laneNext   *item // in the list of a lane
-	keyPrev, keyNext     *item // in its chain
-	readyPrev, readyNext *item // in the list of all that is ready
+	lanePrev, laneNext *item // in the list of a lane
+	keyPrev, keyNext   *item // in its chain
 
-	chain *chain    // nil without a key, and while others of the key may pass
-	claim *claim    // in flight
-	heap  *itemHeap // which heap it is in, if any
+	chain *chain // nil without a key, and while others of the key may pass
+	claim *claim // in flight
 	more  *record
 
 	place    uint64 // its place in the order of the group
 	since    tick   // ready: since when; waiting: until when
 	failures int32
-	heapAt   int32
+	heapAt   int32  // its place in a heap: of its lane, or of those that wait
 	lost     uint16 // leases
-	rounds   uint16
-	inLane   uint8 // 1 + the number of the lane in whose list it is; 0: in none
+	inLane   uint8  // 1 + the number of the lane in which it is; 0: in none
 	state    itemState
 	cause    driver.Cause
 	toTail   bool // waiting, and joins the tail when due
+	home     bool // lies beside its entry
 }
 
 // record is what few items have.
@@ -46,23 +44,13 @@ type record struct {
 	edited  *entry // content that an operator replaced for this group
 	dead    *driver.DeadLetter
 	buried  uint64 // its place among the dead letters
+	rounds  uint16 // how often it was replayed as a dead letter
 }
 
 type itemHeap = heap[*item]
 
 func newItemHeap() itemHeap {
 	return itemHeap{moved: func(it *item, at int32) { it.heapAt = at }}
-}
-
-// pushItem and dropItem keep the item informed about its heap.
-func pushItem(h *itemHeap, key tick, it *item) {
-	it.heap = h
-	h.push(key, it.place, it)
-}
-
-func dropItem(it *item) {
-	it.heap.removeAt(it.heapAt)
-	it.heap = nil
 }
 
 func (it *item) record() *record {
@@ -105,31 +93,4 @@ func (l *laneList) remove(it *item) {
 		l.tail = it.lanePrev
 	}
 	it.lanePrev, it.laneNext = nil, nil
-}
-
-// readyList holds all ready items of a group in the order in which they became ready.
-type readyList struct{ head, tail *item }
-
-func (l *readyList) push(it *item) {
-	it.readyPrev = l.tail
-	if l.tail != nil {
-		l.tail.readyNext = it
-	} else {
-		l.head = it
-	}
-	l.tail = it
-}
-
-func (l *readyList) remove(it *item) {
-	if it.readyPrev != nil {
-		it.readyPrev.readyNext = it.readyNext
-	} else {
-		l.head = it.readyNext
-	}
-	if it.readyNext != nil {
-		it.readyNext.readyPrev = it.readyPrev
-	} else {
-		l.tail = it.readyPrev
-	}
-	it.readyPrev, it.readyNext = nil, nil
 }

@@ -21,8 +21,10 @@ type journal struct {
 
 	evict []evictable
 
+	unsynced []unsynced // rounds with new messages, in order
+	safe     uint64     // messages up to here survive a power loss
+
 	message driver.Message // scratch
-	body    []byte
 	key     []byte
 	head    []byte
 	value   []byte
@@ -102,6 +104,7 @@ func (t *topic) flush(now moment) Round {
 		synced := j.synced
 		fresh := t.fill(b, now)
 		j.last = t.e.o.Store.Append(b, synced)
+		t.noteFresh(fresh, j.last)
 		t.cache(fresh)
 	}
 	t.evictWritten()
@@ -262,6 +265,7 @@ func (e *Engine) flushAll(ts map[string]*topic, now moment) Round {
 	round := e.o.Store.Append(b, synced)
 	for t, es := range fresh {
 		t.journal.last = round
+		t.noteFresh(es, round)
 		t.cache(es)
 	}
 	return round

@@ -27,23 +27,29 @@ func (g *group) offer(it *item) {
 	n := it.content().priority.Lane()
 	l := &g.lanes[n]
 	g.stride.enter(n)
+	it.inLane = uint8(n) + 1
 	if l.fresh.tail == nil || l.fresh.tail.place < it.place {
 		l.fresh.push(it)
-		it.inLane = uint8(n) + 1
 	} else {
-		pushItem(&l.back, tick(it.place), it)
+		l.back.push(tick(it.place), it.place, it)
 	}
 	g.wakeLater()
 }
 
-// withdraw takes it back, so that nobody can claim it.
+// withdraw takes it out of its lane, so that nobody can claim it, or out of those that wait.
 func (g *group) withdraw(it *item) {
-	if it.heap != nil {
-		dropItem(it)
-	} else if it.inLane > 0 {
+	switch {
+	case it.inLane == 0:
+		if it.heapAt != nowhere {
+			g.t.waiting.removeAt(it.heapAt)
+		}
+		return
+	case it.heapAt != nowhere:
+		g.lanes[it.inLane-1].back.removeAt(it.heapAt)
+	default:
 		g.lanes[it.inLane-1].fresh.remove(it)
-		it.inLane = 0
 	}
+	it.inLane = 0
 }
 
 // pick chooses the lane that s claims from next, or -1 when nothing can be claimed.

@@ -49,7 +49,7 @@ func requireEmpty(t *testing.T, tp *topic) {
 	g := tp.groups[0]
 	s := g.members[0]
 	for what, n := range map[string]int{
-		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.len(), "id table": tp.ids.peak / 4097,
+		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.len(), "id table": tp.ids.byHash.peak / 4097,
 		"own ids": tp.known.own.len(), "own id queue": len(tp.known.oldest.vs), "dedup ids": tp.known.dedup.len(),
 		"dedup heap": len(tp.known.expires.slots), "delayed": len(tp.delayed.slots), "delayed heap": cap(tp.delayed.slots) / 4096,
 		"expiries": len(tp.expires.slots), "waiting": len(tp.waiting.slots), "settled": len(tp.settled.vs), "chains": g.chains.len(),
@@ -64,7 +64,7 @@ func requireEmpty(t *testing.T, tp *topic) {
 			t.Errorf("lane %d is not empty", i)
 		}
 	}
-	if s.leases.head != nil || g.ready.head != nil || g.waiters.head != nil {
+	if s.leases.head != nil || !g.ready.times.empty() || g.waiters.head != nil {
 		t.Error("a list is not empty")
 	}
 	if tp.armed != never || tp.next() != never {
@@ -92,8 +92,8 @@ func TestDelayedMessagesAreCompact(t *testing.T) {
 	perMessage := (heapInUse() - before) / n
 	runtime.KeepAlive(e)
 	t.Logf("%d bytes for each delayed message without a body, its id included", perMessage)
-	if perMessage > 310 {
-		t.Errorf("%d bytes for each delayed message, want at most 310", perMessage)
+	if perMessage > 270 {
+		t.Errorf("%d bytes for each delayed message, want at most 270", perMessage)
 	}
 }
 
@@ -107,11 +107,11 @@ func heapInUse() uint64 {
 // TestSizes pins the sizes of what there may be millions of, to those of the allocator.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	if n := unsafe.Sizeof(entry{}); n > 160 {
-		t.Errorf("an entry has %d bytes, want at most 160", n)
+	if n := unsafe.Sizeof(entry{}); n > 144 {
+		t.Errorf("an entry has %d bytes, want at most 144", n)
 	}
-	if n := unsafe.Sizeof(prompt{}); n > 288 {
-		t.Errorf("an entry with room for a group has %d bytes, want at most 288", n)
+	if n := unsafe.Sizeof(prompt{}); n > 256 {
+		t.Errorf("an entry with room for a group has %d bytes, want at most 256", n)
 	}
 }
 

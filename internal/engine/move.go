@@ -71,7 +71,7 @@ func (t *topic) republish(e *entry, m *driver.Move, now moment) error {
 	if msg.ID == "" {
 		msg.ID = driver.EmitID(t.name+"/invalid", int(e.seq))
 	}
-	fresh := newEntry(&msg, now)
+	fresh := t.e.newEntry(&msg, now)
 	if _, ok := t.duplicate(fresh); ok {
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID), "give another ID in Edit", nil)
 	}
@@ -113,12 +113,12 @@ func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
 	}
 	replayed, moved := it.state == dead, m.Edit != nil && m.Edit.Key != it.content().key
 	toTail := replayed || moved || it.toTail
-	if it.e.expires <= now.tick {
+	if it.e.expired(now) {
 		g.t.spare(it.e)
 	}
 	if replayed {
 		it.failures, it.lost = 0, 0
-		it.rounds++
+		it.more.rounds++
 	}
 	it.cause = driver.CauseReplay
 	c := it.chain
@@ -139,10 +139,8 @@ func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
 
 // spare lets a message live that is past its TTL, because an operator wants it delivered.
 func (t *topic) spare(e *entry) {
-	if e.expiresAt != nowhere {
-		t.expires.removeAt(e.expiresAt)
-	}
-	e.expires = never
+	t.unwatchExpiry(e)
+	e.expiry.at = never
 }
 
 func (g *group) dueAfter(it *item, m *driver.Move, toTail bool, now moment) {

@@ -84,7 +84,7 @@ func (e *Engine) publishOne(ctx context.Context, m *driver.Message, o driver.Pub
 		return driver.Receipt{Err: err}
 	}
 	now := e.now()
-	en := newEntry(m, now) // copied before the lock is taken
+	en := e.newEntry(m, now) // copied before the lock is taken
 	t, err := e.lock(m.Topic, now)
 	if err != nil {
 		return driver.Receipt{Err: err}
@@ -122,7 +122,7 @@ func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt, o driv
 			failed = true
 			continue
 		}
-		entries[i] = newEntry(m, now)
+		entries[i] = e.newEntry(m, now)
 	}
 	t, err := e.lock(msgs[0].Topic, now)
 	if err != nil {
@@ -205,7 +205,7 @@ func (t *topic) store(e *entry, now moment) {
 	e.seq = t.seq
 	t.log.put(e.seq, e)
 	if e.id != "" {
-		t.ids.put(e.id, e)
+		t.ids.put(e)
 		e.flags |= indexed
 	}
 	t.known.note(e, now)

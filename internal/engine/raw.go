@@ -13,7 +13,7 @@ func (e *Engine) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 		return err
 	}
 	now := e.now()
-	en := newEntry(&driver.Message{}, now)
+	en := e.newEntry(&driver.Message{}, now)
 	en.more().raw = append([]byte{}, raw...)
 	t, err := e.lock(topic, now)
 	if err != nil {
@@ -43,18 +43,17 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 	t.touch(e)
 	t.stats.Bytes -= e.size()
 	e.extra = nil
+	t.unwatchExpiry(e)
 	e.set(m, now)
 	if !m.PublishedAt.IsZero() {
 		e.published = m.PublishedAt.UnixNano()
 	}
 	t.stats.Bytes += e.size()
 	if _, taken := t.ids.get(e.id); !taken && e.id != "" {
-		t.ids.put(e.id, e)
+		t.ids.put(e)
 		e.flags |= indexed
 	}
-	if e.expires != never {
-		t.expires.push(e.expires, e.seq, e)
-	}
+	t.watchExpiry(e)
 	for it := e.items; it != nil; it = it.sibling {
 		if it.state == ready {
 			it.g.place(it)

@@ -35,15 +35,16 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		s.t.advance(now)
 		if claims := s.claim(max, now); len(claims) > 0 {
 			s.handOn()
+			safety := s.t.safety(claims)
 			r := s.t.unlock(now)
 			if r == nil {
 				return s.deliver(claims, nil, now), nil
 			}
 			w = nil
-			if ds, err := s.deliverStored(ctx, r, claims, now); len(ds) > 0 || err != nil {
+			if ds, err := s.deliverStored(ctx, r, safety, claims, now); len(ds) > 0 || err != nil {
 				return ds, err
 			}
-			continue // none of them could be read
+			continue // none of them could be read, or is safe yet
 		}
 		s.handOn()
 		w = s.queueUp()

@@ -42,7 +42,7 @@ func splitMessage(record []byte) (h messageHead, env []byte, err error) {
 
 // headOf returns the head of a message as it is now.
 func headOf(e *entry, now moment) messageHead {
-	h := messageHead{state: e.state, fan: e.fan, due: now.stamp(e.due), expires: now.stamp(e.expires)}
+	h := messageHead{state: e.state, fan: e.fan, due: now.stamp(e.due), expires: now.stamp(e.expires())}
 	if e.state == invalid { // the record of its state says so
 		h.state = fanned
 	}
@@ -56,8 +56,7 @@ func (j *journal) appendContent(dst []byte, e *entry) []byte {
 	}
 	j.message = driver.Message{}
 	e.fill(&j.message, "", e)
-	j.body = append(j.body[:0], e.body...)
-	j.message.Body = j.body
+	j.message.Body = e.body
 	return envelope.Append(dst, &j.message)
 }
 

@@ -42,7 +42,7 @@ const plainItem = 0xff // in place of the state
 // isPlain reports whether an item is just as it became ready. One in flight is: see storedItem.
 func isPlain(it *item) bool {
 	return (it.state == ready || it.state == inflight) && it.cause == driver.CauseFirst && it.place == it.e.fan &&
-		it.failures == 0 && it.lost == 0 && it.rounds == 0 && it.more == nil
+		it.failures == 0 && it.lost == 0 && it.more == nil
 }
 
 // appendState appends the record of where a message is now.
@@ -51,7 +51,7 @@ func appendState(dst []byte, e *entry, now moment) []byte {
 	dst = append(dst, recordVersion, byte(e.state))
 	dst = binary.AppendUvarint(dst, e.fan)
 	dst = binary.AppendVarint(dst, now.stamp(e.due))
-	dst = binary.AppendVarint(dst, now.stamp(e.expires))
+	dst = binary.AppendVarint(dst, now.stamp(e.expires()))
 	settled := int64(0)
 	if e.state == fanned && e.live == 0 && e.dead == 0 {
 		settled = now.at.UnixNano() // only what settles it changes it
@@ -92,7 +92,11 @@ func appendItem(dst []byte, it *item, now moment) []byte {
 	dst = binary.AppendVarint(dst, now.stamp(since))
 	dst = binary.AppendUvarint(dst, uint64(it.failures))
 	dst = binary.AppendUvarint(dst, uint64(it.lost))
-	dst = binary.AppendUvarint(dst, uint64(it.rounds))
+	rounds := uint16(0)
+	if it.more != nil {
+		rounds = it.more.rounds
+	}
+	dst = binary.AppendUvarint(dst, uint64(rounds))
 	dst = binary.AppendUvarint(dst, resolved)
 	dst = appendBool(dst, it.more != nil)
 	if it.more == nil {

@@ -17,7 +17,7 @@ func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*gr
 	}
 	g := t.addGroup(name, o.Order, true)
 	for _, e := range t.history() {
-		if behind(e) && e.expires > now.tick {
+		if behind(e) && !e.expired(now) {
 			g.receive(e, now)
 		}
 	}
@@ -105,7 +105,7 @@ func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetO
 func (g *group) resetOne(e *entry, behind, dryRun bool, report *driver.ResetReport, now moment) {
 	it := e.item(g)
 	switch {
-	case behind && e.expires > now.tick && (it == nil || it.state == done):
+	case behind && !e.expired(now) && (it == nil || it.state == done):
 		report.Replayed++
 		if !dryRun {
 			g.replay(e, it, now)

@@ -20,7 +20,7 @@ func (e *Engine) Restore(ctx context.Context, progress func(topic string, messag
 	if err := e.countBoot(); err != nil {
 		return err
 	}
-	numbers, err := e.topicNumbers()
+	numbers, err := topicNumbers(e.o.Store)
 	if err != nil {
 		return err
 	}
@@ -56,12 +56,12 @@ func (e *Engine) countBoot() error {
 }
 
 // topicNumbers finds the topics by jumping from one to the next.
-func (e *Engine) topicNumbers() ([]uint32, error) {
+func topicNumbers(s Records) ([]uint32, error) {
 	var numbers []uint32
 	found := errors.New("found")
 	for next := uint32(1); ; {
 		from, _ := rangeOfTopic(next)
-		err := e.o.Store.Scan(from, []byte{0xff, 0xff, 0xff, 0xff}, func(key, _ []byte) error {
+		err := s.Scan(from, []byte{0xff, 0xff, 0xff, 0xff}, func(key, _ []byte) error {
 			if len(key) < prefixSize {
 				return fmt.Errorf("key %x is not one of this program", key)
 			}
@@ -72,7 +72,7 @@ func (e *Engine) topicNumbers() ([]uint32, error) {
 			return numbers, nil
 		}
 		if !errors.Is(err, found) {
-			return nil, err
+			return numbers, err
 		}
 		numbers = append(numbers, next)
 		next++
@@ -226,7 +226,7 @@ func (r *restorer) arrange() {
 		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.since, b.since) })
 		for _, it := range items {
 			if it.state == ready {
-				g.ready.push(it)
+				it.since = g.ready.add(it.since)
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func (g *group) relink(it *item) {
 		g.place(it)
 		return
 	}
-	pushItem(&g.t.waiting, it.since, it)
+	g.t.waiting.push(it.since, it.place, it)
 	if !it.toTail && g.strict(it) {
 		g.join(it)
 	}

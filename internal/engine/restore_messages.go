@@ -89,14 +89,15 @@ func (r *restorer) restore(f *found, s *storedState) {
 	}
 	e := &entry{}
 	if h.state == fanned {
-		p := &prompt{}
-		e = &p.entry
-		e.items = &p.first
+		e = newPrompt()
 	}
-	e.seq, e.dueAt, e.expiresAt, e.flags = f.seq, nowhere, nowhere, saved
-	e.state, e.fan, e.due, e.expires = h.state, h.fan, r.now.read(h.due), r.now.read(h.expires)
+	e.seq, e.dueAt, e.flags = f.seq, nowhere, saved
+	e.state, e.fan, e.due = h.state, h.fan, r.now.read(h.due)
 	if s != nil {
 		e.flags |= recorded
+	}
+	if at := r.now.read(h.expires); at != never {
+		e.expiry = &expiry{at: at, heapAt: nowhere}
 	}
 	if f.message != nil && h.state != invalid {
 		r.index(e, f)
@@ -111,14 +112,20 @@ func (r *restorer) restore(f *found, s *storedState) {
 // index keeps what the indexes need of a message.
 func (r *restorer) index(e *entry, f *found) {
 	m := f.message
-	e.id, e.key, e.priority, e.ttl = m.ID, m.Key, m.Priority, m.TTL
+	e.id, e.key, e.priority = m.ID, m.Key, m.Priority
 	e.published, e.delay = m.PublishedAt.UnixNano(), int64(f.size)
+	if e.expiry == nil && m.TTL > 0 {
+		e.expiry = &expiry{at: never, heapAt: nowhere}
+	}
+	if e.expiry != nil {
+		e.expiry.ttl = m.TTL
+	}
 	e.flags |= onDisk
 	if m.OwnID {
 		e.flags |= ownID
 	}
 	if _, taken := r.t.ids.get(e.id); !taken {
-		r.t.ids.put(e.id, e)
+		r.t.ids.put(e)
 		e.flags |= indexed
 	}
 }
@@ -187,7 +194,7 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 	it.state, it.since = s.state, e.due
 	if !s.plain {
 		it.cause, it.toTail, it.place, it.since = s.cause, s.toTail, s.place, r.now.read(s.since)
-		it.failures, it.lost, it.rounds = int32(s.failures), s.lost, s.rounds
+		it.failures, it.lost = int32(s.failures), s.lost
 		r.resolved[it] = s.resolved
 		r.restoreRecord(it, s)
 	}
@@ -203,10 +210,10 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 }
 
 func (r *restorer) restoreRecord(it *item, s *storedItem) {
-	if s.history == nil && s.edited == nil && s.dead == nil {
+	if s.history == nil && s.edited == nil && s.dead == nil && s.rounds == 0 {
 		return
 	}
-	it.more = &record{history: s.history, dead: s.dead, buried: s.buried}
+	it.more = &record{history: s.history, dead: s.dead, buried: s.buried, rounds: s.rounds}
 	if s.edited != nil {
 		c := &entry{}
 		c.setContent(s.edited)

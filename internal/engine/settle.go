@@ -120,6 +120,7 @@ func (s *subscription) check(d *driver.Delivery, now moment) error {
 // apply ends a claim with an outcome.
 func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 	g, it := s.g, c.item
+	it.e.giveBack()
 	c.end()
 	if (o.Outcome == driver.Retry || o.Outcome == driver.Release) && g.strict(it) {
 		g.returnBehind(it, now)

@@ -39,4 +39,6 @@ type Round interface {
 	Wait(ctx context.Context, synced bool) error
 	// Readable reports whether the batches have reached the store, so that Read finds what they stored.
 	Readable() bool
+	// Synced reports whether the batches survive a power loss.
+	Synced() bool
 }

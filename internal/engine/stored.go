@@ -60,10 +60,16 @@ func (t *topic) decodeInto(r *reading, value []byte) {
 }
 
 // deliverStored builds deliveries once their claims survive the process, so that a message that ends the process was
-// counted. What is not in memory is read; what cannot be decoded goes to the parse errors.
-func (s *subscription) deliverStored(ctx context.Context, r Round, claims []claim, now moment) ([]*driver.Delivery, error) {
+// counted, and their messages survive what a publish promises to. What is not in memory is read; what cannot be decoded
+// goes to the parse errors.
+func (s *subscription) deliverStored(ctx context.Context, r, safety Round, claims []claim, now moment) ([]*driver.Delivery, error) {
 	if err := s.e.outcome(context.WithoutCancel(ctx), r, false); err != nil {
 		return nil, err
+	}
+	if safety != nil {
+		if safe, err := s.awaitSafety(ctx, safety, claims); !safe {
+			return nil, err
+		}
 	}
 	var rs []reading
 	for i := range claims {
@@ -79,6 +85,21 @@ func (s *subscription) deliverStored(ctx context.Context, r Round, claims []clai
 		return nil, err
 	}
 	return s.deliver(claims, rs, now), s.discard(claims, rs)
+}
+
+// awaitSafety waits for a round to be synced. When the context ends, or the disk takes so long that leases would suffer,
+// the claims are put back.
+func (s *subscription) awaitSafety(ctx context.Context, safety Round, claims []claim) (safe bool, err error) {
+	patience, cancel := context.WithTimeout(ctx, s.o.Lease/4)
+	defer cancel()
+	if safety.Wait(patience, true) == nil {
+		return true, nil
+	}
+	if err := s.e.stopped(); err != nil {
+		return false, err
+	}
+	s.putBack(claims)
+	return false, ctx.Err()
 }
 
 // putBack releases claims that could not be delivered, uncounted.
@@ -131,7 +152,7 @@ func (s *subscription) discard(claims []claim, rs []reading) error {
 func (t *topic) spoil(e *entry, r *reading) {
 	t.stats.Bytes -= e.size()
 	e.flags &^= onDisk | saved // what was found is stored again, as far as there is something
-	e.delay, e.body = 0, ""
+	e.delay, e.body = 0, nil
 	e.more().raw = r.raw
 	t.stats.Bytes += e.size()
 	t.invalidate(e, r.problem)
@@ -168,10 +189,10 @@ func (e *Engine) warm(t *topic, m *driver.Move, now moment) (*topic, error) {
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s cannot be read from the store", describe(m.Target)),
 			"it is found among the invalid ones when it is due; ferry doctor checks every record", err)
 	}
-	due, expires, flags := en.due, en.expires, en.flags
+	due, expiry, flags := en.due, en.expiry, en.flags
 	en.set(rs[0].message, now)
 	en.published = rs[0].message.PublishedAt.UnixNano()
-	en.due, en.expires = due, expires
+	en.due, en.expiry = due, expiry
 	en.flags = en.flags&scheduled | flags&^(onDisk|scheduled)
 	return t, nil
 }

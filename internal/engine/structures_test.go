@@ -95,7 +95,7 @@ func TestHeapAndIndexGiveMemoryBack(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
 	h := heap[int]{moved: func(int, int32) {}}
-	var x index[int]
+	var x index[string, int]
 	var q queue[int]
 	for i := range n {
 		h.push(tick(rand.IntN(n)), uint64(i), i)

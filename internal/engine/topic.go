@@ -24,7 +24,7 @@ type topic struct {
 	seq     uint64 // of the newest message
 	places  uint64 // given to items, in the order in which they became ready
 	log     sequence[entry]
-	ids     index[*entry]
+	ids     idIndex
 	known   memory
 	delayed heap[*entry]
 	expires heap[*entry]
@@ -38,6 +38,7 @@ type topic struct {
 	groups []*group // in order of their names
 	dirty  []*group // have something new to claim
 	freed  int64    // messages removed, not yet told to the engine
+	spent  []*item  // ended in this step
 
 	journal      *journal // nil without a store
 	groupNumbers uint32   // given to groups, in the store
@@ -60,9 +61,10 @@ func newTopic(e *Engine, name string) *topic {
 	t := &topic{
 		e: e, name: name, armed: never, leaseNext: never,
 		delayed: heap[*entry]{moved: func(e *entry, at int32) { e.dueAt = at }},
-		expires: heap[*entry]{moved: func(e *entry, at int32) { e.expiresAt = at }},
+		expires: heap[*entry]{moved: func(e *entry, at int32) { e.expiry.heapAt = at }},
 		waiting: newItemHeap(),
 	}
+	t.ids.hash = e.hashID
 	t.known = newMemory(e.o, t)
 	if e.o.Store != nil {
 		t.journal = &journal{}
@@ -84,6 +86,7 @@ func (t *topic) unlock(now moment) Round {
 		t.e.stored.Add(-t.freed)
 		t.freed = 0
 	}
+	t.recycle()
 	t.arm(now)
 	t.mu.Unlock()
 	return r

@@ -7,7 +7,7 @@ func (g *group) move(it *item, to itemState, now moment) {
 		g.t.touch(it.e)
 	}
 	if from == ready {
-		g.ready.remove(it)
+		g.ready.remove(it.since)
 	}
 	g.count[from]--
 	g.count[to]++
@@ -25,8 +25,7 @@ func (g *group) move(it *item, to itemState, now moment) {
 		it.e.dead--
 	}
 	if to == ready {
-		it.since = now.tick
-		g.ready.push(it)
+		it.since = g.ready.add(now.tick)
 	}
 }
 
@@ -39,9 +38,7 @@ func (t *topic) gain(e *entry) {
 	}
 	t.stats.Messages++
 	t.stats.Bytes += e.size()
-	if e.expires != never && e.expiresAt == nowhere {
-		t.expires.push(e.expires, e.seq, e)
-	}
+	t.watchExpiry(e)
 }
 
 // lose is the opposite of gain.
@@ -51,9 +48,7 @@ func (t *topic) lose(e *entry) {
 	}
 	t.stats.Messages--
 	t.stats.Bytes -= e.size()
-	if e.expiresAt != nowhere {
-		t.expires.removeAt(e.expiresAt)
-	}
+	t.unwatchExpiry(e)
 }
 
 // place puts a ready item where it can be claimed, or behind others of its key.
@@ -70,7 +65,7 @@ func (g *group) place(it *item) {
 
 // comeBack makes an item ready again at its old place, unless it expired meanwhile.
 func (g *group) comeBack(it *item, now moment) {
-	if it.e.expires <= now.tick {
+	if it.e.expired(now) {
 		g.expire(it, now)
 		return
 	}
@@ -80,7 +75,7 @@ func (g *group) comeBack(it *item, now moment) {
 
 // wait makes an item wait. One that joins the tail when due, and any in relaxed order, lets its followers pass.
 func (g *group) wait(it *item, due tick, toTail bool, now moment) {
-	if it.e.expires <= now.tick {
+	if it.e.expired(now) {
 		g.expire(it, now)
 		return
 	}
@@ -90,7 +85,7 @@ func (g *group) wait(it *item, due tick, toTail bool, now moment) {
 	}
 	g.move(it, waiting, now)
 	it.since, it.toTail = due, toTail
-	pushItem(&g.t.waiting, due, it)
+	g.t.waiting.push(due, it.place, it)
 	if c != nil {
 		g.arrange(c)
 	}
@@ -98,7 +93,7 @@ func (g *group) wait(it *item, due tick, toTail bool, now moment) {
 
 // becomeDue ends a wait.
 func (g *group) becomeDue(it *item, now moment) {
-	dropItem(it)
+	g.withdraw(it)
 	if it.toTail {
 		it.toTail, it.place = false, g.t.nextPlace()
 	}
@@ -115,6 +110,7 @@ func (g *group) finish(it *item, to itemState, now moment) {
 	}
 	if to == gone {
 		it.e.forget(it)
+		g.t.spend(it)
 	}
 	g.t.conclude(it.e, now)
 }
@@ -188,7 +184,7 @@ func (t *topic) remove(e *entry, now moment) {
 	t.touch(e)
 	t.log.remove(e.seq)
 	if e.is(indexed) {
-		t.ids.remove(e.id)
+		t.ids.remove(e)
 		if e.is(ownID) {
 			t.known.remember(e, now)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -30,7 +31,8 @@ type Server struct {
 	skew      time.Duration
 }
 
-// Examine finds out what a server can do, and refuses one that cannot work. The key says which node of a cluster is asked.
+// Examine finds out what a server can do, and refuses one that cannot work. Of a cluster all primaries are asked that can be
+// reached, and the weakest of them counts; the key says which of them must answer.
 func Examine(ctx context.Context, client goredis.UniversalClient, key string) (*Server, error) {
 	node, err := probe(ctx, client, key)
 	if err != nil {
@@ -40,7 +42,10 @@ func Examine(ctx context.Context, client goredis.UniversalClient, key string) (*
 	if err != nil {
 		return nil, err
 	}
-	_, onCluster := client.(*goredis.ClusterClient)
+	cluster, onCluster := client.(*goredis.ClusterClient)
+	if onCluster && s.isCluster {
+		s.weaken(ctx, cluster)
+	}
 	switch {
 	case s.major < 6 || s.major == 6 && s.minor < 2:
 		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the server is Redis %s", s.version), "use Redis 6.2 or later, or Valkey", nil)
@@ -73,6 +78,30 @@ func probe(ctx context.Context, client goredis.UniversalClient, key string) (gor
 	return node, nil
 }
 
+// weaken makes s the weakest of all primaries of its cluster.
+func (s *Server) weaken(ctx context.Context, c *goredis.ClusterClient) {
+	var mu sync.Mutex
+	_ = c.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
+		other, err := inspectServer(ctx, node)
+		if err != nil {
+			return nil // it is being replaced, perhaps
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.replicas = min(s.replicas, other.replicas)
+		if other.Level() < s.Level() {
+			s.aof, s.fsync, s.saves = other.aof, other.fsync, other.saves
+		}
+		if s.policy == "noeviction" {
+			s.policy, s.maxMemory = other.policy, other.maxMemory
+		}
+		if other.skew.Abs() > s.skew.Abs() {
+			s.skew = other.skew
+		}
+		return nil
+	})
+}
+
 func inspectServer(ctx context.Context, c goredis.Cmdable) (*Server, error) {
 	before := time.Now()
 	at, err := c.Time(ctx).Result() // every user may ask that, and scripts do
@@ -81,13 +110,11 @@ func inspectServer(ctx context.Context, c goredis.Cmdable) (*Server, error) {
 	}
 	s := &Server{skew: at.Sub(before.Add(time.Since(before) / 2)).Round(time.Millisecond)}
 	info := map[string]string{}
-	for _, section := range []string{"server", "replication", "persistence", "cluster", "memory"} {
-		text, err := c.Info(ctx, section).Result()
-		if err != nil && !IsReply(err) {
-			return nil, Classify(err)
-		}
-		readInfo(info, text)
+	text, err := c.Info(ctx).Result()
+	if err != nil && !IsReply(err) {
+		return nil, Classify(err)
 	}
+	readInfo(info, text)
 	s.version, s.valkey = info["redis_version"], info["valkey_version"] != ""
 	if s.valkey {
 		s.version = info["valkey_version"]

@@ -50,6 +50,7 @@ func parseURL(rawURL string) (*address, error) {
 	if !ok {
 		return nil, badURL("the URL has no scheme")
 	}
+	// Scripts are never sent twice by the client itself (see Script). The rest can be, but its callers rather know soon.
 	a := &address{options: &goredis.UniversalOptions{ContextTimeoutEnabled: true, MaxRetries: -1}}
 	base, kind, _ := strings.Cut(scheme, "+")
 	a.kind = kind

@@ -55,7 +55,7 @@ func (c *ClusterSet) Close() {
 
 func (c *ClusterSet) launch(dir string) error {
 	lines := []string{
-		"cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-announce-ip 127.0.0.1",
+		"cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-announce-ip " + ownIP,
 		"cluster-node-timeout 1500",
 		"cluster-replica-validity-factor 0", // a replica takes over however long it was cut off
 		"repl-ping-replica-period 1",        // 7.0 hides a replica from clients until it got its first byte
@@ -88,7 +88,7 @@ func (c *ClusterSet) form(ctx context.Context) error {
 			}
 		}
 		for _, other := range c.Nodes[:i] {
-			if _, err := n.Command("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(other.port.number)); err != nil {
+			if _, err := n.Command("CLUSTER", "MEET", other.host.ip(), strconv.Itoa(other.port.number)); err != nil {
 				return err
 			}
 		}

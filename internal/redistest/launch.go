@@ -20,6 +20,9 @@ type spec struct {
 	extra     []string   // configuration of its role in a set
 }
 
+// ownIP stands for the server's own address in spec.extra.
+const ownIP = "$IP"
+
 const (
 	configFile = "redis.conf"
 	logFile    = "redis.log"
@@ -36,8 +39,14 @@ func launch(sp spec) (*Server, error) {
 	if err := os.MkdirAll(sp.dir, 0o700); err != nil {
 		return nil, err
 	}
+	var place *host
+	if n := sp.options.Network; n != nil {
+		if place, err = n.add(); err != nil {
+			return nil, err
+		}
+	}
 	for range 5 {
-		s := &Server{spec: sp, version: v, binary: binary}
+		s := &Server{spec: sp, version: v, binary: binary, host: place}
 		if s.port, err = reservePort(); err != nil {
 			return nil, err
 		}
@@ -58,11 +67,13 @@ func launch(sp spec) (*Server, error) {
 // configure writes the files. A sentinel, and a replica after a fail-over, write their own changes into them later.
 func (s *Server) configure() error {
 	o := s.spec.options
-	lines := o.network(s.spec.dir, s.port.number, s.spec.authority)
+	lines := o.network(s.spec.dir, s.host, s.port.number, s.spec.authority)
 	if !s.spec.sentinel {
 		lines = append(lines, o.dataNode(s.version)...)
 	}
-	lines = append(lines, s.spec.extra...)
+	for _, line := range s.spec.extra {
+		lines = append(lines, strings.ReplaceAll(line, ownIP, s.host.ip()))
+	}
 	if err := writeLines(filepath.Join(s.spec.dir, configFile), lines); err != nil {
 		return err
 	}
@@ -87,7 +98,8 @@ func (s *Server) start() error {
 	if s.spec.sentinel {
 		args = append(args, "--sentinel")
 	}
-	p, err := startProcess(s.binary, args, s.spec.dir, log)
+	binary, args := s.host.command(s.binary, args)
+	p, err := startProcess(binary, args, s.spec.dir, log)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	TLS bool
 	// ClientCerts refuses TLS clients without a certificate of that authority.
 	ClientCerts bool
+	// Network gives each server an address of its own, for partitions. Defaults to the loopback address for all. No TLS.
+	Network *Network
 	// Config adds lines to the configuration file, such as "maxclients 100".
 	Config []string
 }
@@ -62,8 +64,11 @@ func (o Options) aclLines() []string {
 }
 
 // network returns what every kind of node needs to listen in its directory.
-func (o Options) network(dir string, port int, c *authority) []string {
-	lines := []string{"bind 127.0.0.1", "daemonize no", "dir " + quote(dir)}
+func (o Options) network(dir string, place *host, port int, c *authority) []string {
+	lines := []string{"bind " + place.ip(), "daemonize no", "dir " + quote(dir)}
+	if place != nil {
+		lines = append(lines, "protected-mode no") // nobody else reaches the address
+	}
 	if c == nil {
 		return append(lines, fmt.Sprintf("port %d", port))
 	}

@@ -2,8 +2,11 @@ package redistest
 
 import (
 	"crypto/tls"
+	"net"
 	"net/url"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -13,6 +16,8 @@ type Server struct {
 	version version
 	binary  string
 	port    port
+	host    *host       // nil: this machine itself
+	parted  atomic.Bool // by Network.Part
 
 	mu      sync.Mutex
 	process *process // the last one started
@@ -34,7 +39,7 @@ func (s *Server) String() string {
 
 // Addr is the host and port, the same after each restart.
 func (s *Server) Addr() string {
-	return address(s.port.number)
+	return net.JoinHostPort(s.host.ip(), strconv.Itoa(s.port.number))
 }
 
 // URL is the address with the default user's password: redis://, or rediss:// with TLS.
@@ -126,10 +131,10 @@ func (s *Server) Close() {
 	s.port.release()
 }
 
-// answering is false while a question would only run into its timeout.
+// answering is false while a question would only run into its timeout, or get the answer of one who knows nothing new.
 func (s *Server) answering() bool {
 	p := s.current()
-	return p.running() && !p.frozen.Load()
+	return p.running() && !p.frozen.Load() && !s.parted.Load()
 }
 
 func (s *Server) current() *process {

@@ -14,17 +14,22 @@ func New(now time.Time) string {
 	high := uint64(now.UnixMilli())<<16 | 0x7000 | rand.Uint64()&0x0fff
 	low := 1<<63 | rand.Uint64()&(1<<62-1)
 	var text [36]byte
-	for i, at := range [8]int{0, 2, 4, 6, 9, 11, 14, 16} {
-		put(&text, at, byte(high>>(56-8*i)))
-	}
-	for i, at := range [8]int{19, 21, 24, 26, 28, 30, 32, 34} {
-		put(&text, at, byte(low>>(56-8*i)))
-	}
+	hex(text[0:8], uint32(high>>32))
+	hex(text[10:18], uint32(high)) // its halves are moved apart below
+	hex(text[19:27], uint32(low>>32))
+	hex(text[28:36], uint32(low))
+	copy(text[9:13], text[10:14])
+	copy(text[24:28], text[23:27])
 	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
 	return string(text[:])
 }
 
-func put(text *[36]byte, at int, b byte) {
+// hex writes the eight digits of n.
+func hex(text []byte, n uint32) {
 	const digits = "0123456789abcdef"
-	text[at], text[at+1] = digits[b>>4], digits[b&15]
+	_ = text[7]
+	for i := 7; i >= 0; i-- {
+		text[i] = digits[n&15]
+		n >>= 4
+	}
 }

@@ -111,6 +111,13 @@ func measure(ctx context.Context, s settings, p plan.Plan, say *log.Logger) erro
 	if err != nil {
 		return err
 	}
+	if p.Prepare != nil {
+		stop, err := p.Prepare()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = stop() }()
+	}
 	execute := run.Execute(inOwnProcess)
 	if s.profile != "" {
 		if err := os.MkdirAll(s.profile, 0o755); err != nil {

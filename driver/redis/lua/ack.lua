@@ -1,19 +1,20 @@
 -- ack: acknowledges messages, many at once. Each lease must be exactly as the caller believes it to be.
--- Fragments: head, memory.
+-- Fragments: head, memory, answers.
 -- KEYS: the topic shard, and one group.
--- ARGV: 1 id of the request, 2 how many messages, 3 their bytes, 4 the bytes of each, with spaces between, 5 how many leases,
---   6 how many messages have keys; then for each lease token, record as it is, record as it will be or ""; then the sequence
---   numbers, the ids, the keys; then those ids which the producer chose, each with its sequence number.
+-- ARGV: 1 id of the request, 2 how many messages, 3 their bytes, negative, 4 the bytes of each, with spaces between, 5 how many leases,
+--   6 how many messages have keys, 7 how many messages, negative, 8 segments and how many messages of each, negative, with
+--   spaces between; then for each lease token, record as it is, record as it will be or ""; then the sequence numbers, the ids,
+--   the keys; then those ids which the producer chose, each with its sequence number.
 -- Returns {"ok"}, or {"slow"} when something is not as believed: then nothing was changed, and settle will tell.
 local o = FIRST
-if recall('s' .. ARGV[1]) then return {'ok'} end
+if answered('s', ARGV[1]) then return {'ok'} end
 local n, leases, keyed = tonumber(ARGV[2]), tonumber(ARGV[5]), tonumber(ARGV[6])
 if keyed > 0 and call('EXISTS', KEYS[o + GONE], KEYS[o + STATE]) > 0 then return {'slow'} end
-for i = 7, 4 + 3 * leases, 3 do
+for i = 9, 6 + 3 * leases, 3 do
   local till = call('ZSCORE', KEYS[o + TIMER], 'L' .. ARGV[i])
   if not till or tonumber(till) <= now or call('HGET', KEYS[o + LEASE], ARGV[i]) ~= ARGV[i + 1] then return {'slow'} end
 end
-for i = 7, 4 + 3 * leases, 3 do
+for i = 9, 6 + 3 * leases, 3 do
   if ARGV[i + 2] == '' then
     call('HDEL', KEYS[o + LEASE], ARGV[i])
     call('ZREM', KEYS[o + TIMER], 'L' .. ARGV[i])
@@ -21,23 +22,21 @@ for i = 7, 4 + 3 * leases, 3 do
     call('HSET', KEYS[o + LEASE], ARGV[i], ARGV[i + 2])
   end
 end
-local seqs, ids, messages, bytes = 7 + 3 * leases, 7 + 3 * leases + n, n, tonumber(ARGV[3])
+local seqs, ids, messages, bytes = 9 + 3 * leases, 9 + 3 * leases + n, ARGV[7], ARGV[3]
 local rest = ids + n + keyed
-if call('EXISTS', KEYS[o + STATE]) == 1 then
+local rare = call('EXISTS', KEYS[o + STATE], LIVE, GRAVES, EXPIRES) > 0
+if rare and call('EXISTS', KEYS[o + STATE]) == 1 then
   call('HDEL', KEYS[o + STATE], unpack(ARGV, seqs, seqs + n - 1))
   call('HDEL', KEYS[o + HISTORY], unpack(ARGV, seqs, seqs + n - 1))
   call('HDEL', KEYS[o + EDITED], unpack(ARGV, seqs, seqs + n - 1))
 end
 local segments = {}
-if call('EXISTS', LIVE, GRAVES) == 0 then
+if not rare or call('EXISTS', LIVE, GRAVES) == 0 then
   call('HDEL', BODIES, unpack(ARGV, seqs, seqs + n - 1))
   call('HDEL', IDS, unpack(ARGV, ids, ids + n - 1))
-  if call('EXISTS', EXPIRES) == 1 then call('ZREM', EXPIRES, unpack(ARGV, seqs, seqs + n - 1)) end
-  for i = seqs, seqs + n - 1 do
-    local segment = floor(ARGV[i] / 1024)
-    segments[segment] = (segments[segment] or 0) + 1
-  end
-  for i = rest, #ARGV, 2 do remember('o' .. ARGV[i], ARGV[i + 1]) end
+  if rare and call('EXISTS', EXPIRES) == 1 then call('ZREM', EXPIRES, unpack(ARGV, seqs, seqs + n - 1)) end
+  for segment, m in string.gmatch(ARGV[8], '(%d+) (%S+)') do segments[segment] = m end
+  for i = rest, #ARGV, 2 do remember(ARGV[i], ARGV[i + 1]) end
 else -- other groups may still need them
   local letter = call('HGET', KEYS[o + GROUP], 'i')
   local live = call('HMGET', LIVE, unpack(ARGV, seqs, seqs + n - 1))
@@ -52,7 +51,7 @@ else -- other groups may still need them
       local at = find(live[i + 1], letter, 1, true)
       left = at and part(live[i + 1], 1, at - 1) .. part(live[i + 1], at + 1) or live[i + 1]
     end
-    if left == '' then messages, bytes = messages + 1, bytes + size end
+    if left == '' then messages, bytes = messages - 1, bytes - size end
     if left ~= '' or graves[i + 1] then
       changed[#changed + 1] = seq
       changed[#changed + 1] = left
@@ -60,8 +59,8 @@ else -- other groups may still need them
       gone[#gone + 1] = seq
       unknown[#unknown + 1] = ARGV[ids + i]
       local segment = floor(seq / 1024)
-      segments[segment] = (segments[segment] or 0) + 1
-      if own[seq] then remember('o' .. own[seq], seq) end
+      segments[segment] = (segments[segment] or 0) - 1
+      if own[seq] then remember(own[seq], seq) end
     end
     i = i + 1
   end
@@ -74,14 +73,14 @@ else -- other groups may still need them
   end
 end
 for segment, m in pairs(segments) do
-  if call('HINCRBY', SIZES, segment, -m) <= 0 then
+  if call('HINCRBY', SIZES, segment, m) <= 0 then
     call('HDEL', SIZES, segment)
     call('ZREM', SEGMENTS, segment)
   end
 end
-if messages > 0 then
-  call('HINCRBY', TOPIC, 'messages', -messages)
-  call('HINCRBY', TOPIC, 'bytes', -bytes)
+if messages ~= 0 then
+  call('HINCRBY', TOPIC, 'messages', messages)
+  call('HINCRBY', TOPIC, 'bytes', bytes)
 end
 -- Keys of which nothing is held any more let their next message go.
 if keyed > 0 then
@@ -133,7 +132,7 @@ if keyed > 0 then
     if not tail.at then call('PUBLISH', TOPIC, call('HGET', KEYS[o + GROUP], 'name')) end
   end
 end
-call('HINCRBY', KEYS[o + GROUP], 'acked', n)
-call('HINCRBY', KEYS[o + GROUP], 'inflight', -n)
-remember('s' .. ARGV[1], '')
+call('HINCRBY', KEYS[o + GROUP], 'acked', ARGV[2])
+call('HINCRBY', KEYS[o + GROUP], 'inflight', ARGV[7])
+answer('s', ARGV[1], '')
 return {'ok'}

@@ -1,5 +1,6 @@
--- claim: leases up to a number of messages to one subscription. Repeated with the same token it returns the same lease.
--- Fragments: head, quick, memory, store, chain, state, leases.
+-- claim: leases up to a number of messages to one subscription. Repeated with the same token it renews and returns the same
+--   lease, as long as that has not ended.
+-- Fragments: head, quick, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 shards, 2 token of the lease, 3 how many, 4 lease in ms, 5 most of one key, 6 instance, 7 to 10 how far one claim
 --   moves each lane (7 is "" for strict priority), 11 "1" if bodies are wanted at once.
@@ -20,7 +21,36 @@ local function reply(record)
   return {'ok', now .. '', next_timer(), record, states, bodies, edited}
 end
 
-if again then return reply(again) end
+-- rest_of renews the lease of a claim whose answer was lost, without what has expired meanwhile, and returns its record.
+-- Nobody has seen it, so nobody runs anything of it.
+local function rest_of(l)
+  for _, seq in ipairs(l.order) do
+    local s, item = state_of(o, seq), l.items[seq]
+    if s and s.letter == 'X' or overdue(seq) then
+      unlease(o, l, seq)
+      unhold(o, item)
+      expire(o, item)
+    end
+  end
+  if l.left == 0 then return '' end
+  call('ZADD', KEYS[o + TIMER], soon + ARGV[4], 'L' .. token)
+  return l.instance .. '\n' .. record_of(l)
+end
+
+if again then
+  local l = lease_of(o, token)
+  if l then
+    local record = rest_of(l)
+    store_leases(o)
+    leases[token] = nil
+    if record ~= '' then
+      commit()
+      return reply(record)
+    end
+  else
+    lose(o, token)
+  end
+end
 advance(o, 100)
 if topic[2] == '1' or group[2] == '1' or most < 1 then
   store_leases(o)
@@ -104,9 +134,10 @@ end
 
 -- share picks from all lanes by their weights: each claim moves its lane forward, and the one furthest behind is next.
 local function share(open)
-  local pass, clock_now = {}, tonumber(group[7] or 0)
+  local served = call('HMGET', KEYS[o + GROUP], 'pass', 'pass0', 'pass1', 'pass2', 'pass3')
+  local pass, clock_now = {}, tonumber(served[1] or 0)
   for _, lane in ipairs(open) do
-    pass[lane] = math.max(tonumber(group[3 + lane] or 0), clock_now)
+    pass[lane] = math.max(tonumber(served[2 + lane] or 0), clock_now)
   end
   while #picked < most and #open > 0 do
     local best = 1

@@ -1,5 +1,5 @@
 -- delete: removes one message, for one group or for all.
--- Fragments: head, guard, memory, once, store, chain, state, flight.
+-- Fragments: head, guard, memory, answers, once, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "".
 -- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic, not to a group) or {"flying"}.

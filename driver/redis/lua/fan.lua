@@ -47,9 +47,8 @@ local function ready_for(o, items, keyed)
   end
 end
 
--- fan_out gives items to all groups: groups is how many there are, letters is one letter for each.
+-- fan_out gives items to all groups: groups is how many there are, letters is one letter for each. The caller counts them.
 local function fan_out(items, keyed, groups, letters)
-  count('fanned', #items)
   if groups == 1 and not implied and (known[6] or '') == '' then
     call('HSET', TOPIC, 'solo', letters)
   elseif not implied then

@@ -19,7 +19,9 @@ if ARGV[2] ~= '' and not group[1] and not (ARGV[7] == '1' and letters ~= '') the
   end
   if not letter then return {'full'} end
 end
-if not topic[1] then -- the long field keeps the hash from being a list that is searched
+if not topic[1] then -- long fields keep hashes from being lists that are searched
+  call('HSET', BODIES, '-', string.rep('-', 65))
+  call('HSET', IDS, '\1', string.rep('-', 65))
   call('HSET', TOPIC, 'shards', ARGV[1], 'epoch', epoch, 'groups', '', 'letters', '', 'seq', 0, '-', string.rep('-', 65))
 end
 if letter then

@@ -28,17 +28,20 @@ local function unlease(o, l, seq)
   tally(o, 'inflight', -1)
 end
 
+-- record_of returns the items of a lease, on lines.
+local function record_of(l)
+  local lines = {}
+  for _, seq in ipairs(l.order) do lines[#lines + 1] = l.items[seq] end
+  return table.concat(lines, '\n')
+end
+
 local function store_lease(o, l)
   if l.left == 0 then
     call('HDEL', KEYS[o + LEASE], l.token)
     call('ZREM', KEYS[o + TIMER], 'L' .. l.token)
     return
   end
-  local lines = {l.instance}
-  for _, seq in ipairs(l.order) do
-    if l.items[seq] then lines[#lines + 1] = l.items[seq] end
-  end
-  call('HSET', KEYS[o + LEASE], l.token, table.concat(lines, '\n'))
+  call('HSET', KEYS[o + LEASE], l.token, l.instance .. '\n' .. record_of(l))
 end
 
 -- store_leases writes those that changed.

@@ -1,5 +1,5 @@
 -- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
--- Fragments: head, guard, memory, once, store, chain, state, flight, fan.
+-- Fragments: head, guard, memory, answers, once, store, chain, state, flight, fan.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 the item as it is
 --   from now on, 8 envelope that replaces the content, or "".
@@ -20,6 +20,7 @@ if call('HEXISTS', PENDING, seq) == 1 then
     timed(soon + wait_ms)
   else
     call('HDEL', PENDING, seq)
+    count('fanned', 1)
     fan_out({renewed(item)}, key_of(item), groups, letters)
   end
   commit()

@@ -1,8 +1,9 @@
 -- promote: what is due takes effect: delayed messages, waits and leases of all groups, expiries, dedup windows.
--- Fragments: head, guard, memory, store, chain, state, leases, fan.
+-- Fragments: head, guard, memory, answers, store, chain, state, leases, fan.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 how much to do at most.
--- Returns {"ok", now, when something is due next or ""}, or {"nogroup"} when something is due and there is no group.
+-- Returns {"ok", now, when something is due next or "", groups that now have something to claim}, or {"nogroup"} when something is
+--   due and there is no group.
 local budget = tonumber(ARGV[3])
 
 local due = call('ZRANGEBYSCORE', DELAYED, '-inf', now, 'LIMIT', 0, budget)
@@ -15,6 +16,7 @@ if #due > 0 then
   end
   call('ZREM', DELAYED, unpack(due))
   call('HDEL', PENDING, unpack(due))
+  count('fanned', #items)
   fan_out(items, keyed, groups, letters)
   budget = budget - #due
 end
@@ -86,4 +88,6 @@ least(DELAYED)
 least(EXPIRES)
 least(WINDOWS)
 for g = 0, groups - 1 do least(KEYS[FIRST + g * WIDTH + TIMER]) end
-return {'ok', now .. '', soonest and soonest .. '' or ''}
+local names = {}
+for o in pairs(woken) do names[#names + 1] = attribute(o, 'name') end
+return {'ok', now .. '', soonest and soonest .. '' or '', table.concat(names, ' ')}

@@ -2,7 +2,7 @@
 local o = FIRST
 local token, most, run, instance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local topic = call('HMGET', TOPIC, 'shards', 'paused')
-local group = call('HMGET', KEYS[o + GROUP], 'i', 'paused', 'pass0', 'pass1', 'pass2', 'pass3', 'pass')
+local group = call('HMGET', KEYS[o + GROUP], 'i', 'paused')
 if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
 
 local function next_timer() return call('ZRANGE', KEYS[o + TIMER], 0, 0, 'WITHSCORES')[2] or '' end

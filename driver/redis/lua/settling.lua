@@ -1,7 +1,7 @@
 -- settling: ends deliveries. A request that is repeated, because its answer was lost, gets the same answer and changes nothing.
 -- recalled returns the answer to a request of before, or nil; settled remembers it.
 local function recalled(request)
-  local before = recall('s' .. request)
+  local before = answered('s', request)
   if not before then return nil end
   local results, seqs = match(before, '^(%a*)(.*)$')
   local ended = {}
@@ -9,7 +9,7 @@ local function recalled(request)
   return {results, ended}
 end
 local function settled(request, results, ended)
-  remember('s' .. request, results .. table.concat(ended, ' '))
+  answer('s', request, results .. table.concat(ended, ' '))
   return {results, ended}
 end
 

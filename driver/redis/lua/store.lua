@@ -57,7 +57,7 @@ local function erase(seq, id, own)
   call('HDEL', BODIES, seq)
   if id and match(call('HGET', IDS, id) or '', '^%d(%d+)') == seq then
     call('HDEL', IDS, id)
-    if own then remember('o' .. id, seq) end
+    if own then remember(id, seq) end
   end
   call('HDEL', LIVE, seq)
   call('HDEL', GRAVES, seq)

@@ -1,6 +1,6 @@
 -- storing: stores messages of one topic shard in order, and makes those that are due ready for every group.
 -- store_messages reads them from ARGV[at] on: the id of the request; flags (f: whatever the bounds say; a: all or none); the sequence
--- number of the undecodable entry that this replaces or ""; how many; kinds; then an id and an envelope for each. Kinds is ""
+-- number of the undecodable entry that this replaces or ""; how many; kinds; then the ids; then the envelopes. Kinds is ""
 -- when all are plain, or one byte for each: lane + 4 with key + 8 delayed + 16 with TTL + 32 with dedup id + 64 with an
 -- id of the producer's own. What a kind announces follows behind the envelopes, in the order of the messages: key; delay
 -- ("h" for held, "@ms" for a time, else ms); TTL in ms; dedup id and window in ms.
@@ -9,7 +9,7 @@
 -- is reached; or {"missing"} when the entry to be replaced is not there.
 local function store_messages(at)
   local request, flags, replaces, n, kinds = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), ARGV[at + 4]
-  local before = recall('r' .. request)
+  local before = answered('r', request)
   if before then
     local first = match(before, '^ok (%d+)$')
     if first then return {'ok', first} end
@@ -19,41 +19,20 @@ local function store_messages(at)
   end
   if replaces ~= '' and not call('ZSCORE', INVALID, replaces) then return {'missing'} end
 
-  local topic = call('HMGET', TOPIC, 'seq', 'messages', 'bytes', 'max_messages', 'max_bytes')
-  local seq, messages, bytes = tonumber(topic[1] or 0), tonumber(topic[2] or 0), tonumber(topic[3] or 0)
-  local most, widest = tonumber(topic[4] or 0), tonumber(topic[5] or 0)
+  local seq, messages, bytes = tonumber(known[7] or 0), tonumber(known[8] or 0), tonumber(known[9] or 0)
+  local most, widest = tonumber(known[12] or 0), tonumber(known[13] or 0)
   if find(flags, 'f', 1, true) then most, widest = 0, 0 end
   local bounded = most > 0 or widest > 0
 
-  local ids = {}
-  for i = 1, n do ids[i] = ARGV[at + 3 + 2 * i] end
-  local existing_ids = call('HMGET', IDS, unpack(ids))
-  local fresh = true
-  for i = 1, n do
-    if existing_ids[i] then fresh = false break end
-  end
+  at = at + 4 -- ids follow, then envelopes
+  local existing_ids = call('HMGET', IDS, unpack(ARGV, at + 1, at + n))
 
   -- First find out what each message becomes; nothing is written.
-  local texts, rest, refused, seen, windows = {}, at + 5 + 2 * n, false, {}, {}
+  local texts, rest, refused, seen, windows = {}, at + 1 + 2 * n, false, {}, {}
   local bodies, index, items, delayed, held, pending, expiries, memories, dedups = {}, {}, {}, {}, {}, {}, {}, {}, {}
   local stamp, first, clean = '@' .. now, seq + 1, true
-  local quick = kinds == '' and fresh and not bounded and ids[1] ~= ''
-  if quick then -- all are plain and new
-    local size = 0
-    for i = 1, n do
-      local s, body = seq + i .. '', ARGV[at + 4 + 2 * i]
-      local item = '1' .. s .. stamp
-      bodies[2 * i - 1] = s
-      bodies[2 * i] = body
-      index[2 * i - 1] = ids[i]
-      index[2 * i] = item
-      items[i] = item
-      size = size + #body
-    end
-    seq, messages, bytes = seq + n, messages + n, bytes + size
-  end
-  for i = 1, quick and 0 or n do
-    local id, body = ids[i], ARGV[at + 4 + 2 * i]
+  for i = 1, n do
+    local id, body = ARGV[at + i], ARGV[at + n + i]
     local kind = kinds == '' and 1 or string.byte(kinds, i)
     local lane, key, delay, ttl, dedup, window = kind % 4
     if kind ~= 1 then
@@ -63,7 +42,7 @@ local function store_messages(at)
       if floor(kind / 32) % 2 == 1 then dedup, window, rest = ARGV[rest], ARGV[rest + 1], rest + 2 end
     end
     local known_as = existing_ids[i] and seq_of(existing_ids[i]) or seen[id]
-    if not known_as and kind >= 64 then known_as = recall('o' .. id) end
+    if not known_as and kind >= 64 then known_as = recall(id) end
     local text
     if known_as then
       text = 'd' .. known_as .. ' '
@@ -128,8 +107,8 @@ local function store_messages(at)
   local stored = #bodies / 2
   local outcome = clean and 'ok ' .. first or table.concat(texts, '\n')
   if stored > 0 then
-    call('HSET', TOPIC, 'seq', seq, 'messages', messages, 'bytes', bytes)
-    count('published', stored)
+    call('HSET', TOPIC, 'seq', seq, 'messages', messages, 'bytes', bytes, 'published', (known[10] or 0) + stored,
+      'fanned', (known[11] or 0) + #items)
     call('HSET', BODIES, unpack(bodies))
     if #index > 0 then call('HSET', IDS, unpack(index)) end
     for segment = floor(first / 1024), floor(seq / 1024) do
@@ -161,7 +140,7 @@ local function store_messages(at)
       call('HDEL', PROBLEMS, replaces)
     end
   end
-  remember('r' .. request, outcome)
+  answer('r', request, outcome)
   if clean then return {'ok', first .. ''} end
   return {'mixed', texts}
 end

@@ -33,14 +33,10 @@ local function advance_expired(limit)
         elseif s and s.s ~= 'D' then
           take_out(g, id, s)
           expire(g, id, s)
-        elseif not s and call('HEXISTS', LEFT, id) == 1 and unread(g, id) then
+        elseif not s and left(id) > 0 and unread(g, id) then
           if call('HGET', TOPIC, 'expired_dead') == '1' then
-            fetch(g, 100000, 'ferry')
-            s = state(g, id)
-            if s then
-              take_out(g, id, s)
-              expire(g, id, s)
-            end
+            call('SADD', made(of(g, 'skip')), id)
+            bury(g, id, fresh(id, entry_of(id)), '', '')
           else
             skip(g, id, 'expired')
           end
@@ -64,11 +60,27 @@ local function advance_waits(g, limit)
   end
 end
 
+-- advance_leases returns what was held too long. One lease may be of many messages, another of one alone.
 local function advance_leases(g, limit)
   local lapsed = {}
-  for _, id in ipairs(past(of(g, 'lease'), limit)) do
+  local function lapse(id, token, alone)
     local s = state(g, id)
-    if s then lapsed[#lapsed + 1] = {id, s.p} else call('ZREM', of(g, 'lease'), id) end
+    if not s or s.s ~= 'I' or s.alone ~= alone or not alone and s.o ~= token then return false end
+    lapsed[#lapsed + 1] = {id, s.p}
+    return true
+  end
+  for _, mem in ipairs(past(of(g, 'lease'), limit)) do
+    if #lapsed >= limit then break end
+    if string.sub(mem, 1, 1) == '*' then
+      if not lapse(string.sub(mem, 2), nil, true) then call('ZREM', of(g, 'lease'), mem) end
+    else
+      local had = #lapsed
+      for id in string.gmatch(call('HGET', of(g, 'claims'), mem) or '', '%S+') do lapse(id, mem, false) end
+      if #lapsed == had then -- nothing is left of it
+        call('HDEL', of(g, 'claims'), mem, '#' .. mem)
+        call('ZREM', of(g, 'lease'), mem)
+      end
+    end
   end
   table.sort(lapsed, function(a, b) return a[2] < b[2] end)
   for _, x in ipairs(lapsed) do
@@ -83,7 +95,24 @@ local function advance_leases(g, limit)
   end
 end
 
+-- first_due returns when something of the partition is due next, or nil.
+local function first_due()
+  local best
+  local function look(key)
+    local score = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    if score and (not best or tonumber(score) < best) then best = tonumber(score) end
+  end
+  for _, key in ipairs({DELAYED, EXPIRES, KEPT, WINDOWS}) do look(key) end
+  for _, g in ipairs(groups()) do
+    look(of(g, 'wait'))
+    look(of(g, 'lease'))
+  end
+  return best
+end
+
 local function advance(limit)
+  local due_at = call('HGET', TOPIC, 'next')
+  if not due_at or tonumber(due_at) > now then return end
   advance_delayed(limit)
   advance_expired(limit)
   for _, g in ipairs(groups()) do
@@ -95,14 +124,6 @@ local function advance(limit)
     call('ZREM', WINDOWS, id)
     call('HDEL', DEDUP, id)
   end
-end
-
--- next_due returns when something of the partition or a group is due next, or ''.
-local function next_due(g)
-  local best
-  for _, key in ipairs({DELAYED, EXPIRES, of(g, 'wait'), of(g, 'lease')}) do
-    local at = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-    if at and (not best or tonumber(at) < best) then best = tonumber(at) end
-  end
-  return best and int(best) or ''
+  soonest = first_due()
+  if soonest then call('HSET', TOPIC, 'next', int(soonest)) else call('HDEL', TOPIC, 'next') end
 end

@@ -40,7 +40,7 @@ local at = string.sub(cursor, 2)
 local entries = scan > scanned and call('XRANGE', STREAM, '(' .. at, '+', 'COUNT', scan - scanned) or {}
 for _, e in ipairs(entries) do
   if #views >= most then return {'ok', views, scanned .. '', 's' .. at} end
-  local v = view(g, e[1])
+  local v = not (has(of(g, 'off')) and call('ZSCORE', of(g, 'off'), e[1])) and view(g, e[1])
   scanned, at = scanned + 1, e[1]
   if v and v[3] == letter then views[#views + 1] = v end
 end

@@ -1,55 +1,99 @@
 -- claim: leases messages to the owner of a partition.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 epoch of its ownership, 5 token, 6 how many, 7 lease in ms, 8 most of one key,
 --   9 instance, 10 how many entries are read ahead, 11 to 14 how far one claim moves each lane (11 is "" for strict priority), 15 tokens of
---   claims whose answers did not come.
--- Returns {"stale"}, {"lost"} for one who is not the owner, or {"ok", now, next due or "", list of {id, attempts, lost leases,
---   cause, published, fields}}.
-local g, most, run = ARGV[2], tonumber(ARGV[6]), tonumber(ARGV[8])
-local topic = call('HMGET', TOPIC, 'partitions', 'paused')
-if topic[1] ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
-local owner = call('HMGET', of(g, 'owner'), 'member', 'epoch', 'until')
-if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= now then return {'lost'} end
+--   claims whose answers did not come, 16 how many are read here; for more the owner reads itself.
+-- Returns {"stale"}, {"lost"} for one who is not the owner, or {"ok", now, next due or "", "1" if the owner may read the rest itself,
+--   list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those}.
+local g, run, picked = ARGV[2], tonumber(ARGV[8]), {}
+if blocked then
+  ahead(g, blocked)
+  call('HSET', of(g, 'group'), 'last', entries[#entries][1])
+  return {'ok', int(now), topic[3] or '', '', picked, taken, told}
+end
+if entries then ahead(g, entries) end
 advance(200)
 return_lost(g, ARGV[15])
-local group = call('HMGET', of(g, 'group'), 'paused', 'pass', 'pass0', 'pass1', 'pass2', 'pass3')
-local picked = {}
-local function answer()
-  if #picked == 0 then call('HSET', of(g, 'group'), 'hungry', 1) end
-  return {'ok', int(now), next_due(g), picked}
+if group[3] then recover(g) end
+
+local flight, ids = {}, {}
+local function answer(go)
+  if #ids > 0 then
+    call('HSET', of(g, 'flight'), unpack(flight))
+    call('HSET', of(g, 'claims'), ARGV[5], table.concat(ids, ' '), '#' .. ARGV[5], #ids)
+    timer(of(g, 'lease'), now + ARGV[7], ARGV[5])
+  end
+  if go then
+    call('HSET', of(g, 'group'), 'reading', 1)
+  elseif #picked < most then
+    call('HSET', of(g, 'group'), 'hungry', 1)
+  end
+  return {'ok', int(now), call('HGET', TOPIC, 'next') or '', go and '1' or '', picked, {}, {}}
 end
-if topic[2] == '1' or group[1] == '1' then return answer() end
+if paused then return answer() end
+
+local function pick(id, s)
+  if s.k == '' then call('ZREM', of(g, 'lane' .. s.l), seat(s, id)) else call('ZREM', of(g, 'chain'), member(s, id)) end
+  if s.kept or s.w ~= ARGV[9] then -- delivered again, or read by an earlier owner: the pending list must name the holder
+    call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s.f + s.x + 1, 'JUSTID')
+  end
+  if s.kept then
+    s.s, s.i, s.w = 'I', ARGV[9], ARGV[9]
+    save(g, id, s)
+  end
+  ids[#ids + 1] = id
+  flight[#flight + 1] = id
+  flight[#flight + 1] = ARGV[5] .. '/' .. s.k
+  local known = call('HGET', META, id)
+  picked[#picked + 1] = {id, s.f .. '', s.x .. '', s.c .. '', known and match(known, '^%d+') or int(halves(id)), content(g, id) or {}}
+end
+
+-- serve picks the first of a lane, and of its key as many more as a run allows.
+local looked = false
+local function serve(lane)
+  local first = call('ZRANGE', of(g, 'lane' .. lane), 0, 0)[1]
+  local s = state(g, id_in(first))
+  if not s or s.s ~= 'R' then return call('ZREM', of(g, 'lane' .. lane), first) end
+  if s.k == '' then return pick(id_in(first), s) end
+  local key, held, want = s.k, {}, math.min(run, most - #picked)
+  local list = first_of(g, key, want)
+  if #list < want and not looked then -- the rest of the run may not be read yet
+    looked = true
+    fetch(g, small, ARGV[9])
+    list = first_of(g, key, want)
+  end
+  for _, x in ipairs(list) do
+    s = state(g, id_in(x))
+    if not s or s.s ~= 'R' then break end
+    pick(id_in(x), s)
+    held[#held + 1] = id_in(x)
+  end
+  if #held == 0 then return call('ZREM', of(g, 'lane' .. lane), first) end
+  call('HSET', of(g, 'busy'), key, table.concat(held, ' '))
+  front(g, key)
+end
+
+-- Priorities reach as far as entries are read ahead; that is done only where there are any.
+local last = call('HGET', of(g, 'group'), 'last')
+local prio = call('HGET', TOPIC, 'prio')
+if prio then
+  local passed = true
+  for _, other in ipairs(groups()) do passed = passed and not before(call('HGET', of(other, 'group'), 'last') or '0-0', prio) end
+  if passed then call('HDEL', TOPIC, 'prio') end
+end
+if not (prio and before(last, prio)) and call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then
+  while true do
+    while #picked < most and call('EXISTS', of(g, 'lane1')) == 1 do serve(1) end
+    local room = most - #picked
+    if room == 0 then return answer() end
+    if room > small and not has(of(g, 'skip')) then return answer(true) end
+    if fetch(g, math.min(room, small), ARGV[9]) == 0 then return answer() end
+    if call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) > 0 then break end
+  end
+end
 
 local window = call('ZCARD', of(g, 'chain'))
 for lane = 0, 3 do window = window + call('ZCARD', of(g, 'lane' .. lane)) end
 if window < tonumber(ARGV[10]) then fetch(g, tonumber(ARGV[10]) - window, ARGV[9]) end
-
-local function pick(id, s)
-  take_out(g, id, s)
-  s.s, s.o, s.i = 'I', ARGV[5], ARGV[9]
-  if s.w ~= ARGV[9] then -- read by an earlier owner: the pending list must name the holder
-    call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'JUSTID')
-    s.w = ARGV[9]
-  end
-  save(g, id, s)
-  call('ZADD', of(g, 'lease'), now + ARGV[7], id)
-  if s.k ~= '' then call('ZADD', of(g, 'flight'), 0, member(s, id)) end
-  local m = meta(id)
-  picked[#picked + 1] = {id, s.f .. '', s.x .. '', s.c .. '', int(m and m.pub or 0), content(g, id) or {}}
-end
-
--- serve picks the first of a lane, and of its key as many more as a run allows.
-local function serve(lane)
-  local id = call('ZRANGE', of(g, 'lane' .. lane), 0, 0)[1]
-  local s = state(g, id)
-  if not s then return call('ZREM', of(g, 'lane' .. lane), id) end
-  if s.k == '' then return pick(id, s) end
-  for n, next_id in ipairs(first_of(g, 'chain', s.k, math.min(run, most - #picked))) do
-    local x = state(g, next_id)
-    if x.s ~= 'R' then break end
-    pick(next_id, x)
-  end
-  front(g, s.k)
-end
 
 local function open()
   local lanes = {}
@@ -60,36 +104,34 @@ local function open()
 end
 
 -- close leaves a lane out that has become empty. No other can have become so, or have got something.
-local function close(lanes, at)
-  if call('EXISTS', of(g, 'lane' .. lanes[at])) == 0 then table.remove(lanes, at) end
+local function close(lanes, i)
+  if call('EXISTS', of(g, 'lane' .. lanes[i])) == 0 then table.remove(lanes, i) end
 end
 
+local lanes = open()
 if ARGV[11] == '' then
-  local lanes = open()
   while #picked < most and #lanes > 0 do
     serve(lanes[1])
     close(lanes, 1)
   end
-else
-  local clock_now, pass = tonumber(group[2] or 0), {}
-  for lane = 0, 3 do pass[lane] = tonumber(group[3 + lane] or 0) end
-  local lanes = open()
-  local served = #lanes > 0
-  for _, lane in ipairs(lanes) do pass[lane] = math.max(pass[lane], clock_now) end
-  while #picked < most and #lanes > 0 do
-    local at = 1
-    for i = 2, #lanes do if pass[lanes[i]] < pass[lanes[at]] then at = i end end
-    local best = lanes[at]
-    local had = #picked
-    serve(best)
-    if #picked > had then
-      clock_now = pass[best]
-      pass[best] = pass[best] + (#picked - had) * tonumber(ARGV[11 + best])
-    end
-    close(lanes, at)
+  return answer()
+end
+local clock_now, pass = tonumber(group[4] or 0), {}
+for lane = 0, 3 do pass[lane] = tonumber(group[5 + lane] or 0) end
+local served = #lanes > 0
+for _, lane in ipairs(lanes) do pass[lane] = math.max(pass[lane], clock_now) end
+while #picked < most and #lanes > 0 do
+  local best = 1
+  for i = 2, #lanes do if pass[lanes[i]] < pass[lanes[best]] then best = i end end
+  local lane, had = lanes[best], #picked
+  serve(lane)
+  if #picked > had then
+    clock_now = pass[lane]
+    pass[lane] = pass[lane] + (#picked - had) * tonumber(ARGV[11 + lane])
   end
-  if served then
-    call('HSET', of(g, 'group'), 'pass', int(clock_now), 'pass0', int(pass[0]), 'pass1', int(pass[1]), 'pass2', int(pass[2]), 'pass3', int(pass[3]))
-  end
+  close(lanes, best)
+end
+if served then
+  call('HSET', of(g, 'group'), 'pass', int(clock_now), 'pass0', int(pass[0]), 'pass1', int(pass[1]), 'pass2', int(pass[2]), 'pass3', int(pass[3]))
 end
 return answer()

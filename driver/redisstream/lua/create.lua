@@ -4,4 +4,5 @@
 call('HSETNX', TOPIC, 'partitions', ARGV[1])
 local n = call('HGET', TOPIC, 'partitions')
 if n ~= ARGV[1] then return {'other', n} end
+for _, key in ipairs({META, IDS, LEFT}) do call('HSET', key, '', string.rep('-', 65)) end
 return {'ok'}

@@ -37,7 +37,7 @@ for _, other in ipairs(groups()) do
       found = true
       take_out(other, id, s)
       finish(other, id, 'cancelled')
-    elseif call('HEXISTS', LEFT, id) == 1 and unread(other, id) then
+    elseif left(id) > 0 and unread(other, id) then
       found = true
       skip(other, id, 'cancelled')
     end

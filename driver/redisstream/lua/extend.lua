@@ -1,15 +1,42 @@
 -- extend: makes leases end one full lease from now.
--- ARGV: 1 partitions, 2 group, 3 lease in ms, 4 how many; then of each: id, token.
+-- ARGV: 1 partitions, 2 group, 3 lease in ms, 4 how many tokens; then of each token: itself, how many deliveries, their stream ids.
 -- Returns {"stale"} or {"ok", k or l for each}.
-local g = ARGV[2]
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
-local results = {}
-for n = 1, tonumber(ARGV[4]) do
-  local id, token = ARGV[3 + 2 * n], ARGV[4 + 2 * n]
-  local s = state(g, id)
-  local till = s and s.s == 'I' and s.o == token and call('ZSCORE', of(g, 'lease'), id)
-  local held = till and tonumber(till) > now
-  if held then call('ZADD', of(g, 'lease'), now + ARGV[3], id) end
-  results[n] = held and 'k' or 'l'
+local call = redis.call
+local T = string.sub(KEYS[1], 1, -6)
+local G = T .. 'g:' .. ARGV[2] .. ':'
+if call('HGET', KEYS[1], 'partitions') ~= ARGV[1] or call('HEXISTS', T .. 'groups', ARGV[2]) == 0 then return {'stale'} end
+local clock = call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local results, ends, at = {}, now + ARGV[3], 5
+local function lives(member)
+  local till = call('ZSCORE', G .. 'lease', member)
+  return till and tonumber(till) > now
+end
+for _ = 1, tonumber(ARGV[4]) do
+  local token, n, together = ARGV[at], tonumber(ARGV[at + 1]), {}
+  local hold, valid = call('HMGET', G .. 'flight', unpack(ARGV, at + 2, at + 1 + n)), lives(token)
+  for i = 1, n do
+    local id, v, kept = ARGV[at + 1 + i], hold[i], false
+    if v and string.sub(v, 1, #token + 1) == token .. '/' then
+      kept = valid
+      if kept then together[id] = string.sub(v, #token + 1) end
+    elseif v and string.sub(v, 1, #token + 1) == token .. '*' then
+      kept = lives('*' .. id)
+      if kept then call('ZADD', G .. 'lease', ends, '*' .. id) end
+    end
+    results[#results + 1] = kept and 'k' or 'l'
+  end
+  local some = 0
+  for _ in pairs(together) do some = some + 1 end
+  if some > 0 and some == tonumber(call('HGET', G .. 'claims', '#' .. token)) then -- all that are left of it
+    call('ZADD', G .. 'lease', ends, token)
+  elseif some > 0 then
+    for id, rest in pairs(together) do
+      call('HSET', G .. 'flight', id, token .. '*' .. rest)
+      call('ZADD', G .. 'lease', ends, '*' .. id)
+    end
+    call('HINCRBY', G .. 'claims', '#' .. token, -some)
+  end
+  at = at + 2 + n
 end
 return {'ok', table.concat(results)}

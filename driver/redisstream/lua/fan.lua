@@ -1,10 +1,12 @@
 -- fan: messages become entries of the stream, for all groups.
 local function fan(name, fields, pub, bytes, exp, cause)
   local id = call('XADD', STREAM, '*', unpack(fields))
-  call('HSET', META, id, place() .. ' ' .. int(pub) .. ' ' .. bytes .. ' ' .. int(exp) .. ' ' .. (cause or 0) .. ' ' .. name)
   call('HSET', IDS, name, id)
-  call('HSET', LEFT, id, #groups())
-  if exp > 0 then call('ZADD', made(EXPIRES), exp, id) end
+  if exp > 0 or (cause or 0) > 0 or pub ~= now or fields[1] ~= 'v' then note(id, {pub = pub, bytes = bytes, exp = exp, cause = cause or 0, name = name}) end
+  if #groups() > 1 then call('HSET', LEFT, id, #groups()) end
+  if exp > 0 then timer(EXPIRES, exp, id) end
+  call('HSET', TOPIC, 'last', id)
+  if lane_of(index(fields)) ~= 1 then call('HSET', TOPIC, 'prio', id) end
   for _, g in ipairs(groups()) do
     tally(g, 'received', 1)
     wake(g)
@@ -39,7 +41,7 @@ local function due(name, m) return fan(name, m.fields, m.pub, m.bytes, m.exp, m.
 
 -- postpone keeps a message until a time, or "h" for as long as it is held.
 local function postpone(name, m, when)
-  local seq = place()
+  local seq = sequence()
   m.member = string.format('%016.0f', seq) .. name
   call('HSET', LATER, name, cmsgpack.pack(m))
   call('HSET', IDS, name, 'later')
@@ -47,8 +49,8 @@ local function postpone(name, m, when)
   if when == 'h' then
     call('ZADD', HELD, now, m.member)
   else
-    call('ZADD', DELAYED, when, m.member)
+    timer(DELAYED, when, m.member)
     for _, g in ipairs(groups()) do wake(g) end
   end
-  if m.exp > 0 then call('ZADD', made(EXPIRES), m.exp, 'L' .. name) end
+  if m.exp > 0 then timer(EXPIRES, m.exp, 'L' .. name) end
 end

@@ -1,5 +1,5 @@
--- head: what every script begins with. KEYS[1] is the topic hash of one partition; all other keys of the partition share
--- its hash tag, so that a cluster keeps them together, and their names are made from it.
+-- head: what every script but the fastest begins with. KEYS[1] is the topic hash of one partition; all other keys of the partition
+-- share its hash tag, so that a cluster keeps them together, and their names are made from it.
 local call, floor, match = redis.call, math.floor, string.match
 local T = string.sub(KEYS[1], 1, -6)
 local TOPIC, STREAM, GROUPS, META, IDS = T .. 'topic', T .. 'stream', T .. 'groups', T .. 'meta', T .. 'ids'
@@ -9,6 +9,8 @@ local EXPIRES, DEDUP, WINDOWS, KEPT, INVALID, RAW = T .. 'expires', T .. 'dedup'
 local clock = call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
 local soon = now + 1 -- a part of now's millisecond has passed: nothing may be early
+
+local function int(n) return string.format('%.0f', n) end
 
 -- Key of a group.
 local function of(g, name) return T .. 'g:' .. g .. ':' .. name end
@@ -47,6 +49,21 @@ local function made(key)
   return key
 end
 
+-- Hashes that are looked up for many messages at once have a field '' whose value is too long for a list pack: a small hash would be
+-- searched from its begin for every field. size does not count it.
+local function size(key) return call('HLEN', key) - call('HEXISTS', key, '') end
+
+-- timer adds a member that is due at a time. 'next' of the topic is no later than whatever is due first.
+local soonest
+local function timer(key, at, member)
+  call('ZADD', made(key), at, member)
+  if not soonest then soonest = tonumber(call('HGET', TOPIC, 'next') or 1e15) end
+  if tonumber(at) < soonest then
+    soonest = tonumber(at)
+    call('HSET', TOPIC, 'next', int(soonest))
+  end
+end
+
 local names
 local function groups()
   if not names then
@@ -56,7 +73,7 @@ local function groups()
   return names
 end
 
--- wake tells consumers of a group that found nothing that there may be something.
+-- wake tells consumers of a group that found too little that there may be more.
 local awake = {}
 local function wake(g)
   if awake[g] then return end
@@ -75,13 +92,44 @@ local function before(a, b)
   return am < bm or am == bm and as < bs
 end
 
--- META has of each entry: place, time of publishing, bytes, when it expires (0 never), cause of the first delivery, id of the
--- message.
-local function meta(id)
-  local v = call('HGET', META, id)
-  if not v then return nil end
-  local place, pub, bytes, exp, cause, name = match(v, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-  return {place = tonumber(place), pub = tonumber(pub), bytes = tonumber(bytes), exp = tonumber(exp), cause = tonumber(cause), name = name}
+-- Places of messages in a lane or a key are texts that sort: the id of an entry, and a number for what joins the tail behind it.
+local function spot(id, tail)
+  local ms, seq = halves(id)
+  return string.format('%014.0f%012.0f%010.0f', ms, seq, tail or 0)
+end
+local SPOT = 36
+
+local function sequence() return call('HINCRBY', TOPIC, 'seq', 1) end
+
+-- place returns a place behind everything that was published so far.
+local function place() return spot(call('HGET', TOPIC, 'last') or '0-0', sequence()) end
+
+local function index(fields)
+  local f = {}
+  for i = 1, #fields, 2 do f[fields[i]] = fields[i + 1] end
+  return f
 end
 
-local function int(n) return string.format('%.0f', n) end
+local function entry_of(id)
+  local e = call('XRANGE', STREAM, id, id)[1]
+  return e and e[2] or nil
+end
+
+-- meta is what is known of an entry: pub time of publishing, bytes, exp when it expires (0 never), cause of the first delivery, name
+-- (id of the message). META has it only where the entry itself does not tell: of what was delayed, expires, is another program's, or is
+-- not in the stream any more.
+local function meta(id)
+  local v = call('HGET', META, id)
+  if v then
+    local pub, bytes, exp, cause, name = match(v, '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+    return {pub = tonumber(pub), bytes = tonumber(bytes), exp = tonumber(exp), cause = tonumber(cause), name = name}
+  end
+  local fields = entry_of(id)
+  if not fields then return nil end
+  local bytes = 0
+  for _, x in ipairs(fields) do bytes = bytes + #x end
+  return {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = index(fields).id or id}
+end
+local function note(id, m)
+  call('HSET', META, id, int(m.pub) .. ' ' .. m.bytes .. ' ' .. int(m.exp) .. ' ' .. m.cause .. ' ' .. m.name)
+end

@@ -4,7 +4,16 @@
 local id = ARGV[2]
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 local entry, m = call('XRANGE', STREAM, id, id)[1], meta(id)
-if not entry or not m then return {'ok'} end
+if not entry then -- another program has deleted it
+  for _, g in ipairs(groups()) do
+    local s = state(g, id)
+    if s and s.s ~= 'D' then
+      take_out(g, id, s)
+      finish(g, id, 'cancelled')
+    end
+  end
+  return {'ok'}
+end
 for _, g in ipairs(groups()) do
   local s = state(g, id)
   if s then

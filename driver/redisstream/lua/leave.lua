@@ -10,8 +10,7 @@ for n = 5, #ARGV, 2 do
   local s = state(g, id)
   if s and s.s == 'I' and s.o == ARGV[n + 1] then
     release_behind(g, s, {})
-    call('ZREM', of(g, 'lease'), id)
-    if s.k ~= '' then call('ZREM', of(g, 'flight'), member(s, id)) end
+    unhold(g, id, s)
     s.c = RELEASED
     come_back(g, id, s)
     if s.k ~= '' then front(g, s.k) end
@@ -21,7 +20,10 @@ if ARGV[3] ~= '' then
   call('ZREM', of(g, 'members'), ARGV[3])
   call('HDEL', of(g, 'names'), ARGV[3])
   retire(g)
-  if call('HGET', of(g, 'owner'), 'member') == ARGV[3] then call('HSET', of(g, 'owner'), 'member', '', 'until', 0) end
+  if call('HGET', of(g, 'owner'), 'member') == ARGV[3] then
+    call('HSET', of(g, 'owner'), 'member', '', 'until', 0)
+    call('SET', of(g, 'fence'), '')
+  end
   call('PUBLISH', TOPIC, '!' .. g)
 end
 return {'ok'}

@@ -35,7 +35,7 @@ end
 local found, moved = false, false
 for _, g in ipairs(groups()) do
   local s = (ARGV[2] == '' or ARGV[2] == g) and state(g, id)
-  if s or (ARGV[2] == '' or ARGV[2] == g) and call('HEXISTS', LEFT, id) == 1 and unread(g, id) then found = true end
+  if s or (ARGV[2] == '' or ARGV[2] == g) and left(id) > 0 and unread(g, id) then found = true end
   if s and (s.s == 'W' or s.s == 'D') then
     local tail, key = s.s == 'D' or s.tail or s.k == '', s.k
     moved = true
@@ -43,13 +43,9 @@ for _, g in ipairs(groups()) do
       local m = meta(id)
       unbury(g, id)
       s.f, s.x, s.r, s.e = 0, 0, s.r + 1, nil
-      if call('HINCRBY', LEFT, id, 1) == 1 then
-        call('ZREM', KEPT, id)
-        count('messages', 1)
-        count('bytes', m.bytes)
-      end
-      if m.exp > now then call('ZADD', made(EXPIRES), m.exp, id) end
-      call('ZADD', made(of(g, 'off')), m.place, id)
+      need(id, m)
+      if m.exp > now then timer(EXPIRES, m.exp, id) end
+      call('ZADD', made(of(g, 'off')), sequence(), id)
       s.s = ''
     else
       take_out(g, id, s)

@@ -15,10 +15,14 @@ local free = not owner[1] or owner[1] == '' or tonumber(owner[3]) <= now
 local epoch = ''
 if ARGV[5] == '1' and (free or owner[1] == me) then
   epoch = owner[2]
-  if free then epoch = int(tonumber(owner[2] or 0) + 1) end
+  if free then
+    epoch = int(tonumber(owner[2] or 0) + 1)
+    call('SET', of(g, 'fence'), epoch) -- what an owner reads itself, it reads while this does not change
+  end
   call('HSET', of(g, 'owner'), 'member', me, 'epoch', epoch, 'until', now + life)
 elseif ARGV[5] ~= '1' and owner[1] == me then
   call('HSET', of(g, 'owner'), 'member', '', 'until', 0)
+  call('SET', of(g, 'fence'), '')
   changed = true
 end
 if changed then call('PUBLISH', TOPIC, '!' .. g) end

@@ -1,82 +1,69 @@
--- publish: stores messages, in order.
--- ARGV: 1 partitions, 2 flags (a all or nothing, f whatever the bounds say), 3 how many; then of each: id, delay in ms, or "@"
---   and a time, or "h" to hold, or "" for now; TTL in ms, dedup id, its window in ms, "1" for an id of the producer's own,
---   bytes, how many fields, the fields.
--- Returns {"stale"}, {"nogroup"}, or {"ok", what became of each}: s and the stream id, l for later, d and the first id, m full.
-local ID_WINDOW = 60000
-local topic = call('HMGET', TOPIC, 'partitions', 'max_messages', 'max_bytes', 'messages', 'bytes')
+-- publish: adds plain messages to the stream: due now, with no TTL or dedup, and ids that Ferry made.
+-- ARGV: 1 partitions, 2 flags (f whatever the bounds say), 3 how many, 4 bytes of all, 5 which is the last with a priority, or 0, 6 how many
+--   shapes there are; then of each shape how many fields behind version and id, and their names; then of each message its shape, if there are
+--   several, its id, and the values of its fields. Names that all have are sent once: every argument costs as much as a field.
+-- Returns {"stale"}, {"nogroup"}, {"slow"} if lua/store.lua is needed, or {"plain", their stream ids}.
+local call = redis.call
+local T = string.sub(KEYS[1], 1, -6)
+local n = tonumber(ARGV[3])
+local topic = call('HMGET', KEYS[1], 'partitions', 'next', 'max_messages', 'max_bytes', 'messages', 'bytes', 'published', 'fanned')
 if topic[1] ~= ARGV[1] then return {'stale'} end
-if #groups() == 0 then return {'nogroup'} end
-advance(100)
-topic = call('HMGET', TOPIC, 'partitions', 'max_messages', 'max_bytes', 'messages', 'bytes')
-local forced = string.find(ARGV[2], 'f', 1, true)
-local max_messages, max_bytes = tonumber(topic[2] or 0), tonumber(topic[3] or 0)
-local messages, bytes = tonumber(topic[4] or 0), tonumber(topic[5] or 0)
-
-local function full(n, size)
-  if forced then return false end
-  return max_messages > 0 and messages + n > max_messages or max_bytes > 0 and bytes + size > max_bytes
+local groups = call('HKEYS', T .. 'groups')
+if #groups == 0 then return {'nogroup'} end
+local clock = call('TIME')
+local messages, bytes = tonumber(topic[5] or 0) + n, tonumber(topic[6] or 0) + ARGV[4]
+local function over(bound, value) return bound and bound ~= '0' and value > tonumber(bound) and ARGV[2] ~= 'f' end
+if topic[2] and tonumber(topic[2]) <= clock[1] * 1000 + math.floor(clock[2] / 1000) or over(topic[3], messages) or over(topic[4], bytes) then
+  return {'slow'}
 end
-
-local function known(name, dedup)
-  local at = call('HGET', IDS, name)
-  if at then return name, at end
-  if dedup ~= '' then
-    local first = call('HGET', DEDUP, dedup)
-    if first then return match(first, '^(%S+) (.*)$') end
+local shapes, at, several = {}, 7, tonumber(ARGV[6]) > 1
+for i = 1, tonumber(ARGV[6]) do
+  local shape = {T .. 'stream', '*', 'v', '1', 'id', ''}
+  for j = 1, tonumber(ARGV[at]) do shape[5 + 2 * j], shape[6 + 2 * j] = ARGV[at + j], '' end
+  shapes[i], at = shape, at + 1 + tonumber(ARGV[at])
+end
+local first, names, seen = at, {}, {}
+for i = 1, n do
+  local shape = shapes[1]
+  if several then
+    shape = shapes[tonumber(ARGV[at])]
+    at = at + 1
   end
+  local name = ARGV[at]
+  if seen[name] then return {'slow'} end
+  names[i], seen[name], at = name, true, at + #shape / 2 - 2
+end
+local known = call('HMGET', T .. 'ids', unpack(names))
+for i = 1, n do
+  if known[i] then return {'slow'} end
 end
 
-local function remember(dedup, window, name, at)
-  call('HSET', DEDUP, dedup, name .. ' ' .. at)
-  call('ZADD', WINDOWS, now + window, dedup)
-end
-
-local all, i = {}, 4
-for n = 1, tonumber(ARGV[3]) do
-  local x = {name = ARGV[i], delay = ARGV[i + 1], ttl = tonumber(ARGV[i + 2]), dedup = ARGV[i + 3], window = tonumber(ARGV[i + 4]),
-    own = ARGV[i + 5] == '1', bytes = tonumber(ARGV[i + 6]), fields = {}}
-  local size = tonumber(ARGV[i + 7])
-  for j = 1, size do x.fields[j] = ARGV[i + 7 + j] end
-  i = i + 8 + size
-  if x.dedup ~= '' then x.dedup = 'd' .. x.dedup end
-  all[n] = x
-end
-if string.find(ARGV[2], 'a', 1, true) then
-  local total = 0
-  for _, x in ipairs(all) do total = total + x.bytes end
-  if full(#all, total) then
-    local out = {}
-    for n = 1, #all do out[n] = 'm' end
-    return {'ok', out}
+local added, index = {}, {}
+at = first
+for i = 1, n do
+  local shape = shapes[1]
+  if several then
+    shape = shapes[tonumber(ARGV[at])]
+    at = at + 1
   end
-end
-
-local function store(x)
-  local first, at = known(x.name, x.dedup)
-  if not first and x.own then first, at = known(x.name, 'o' .. x.name) end
-  if first then return 'd' .. first .. ' ' .. at end
-  if full(1, x.bytes) then return 'm' end
-  messages, bytes = messages + 1, bytes + x.bytes
-  count('published', 1)
-  count('messages', 1)
-  count('bytes', x.bytes)
-  local exp, at, when = x.ttl > 0 and soon + x.ttl or 0, nil, nil
-  if x.delay == 'h' then when = 'h'
-  elseif string.sub(x.delay, 1, 1) == '@' then when = tonumber(string.sub(x.delay, 2))
-  elseif x.delay ~= '' then when = soon + x.delay end
-  if when == 'h' or when and when > now then
-    postpone(x.name, {fields = x.fields, pub = now, bytes = x.bytes, exp = exp}, when)
-    at = 'later'
-  else
-    at = fan(x.name, x.fields, now, x.bytes, exp)
+  for j = 6, #shape, 2 do
+    shape[j] = ARGV[at]
+    at = at + 1
   end
-  if x.dedup ~= '' then remember(x.dedup, x.window, x.name, at) end
-  if x.own then remember('o' .. x.name, ID_WINDOW, x.name, at) end
-  return (at == 'later' and 'l' or 's') .. at
+  local id = call('XADD', unpack(shape))
+  added[i], index[2 * i - 1], index[2 * i] = id, names[i], id
 end
-local out = {}
-gather()
-for n, x in ipairs(all) do out[n] = store(x) end
-spend()
-return {'ok', out}
+call('HSET', T .. 'ids', unpack(index))
+if #groups > 1 then
+  for i = 1, n do index[2 * i - 1], index[2 * i] = added[i], #groups end
+  call('HSET', T .. 'left', unpack(index))
+end
+local function int(x) return string.format('%.0f', x) end
+call('HSET', KEYS[1], 'messages', int(messages), 'bytes', int(bytes), 'published', int((topic[7] or 0) + n), 'fanned', int((topic[8] or 0) + n), 'last', added[n])
+if ARGV[5] ~= '0' then call('HSET', KEYS[1], 'prio', added[tonumber(ARGV[5])]) end
+for _, g in ipairs(groups) do
+  local key = T .. 'g:' .. g .. ':group'
+  call('HINCRBY', key, 'received', n)
+  if call('HDEL', key, 'hungry') == 1 then call('PUBLISH', KEYS[1], g) end
+end
+return {'plain', added}

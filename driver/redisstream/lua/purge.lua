@@ -1,28 +1,60 @@
--- purge: removes what is ready, waits or is delayed.
--- ARGV: 1 partitions, 2 group or "" for all and what is delayed.
--- Returns {"stale"}, {"missing", groups} or {"ok", how many}.
+-- purge: removes some of what is ready, waits or is delayed.
+-- ARGV: 1 partitions, 2 group or "" for all and what is delayed, 3 cursor.
+-- Returns {"stale"}, {"missing", groups} or {"ok", how many, cursor or ""}.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if ARGV[2] ~= '' and call('HEXISTS', GROUPS, ARGV[2]) == 0 then return {'missing', groups()} end
 advance(1000)
 local n = 0
-for _, g in ipairs(groups()) do
-  if ARGV[2] == '' or ARGV[2] == g then
-    while fetch(g, 1000, 'ferry') > 0 do end
-    for _, id in ipairs(call('HKEYS', of(g, 'state'))) do
-      local s = state(g, id)
-      if s.s == 'R' or s.s == 'W' then
-        n = n + 1
-        take_out(g, id, s)
-        finish(g, id, 'cancelled')
-      end
-    end
+local phase, last, seq, at = sweep(ARGV[3])
+
+local function purge(g, id)
+  local s = state(g, id)
+  if s and (s.s == 'R' or s.s == 'W') then
+    n = n + 1
+    take_out(g, id, s)
+    finish(g, id, 'cancelled')
   end
 end
-if ARGV[2] == '' then
-  for _, mem in ipairs(call('ZRANGE', DELAYED, 0, -1)) do
-    local name = string.sub(mem, 17)
+
+local targets = ARGV[2] ~= '' and {ARGV[2]} or groups()
+if phase == 's' then
+  local entries = some(at, last)
+  for _, g in ipairs(targets) do
+    settled_reads(g)
+    local new = 0
+    local read = call('HGET', of(g, 'group'), 'last') or '0-0'
+    for _, e in ipairs(entries) do
+      if before(read, e[1]) then new = new + 1 else purge(g, e[1]) end
+    end
+    local had = tonumber(call('HGET', of(g, 'group'), 'cancelled') or 0)
+    pass(g, new)
+    n = n + tonumber(call('HGET', of(g, 'group'), 'cancelled') or 0) - had
+  end
+  if #entries == STEP then return {'ok', n .. '', cursor_of('s', last, seq, entries[STEP][1])} end
+  return {'ok', n .. '', cursor_of('o', last, seq, '0')}
+end
+-- behind returns members of a set whose scores are numbers of the sequence, and the score of the last one if there may be more.
+local function behind(key)
+  local list, members = call('ZRANGEBYSCORE', key, '(' .. at, int(seq), 'WITHSCORES', 'LIMIT', 0, STEP), {}
+  for i = 1, #list, 2 do members[#members + 1] = list[i] end
+  return members, #members == STEP and tonumber(list[#list]) or nil
+end
+if phase == 'o' then
+  local more
+  for _, g in ipairs(targets) do
+    local ids, upto = behind(of(g, 'off'))
+    for _, id in ipairs(ids) do purge(g, id) end
+    if upto and (not more or upto < more) then more = upto end
+  end
+  if more then return {'ok', n .. '', cursor_of('o', last, seq, int(more))} end
+  return {'ok', n .. '', ARGV[2] == '' and cursor_of('d', last, seq, '0') or ''}
+end
+local later, upto = behind(LATERS)
+for _, name in ipairs(later) do
+  local v = call('HGET', LATER, name)
+  if v and call('ZSCORE', DELAYED, cmsgpack.unpack(v).member) then
     leave_later(name, unlater(name), 'cancelled')
     n = n + 1
   end
 end
-return {'ok', n .. ''}
+return {'ok', n .. '', upto and cursor_of('d', last, seq, int(upto)) or ''}

@@ -9,27 +9,16 @@ local function start_of(position)
   return nil
 end
 
--- replay makes every entry from a position on ready that the group does not have, and tells how many. Dry: only tells.
-local function replay(g, from, cause, dry)
-  local n = 0
-  for _, entry in ipairs(call('XRANGE', STREAM, from, '+')) do
-    local id, f, m = entry[1], index(entry[2]), meta(entry[1])
-    if m and not state(g, id) and not unread(g, id) then
-      n = n + 1
-      if not dry then
-        if call('HEXISTS', LEFT, id) == 0 then
-          call('ZREM', KEPT, id)
-          count('messages', 1)
-          count('bytes', m.bytes)
-        end
-        call('HINCRBY', LEFT, id, 1)
-        tally(g, 'received', 1)
-        if call('SREM', of(g, 'skip'), id) == 0 then
-          call('XCLAIM', STREAM, g, 'ferry', 0, id, 'FORCE', 'JUSTID')
-          enter(g, id, {l = lane_of(f), k = f.key or '', p = m.place, f = 0, x = 0, r = 0, c = cause, n = now})
-        end
-      end
-    end
+-- replay makes an entry ready that the group had read.
+local function replay(g, id, fields, cause)
+  local s = fresh(id, fields)
+  need(id, meta(id))
+  tally(g, 'received', 1)
+  call('XCLAIM', STREAM, g, 'ferry', 0, id, 'FORCE', 'JUSTID')
+  if cause == s.c then
+    s.w = 'ferry'
+    return line(g, id, s)
   end
-  return n
+  s.c, s.n = cause, now
+  enter(g, id, s)
 end

@@ -1,24 +1,46 @@
--- reset: makes a group start again from a position.
--- ARGV: 1 partitions, 2 group, 3 position, 4 "1" for a dry run, 5 "1" to force it, 6 "1" to look only whether it may be done.
--- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", replayed, skipped}.
-local g, dry = ARGV[2], ARGV[4] == '1'
+-- reset: makes some of what is kept ready again for a group, and skips some of what it has not had.
+-- ARGV: 1 partitions, 2 group, 3 from where on it is ready again ("" nothing is), 4 up to where ("" the end), 5 "1" to skip what is ready
+--   before that, 6 cause of the deliveries, 7 "1" for a dry run, 8 "1" to force it, 9 "1" to look only whether it may be done, 10 cursor.
+-- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", replayed, skipped, cursor or ""}.
+local g, dry = ARGV[2], ARGV[7] == '1'
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
 local members = call('ZCOUNT', of(g, 'members'), '(' .. int(now), '+inf')
-if members > 0 and ARGV[5] ~= '1' and not dry then return {'members', members .. ''} end
-if ARGV[6] == '1' then return {'ok'} end
+if members > 0 and ARGV[8] ~= '1' and not dry then return {'members', members .. ''} end
+if ARGV[9] == '1' then return {'ok', '0', '0', ''} end
 advance(1000)
-while fetch(g, 1000, 'ferry') > 0 do end
-local from, replayed, skipped = start_of(ARGV[3]), 0, 0
-for _, id in ipairs(call('HKEYS', of(g, 'state'))) do
-  local s = state(g, id)
-  if s.s == 'R' and (not from or before(id, from)) then
-    skipped = skipped + 1
-    if not dry then
-      take_out(g, id, s)
-      finish(g, id, 'cancelled')
+settled_reads(g)
+local from, to, replayed, skipped = start_of(ARGV[3]), start_of(ARGV[4]), 0, 0
+local phase, last, seq, at = sweep(ARGV[10])
+local function cut(id) return ARGV[5] == '1' and (not from or before(id, from)) end
+local function skip_ready(id, s)
+  if not s or s.s ~= 'R' or not cut(id) then return end
+  skipped = skipped + 1
+  if dry then return end
+  take_out(g, id, s)
+  finish(g, id, 'cancelled')
+end
+if phase == 'o' then
+  for _, id in ipairs(call('ZRANGEBYSCORE', of(g, 'off'), '(' .. at, int(seq), 'LIMIT', 0, STEP)) do skip_ready(id, state(g, id)) end
+  call('HDEL', of(g, 'group'), 'starting')
+  return {'ok', replayed .. '', skipped .. '', ''}
+end
+local entries, new = some(at, last), 0
+local read = call('HGET', of(g, 'group'), 'last') or '0-0'
+for _, e in ipairs(entries) do
+  local id = e[1]
+  if before(read, id) then
+    if cut(id) and unread(g, id) then skipped = skipped + 1 end
+    if cut(id) then new = new + 1 end
+  else
+    local s = state(g, id)
+    skip_ready(id, s)
+    if not s and from and not before(id, from) and (not to or before(id, to)) then
+      replayed = replayed + 1
+      if not dry then replay(g, id, e[2], tonumber(ARGV[6])) end
     end
   end
 end
-if from then replayed = replay(g, from, REPLAY, dry) end
-return {'ok', replayed .. '', skipped .. ''}
+if not dry then pass(g, new) end
+if #entries == STEP then return {'ok', replayed .. '', skipped .. '', cursor_of('s', last, seq, entries[STEP][1])} end
+return {'ok', replayed .. '', skipped .. '', cursor_of('o', last, seq, '0')}

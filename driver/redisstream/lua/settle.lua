@@ -22,10 +22,9 @@ local results, ended = {}, {}
 for n = 1, tonumber(ARGV[4]) do
   local id, token, outcome, after, failure = unpack(ARGV, 5 * n, 5 * n + 4)
   local s = state(g, id)
-  local till = s and s.s == 'I' and s.o == token and call('ZSCORE', of(g, 'lease'), id)
-  local held = till and tonumber(till) > now
-  results[n] = held and 'k' or 'l'
-  if held and outcome ~= '?' then
+  local ours = held(g, id, s, token)
+  results[n] = ours and 'k' or 'l'
+  if ours and outcome ~= '?' then
     local ordered = strict(g, s)
     if outcome == 'r' or outcome == 'l' then release_behind(g, s, ended) end
     if outcome == 'a' or outcome == 'x' then
@@ -40,8 +39,7 @@ for n = 1, tonumber(ARGV[4]) do
       s.c = outcome == 'r' and RETRY or RELEASED
       local tail = outcome == 'r' and not ordered
       local key = s.k
-      call('ZREM', of(g, 'lease'), id)
-      if key ~= '' then call('ZREM', of(g, 'flight'), member(s, id)) end -- without front: nobody may pass before it is in its place
+      unhold(g, id, s) -- without front: nobody may pass before it is in its place
       if after ~= '0' then
         wait(g, id, s, soon + after, tail)
       else

@@ -9,15 +9,15 @@ for _, g in ipairs(groups()) do
   local oldest = now
   local function older(n) if n and n < oldest then oldest = n end end
   for lane = 0, 3 do
-    local id = call('ZRANGE', of(g, 'lane' .. lane), 0, 0)[1]
-    local s = id and state(g, id)
+    local first = call('ZRANGE', of(g, 'lane' .. lane), 0, 0)[1]
+    local s = first and state(g, id_in(first))
     if s then older(s.n) end
   end
   local last = call('HGET', of(g, 'group'), 'last') or '0-0'
   for _, e in ipairs(call('XRANGE', STREAM, '(' .. last, '+', 'COUNT', 10)) do
     if call('SISMEMBER', of(g, 'skip'), e[1]) == 0 then older((halves(e[1]))) end
   end
-  all[#all + 1] = {g, call('HGET', GROUPS, g), call('HGETALL', of(g, 'group')), call('ZCARD', of(g, 'lease')) .. '', call('ZCARD', of(g, 'wait')) .. '',
+  all[#all + 1] = {g, call('HGET', GROUPS, g), call('HGETALL', of(g, 'group')), size(of(g, 'flight')) .. '', call('ZCARD', of(g, 'wait')) .. '',
     call('ZCARD', of(g, 'dead')) .. '', call('ZRANGEBYSCORE', of(g, 'members'), '(' .. int(now), '+inf'), int(now - oldest)}
 end
 return {'ok', call('HGETALL', TOPIC), {call('ZCARD', DELAYED) .. '', call('ZCARD', HELD) .. '', call('ZCARD', INVALID) .. ''}, all}

@@ -1,27 +1,42 @@
--- ungroup: removes a group with what it has not settled.
--- ARGV: 1 partitions, 2 group, 3 "1" to look only whether it has members.
--- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok"}.
+-- ungroup: removes some of what a group has not settled, and the group when nothing is left.
+-- ARGV: 1 partitions, 2 group, 3 "1" to look only whether it has members, 4 cursor.
+-- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", cursor or ""}.
 local g = ARGV[2]
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
 local members = call('ZCOUNT', of(g, 'members'), '(' .. int(now), '+inf')
 if members > 0 then return {'members', members .. ''} end
-if ARGV[3] == '1' then return {'ok'} end
-local last = call('HGET', of(g, 'group'), 'last') or '0-0'
-for _, entry in ipairs(call('XRANGE', STREAM, '(' .. last, '+')) do
-  if call('HEXISTS', LEFT, entry[1]) == 1 and call('SISMEMBER', of(g, 'skip'), entry[1]) == 0 then drop(entry[1]) end
-end
-for _, id in ipairs(call('HKEYS', of(g, 'state'))) do
+if ARGV[3] == '1' then return {'ok', ''} end
+settled_reads(g)
+local phase, last, seq, at = sweep(ARGV[4])
+local function remove(id)
   local s = state(g, id)
-  if s.s == 'D' then
-    unbury(g, id)
-    tidy(id)
-  else
-    drop(id)
+  if s and s.s ~= 'D' then
+    take_out(g, id, s)
+    finish(g, id, 'cancelled')
   end
 end
+if phase == 's' then
+  local entries, new = some(at, '+'), 0
+  local read = call('HGET', of(g, 'group'), 'last') or '0-0'
+  for _, e in ipairs(entries) do
+    if before(read, e[1]) then new = new + 1 else remove(e[1]) end
+  end
+  pass(g, new)
+  if #entries == STEP then return {'ok', cursor_of('s', last, seq, entries[STEP][1])} end
+  at = #entries > 0 and entries[#entries][1] or at
+end
+local beside_it = call('ZRANGE', of(g, 'off'), 0, STEP - 1)
+for _, id in ipairs(beside_it) do remove(id) end
+local dead = call('ZRANGE', of(g, 'dead'), 0, STEP - 1)
+for _, id in ipairs(dead) do
+  unbury(g, id)
+  call('HDEL', of(g, 'state'), id)
+  tidy(id)
+end
+if #beside_it == STEP or #dead == STEP then return {'ok', cursor_of(phase, last, seq, at)} end
 call('XGROUP', 'DESTROY', STREAM, g)
 call('HDEL', GROUPS, g)
 for _, name in ipairs(GROUP_KEYS) do call('UNLINK', of(g, name)) end
 call('PUBLISH', TOPIC, '!' .. g)
-return {'ok'}
+return {'ok', ''}

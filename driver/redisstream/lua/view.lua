@@ -25,10 +25,10 @@ local function view(g, id)
       history and cmsgpack.unpack(history) or {}, record and cmsgpack.unpack(record) or {}}
   end
   local letter
-  if call('HEXISTS', LEFT, id) == 1 then
-    if unread(g, id) then letter = 'R' end
-  elseif call('ZSCORE', KEPT, id) then
+  if has(KEPT) and call('ZSCORE', KEPT, id) then
     letter = 'K'
+  elseif left(id) > 0 and unread(g, id) then
+    letter = 'R'
   end
   if not letter then return nil end
   return {g, id, letter, '0', '0', '0', '0', exp, '', int(m.pub), content(g, id) or {}, {}, {}}

@@ -17,6 +17,18 @@ var bad = []struct {
 		t.publish(ev{ID: "a"})
 		t.stats.Groups[0].Cancelled++
 	}},
+	{"lost long after everything was wiped", Lost, func(t *tape) {
+		t.serverFault(history.Wiped, 0)
+		t.publish(ev{ID: "z"})
+		t.handle("consumer-1.1", ev{ID: "z"})
+		t.wait(3 * time.Second)
+		t.publish(ev{ID: "a"})
+		t.stats.Groups[0].Cancelled++
+	}},
+	{"replayed by nobody", Unexplained, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.handle("consumer-1.1", ev{ID: "a", Cause: causeReplay})
+	}},
 	{"delivered, crashed, never again", Lost, func(t *tape) {
 		t.publish(ev{ID: "a"})
 		t.start(t.claim("consumer-1.1", ev{ID: "a"}))

@@ -13,6 +13,7 @@ const (
 	causeLease     = "lease_expired"
 	causeReleased  = "released"
 	causeRebalance = "rebalance"
+	causeReplay    = "replay"
 	causeFailover  = "failover"
 )
 
@@ -37,6 +38,7 @@ func checkDuplicates(l *ledger, r *Report) {
 			if attempt > 0 {
 				cause := h.Cause
 				switch {
+				case cause == causeReplay:
 				case c.leases[i-1].finished() || cause == causeFirst:
 					cause = causeFailover // which the server itself does not know of
 				case h.Attempt > attempt: // given back in between, perhaps: it is a retry all the same
@@ -90,10 +92,14 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return "nobody had given it back"
 		}
 	case causeRebalance:
+	case causeReplay:
+		if !l.reset(0, b.At) {
+			return "nobody replayed it"
+		}
 	case causeFailover:
 		return "the backend was never failed over"
 	default:
-		return "nobody replayed it"
+		return "there is no such cause"
 	}
 	return ""
 }

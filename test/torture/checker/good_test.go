@@ -11,6 +11,29 @@ import (
 // Histories in which everything is as promised, however rough it was.
 var good = map[string]func(*tape){
 	"nothing happened": func(*tape) {},
+	"wiped: what was there is gone, what comes soon after may be, the rest arrives": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.serverFault(history.Wiped, 0)
+		t.publish(ev{ID: "b"})
+		t.publish(ev{ID: "b2"})
+		t.handle("consumer-1.1", ev{ID: "b2"})
+		t.wait(3 * time.Second)
+		t.stats.Groups[0].Acked = 0
+		t.stats.Published, t.stats.Fanned, t.stats.Groups[0].Received = 0, 0, 0
+		t.run().MayForget = true
+		t.publish(ev{ID: "c"})
+		t.handle("consumer-1.1", ev{ID: "c"})
+	},
+	"a group set back gets again what it had settled": func(t *tape) {
+		t.publish(ev{ID: "a", Key: "k", Seq: 1})
+		t.publish(ev{ID: "b", Key: "k", Seq: 2})
+		t.handle("consumer-1.1", ev{ID: "a", Key: "k", Seq: 1})
+		t.handle("consumer-1.1", ev{ID: "b", Key: "k", Seq: 2})
+		t.serverFault(history.Reset, 0)
+		t.handle("consumer-1.1", ev{ID: "a", Key: "k", Seq: 1, Cause: causeReplay})
+		t.handle("consumer-1.1", ev{ID: "b", Key: "k", Seq: 2, Cause: causeReplay})
+		t.stats.Groups[0].Received += 2
+	},
 	"published and handled": func(t *tape) {
 		t.publish(ev{ID: "a"})
 		t.handle("consumer-1.1", ev{ID: "a"})

@@ -115,7 +115,7 @@ func checkListing(l *ledger, r *Report) {
 	}
 	for _, c := range l.courses {
 		dead := c.settled(func(s *settlement) bool { return s.outcome == "dead" && s.accepted() })
-		if dead != nil && len(l.listed[c.pair]) == 0 && !l.rewound(c.leases[0].from, dead.called+forgetful) {
+		if dead != nil && len(l.listed[c.pair]) == 0 && !l.rewound(c.leases[0].from, dead.called+forgetful) && !l.wiped(dead.called) {
 			r.violate(Lost, c.ID, fmt.Sprintf("a dead letter of group %s that is not there any more", c.group))
 		}
 	}

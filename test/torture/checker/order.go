@@ -38,10 +38,10 @@ func checkLane(l *ledger, r *Report, group string, ms []*message) {
 		s := l.started(c)
 		switch {
 		case s == nil:
-		case ahead != nil && l.forgot(ahead.At, s.last): // no order is promised where writes were lost
+		case ahead != nil && (l.forgot(ahead.At, s.last) || l.reset(ahead.At, s.last)): // no order is promised where writes were lost
 		case ahead != nil && s.first < l.pairs[pair{ahead.ID, group}].letGo(l.run, s.process):
 			r.violate(Order, m.ID, fmt.Sprintf("seq %d of key %s started in group %s before seq %d was settled", m.Seq, m.Key, group, ahead.Seq))
-		case s.last < last && !l.forgot(s.last, last):
+		case s.last < last && !l.forgot(s.last, last) && !l.reset(s.last, last):
 			r.violate(Order, m.ID, fmt.Sprintf("seq %d of key %s started in group %s, and seq %d once more after it", m.Seq, m.Key, group, latest.Seq))
 		}
 		if s != nil && s.last > last {

@@ -27,8 +27,23 @@ func (l *ledger) forgot(from, to int64) bool {
 	})
 }
 
+// reset says that somebody set a group back meanwhile: it goes on twice for a while, from there and from where it was.
+func (l *ledger) reset(from, to int64) bool {
+	return slices.ContainsFunc(l.faults, func(s span) bool { return s.fault == history.Reset && s.overlaps(from, to) })
+}
+
 // forgotten says that an acknowledged message may be gone with what a server forgot.
-func (l *ledger) forgotten(m *message) bool { return l.forgot(m.At, m.accepted+forgetful) }
+func (l *ledger) forgotten(m *message) bool {
+	return l.forgot(m.At, m.accepted+forgetful) || l.wiped(m.At)
+}
+
+// wiped says that after a time the server forgot everything there was, or had done so just before: groups are then gone
+// too, until their members join them again.
+func (l *ledger) wiped(from int64) bool {
+	return slices.ContainsFunc(l.faults, func(s span) bool {
+		return s.fault == history.Wiped && s.to+int64(l.run.RecoverIn) >= from
+	})
+}
 
 // crashed says that a process was killed before a time.
 func (l *ledger) crashed(process string, before int64) bool {
@@ -39,7 +54,7 @@ func (l *ledger) crashed(process string, before int64) bool {
 // after its end.
 func checkRecovery(l *ledger, r *Report) {
 	for _, s := range l.faults {
-		if s.process != "" || s.fault == history.Stall || s.fault == history.Unwritten || s.to == forever {
+		if s.process != "" || s.fault == history.Stall || s.fault == history.Unwritten || s.fault == history.Reset || s.to == forever {
 			continue
 		}
 		for _, x := range []struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver/redis"
+	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/open"
 )
 
@@ -22,8 +23,18 @@ func (d detours) open(ctx context.Context, rawURL string) (*ferry.Broker, error)
 	if len(d) == 0 {
 		return open.URL(ctx, rawURL)
 	}
+	plain, streams := strings.CutPrefix(rawURL, "redisstream")
+	if streams {
+		rawURL = "redis" + plain
+	}
 	client := d.client(rawURL)
-	b, err := redis.Open(ctx, redis.Options{Client: client})
+	var b *ferry.Broker
+	var err error
+	if streams {
+		b, err = redisstream.Open(ctx, redisstream.Options{Client: client})
+	} else {
+		b, err = redis.Open(ctx, redis.Options{Client: client})
+	}
 	if err != nil {
 		_ = client.Close()
 	}
@@ -33,8 +44,12 @@ func (d detours) open(ctx context.Context, rawURL string) (*ferry.Broker, error)
 // client connects as the driver itself would.
 func (d detours) client(rawURL string) goredis.UniversalClient {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
+	rest, query, _ := strings.Cut(rest, "?")
 	hosts, path, _ := strings.Cut(rest, "/")
-	o := &goredis.UniversalOptions{Addrs: strings.Split(hosts, ","), Dialer: d.dial, ContextTimeoutEnabled: true, MaxRetries: 3}
+	o := &goredis.UniversalOptions{Addrs: strings.Split(hosts, ","), Dialer: d.dial, ContextTimeoutEnabled: true, MaxRetries: -1}
+	if query == "protocol=2" {
+		o.Protocol = 2
+	}
 	switch scheme {
 	case "redis+sentinel":
 		o.MasterName = path

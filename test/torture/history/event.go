@@ -58,7 +58,19 @@ const Unwritten = "unwritten"
 
 // Rewinds says of the Note of a server's fault that the server may have an older state than its clients after it:
 // another node took over, or its file was behind.
-func Rewinds(note string) bool { return note == "failover" || note == "switch" || note == Unwritten }
+func Rewinds(note string) bool {
+	switch note {
+	case "failover", "switch", "partition", Unwritten, Wiped, Reset:
+		return true
+	}
+	return false
+}
+
+// Reset is the Note of a fault by which a group got again what it had settled.
+const Reset = "reset"
+
+// Wiped is the Note of a fault by which the server forgot everything there was.
+const Wiped = "flush-all"
 
 // HandledOK is the Note of a handler that succeeds.
 const HandledOK = "ok"

@@ -72,7 +72,7 @@ func (m Mutant) Hunt(ctx context.Context, root string) (evidence string, err err
 	if err != nil {
 		return "", err
 	}
-	out, failed := m.Check.run(ctx, root, "-overlay", name)
+	out, failed := m.Check.run(ctx, root, "-overlay="+name)
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
@@ -96,10 +96,11 @@ func (c Check) Sound(ctx context.Context, root string) error {
 	return nil
 }
 
+// run passes its flags in the environment, so that they hold for what the test itself builds too.
 func (c Check) run(ctx context.Context, root string, flags ...string) (out string, failed bool) {
-	args := append([]string{"test", "-count=1", "-timeout=120s"}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "-run", c.Run, c.Package)...)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=240s", "-run", c.Run, c.Package)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" "+strings.Join(flags, " ")))
 	text, err := cmd.CombinedOutput()
 	return string(text), err != nil
 }

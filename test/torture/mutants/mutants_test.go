@@ -29,18 +29,20 @@ func root(t *testing.T) string {
 func TestEveryMutantFits(t *testing.T) {
 	t.Parallel()
 	dir := root(t)
-	names := map[string]bool{}
-	for _, m := range All() {
-		if _, err := m.Plant(dir); err != nil {
-			t.Error(err)
+	for _, broker := range Brokers() {
+		names := map[string]bool{}
+		for _, m := range For(broker) {
+			if _, err := m.Plant(dir); err != nil {
+				t.Errorf("%s: %v", broker, err)
+			}
+			if names[m.Name] || m.Name == "" || m.Bug == "" || m.Check.Run == "" {
+				t.Errorf("%s: mutant %q: the name is taken, or something is missing", broker, m.Name)
+			}
+			names[m.Name] = true
 		}
-		if names[m.Name] || m.Name == "" || m.Bug == "" || m.Check.Run == "" {
-			t.Errorf("mutant %q: the name is taken, or something is missing", m.Name)
+		if len(names) < 12 {
+			t.Errorf("%s: only %d mutants", broker, len(names))
 		}
-		names[m.Name] = true
-	}
-	if len(names) < 12 {
-		t.Errorf("only %d mutants", len(names))
 	}
 }
 

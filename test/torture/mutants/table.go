@@ -8,8 +8,22 @@ func torture(fault string) Check {
 	return Check{"./test/torture/rig", "TestMemorySmoke/" + fault + "$"}
 }
 
-// All returns every mutant. Keep the searches short: they follow the sources.
-func All() []Mutant {
+// Brokers are those that bugs are planted for.
+func Brokers() []string { return []string{"memory", "redis"} }
+
+// For returns every mutant of a broker, nil if there is no such broker. Keep the searches short: they follow the sources.
+func For(broker string) []Mutant {
+	switch broker {
+	case "memory":
+		return memoryMutants()
+	case "redis":
+		return redisMutants()
+	}
+	return nil
+}
+
+// memoryMutants are bugs of the engine that the memory and the disk driver share, and of the worker.
+func memoryMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: file, Search: search, Replace: replace}}
 	}
@@ -113,7 +127,7 @@ func All() []Mutant {
 		},
 		{
 			Name: "expired-delivered", Bug: "messages live a second longer than they should",
-			Edits: edit(engine+"entry.go", "\t\te.expires = now.after(m.TTL)", "\t\te.expires = now.after(m.TTL + time.Second)"),
+			Edits: edit(engine+"entry.go", "at: now.after(m.TTL)", "at: now.after(m.TTL + time.Second)"),
 			Check: conformance("expiry"),
 		},
 		{

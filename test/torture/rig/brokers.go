@@ -33,18 +33,18 @@ func brokers() map[string]broker {
 	processes := together(handlers(), seams(), signals(both...), network())
 	single := broker{
 		actions: together(processes, serverActions(), crashActions()), roles: both, nodes: 1,
-		setups: []string{setupEverySecond, setupAlways}, open: openRedis,
+		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupRESP2}, open: openRedis,
 	}
 	sentinel := broker{
 		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,
-		setups: []string{setupEverySecond}, open: openSentinel,
+		setups: []string{setupEverySecond, setupRESP2, setupNamespaces}, open: openSentinel,
 	}
-	cluster := sentinel
+	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
 	cluster.actions = together(cluster.actions, migrationActions())
 	return map[string]broker{
 		"memory": {
-			actions: together(handlers(), seams(), signals(both...), calls()), roles: both, inside: true,
+			actions: together(handlers(), seams(), signals(both...), calls(), operatorActions()), roles: both, inside: true, setups: []string{setupKept},
 			open: func(_ context.Context, o Options) (stage, error) {
 				return newLocalStage(memory.New(memory.Options{}), o), nil
 			},
@@ -54,7 +54,15 @@ func brokers() map[string]broker {
 			setups: []string{setupInterval, setupSmallDisk}, owned: true, open: openApps,
 		},
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
+		"redisstream": single.asLog(), "redisstream-sentinel": sentinel.asLog(), "redisstream-cluster": cluster.asLog(),
 	}
+}
+
+// asLog is the same for the driver that keeps a log: its groups can be reset.
+func (b broker) asLog() broker {
+	b.actions = together(b.actions, operatorActions())
+	b.setups = append(slices.Clone(b.setups), setupKept)
+	return b
 }
 
 // count says how many there are of each role that a schedule may name.
@@ -62,7 +70,7 @@ func (b broker) count(o Options) map[string]int {
 	if b.owned {
 		return map[string]int{app: 1, consumer: 1}
 	}
-	return map[string]int{consumer: o.Consumers, producer: o.Producers, server: b.nodes}
+	return map[string]int{consumer: max(o.Consumers, o.Fault.Consumers), producer: o.Producers, server: b.nodes}
 }
 
 // Brokers returns the names of the brokers that can be tortured.

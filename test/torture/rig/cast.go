@@ -20,6 +20,8 @@ type cast struct {
 	seed  uint64
 	slots map[string][]*slot // by role
 	keep  sync.WaitGroup
+	// mayEnd says that a process may end with an error.
+	mayEnd bool
 
 	mu     sync.Mutex
 	failed error // why some life could not be started, or ended badly
@@ -40,7 +42,7 @@ type slot struct {
 }
 
 func newCast(s stage, log *history.Writer, o Options, b broker) *cast {
-	c := &cast{stage: s, log: log, seed: o.Seed, slots: map[string][]*slot{}}
+	c := &cast{stage: s, log: log, seed: o.Seed, slots: map[string][]*slot{}, mayEnd: o.Fault.MayEnd}
 	for _, role := range b.roles {
 		for i := range b.count(o)[role] {
 			c.slots[role] = append(c.slots[role], &slot{role: role, number: i + 1, leaving: make(chan struct{}), occupied: make(chan struct{}), left: make(chan struct{})})
@@ -74,7 +76,7 @@ func (c *cast) keepAlive(ctx context.Context, s *slot) {
 			return
 		}
 		<-p.done()
-		if err := p.err(); err != nil {
+		if err := p.err(); err != nil && !c.mayEnd {
 			c.fail(fmt.Errorf("%s: %w", name, err))
 		}
 		timer := time.NewTimer(restartAfter)

@@ -38,7 +38,7 @@ func (o Options) drained(ctx context.Context, d driver.Driver) error {
 		if err != nil {
 			return fmt.Errorf("while draining: %w", err)
 		}
-		if workload.Left(s) == 0 {
+		if workload.Left(s, groups()) == 0 {
 			return nil
 		}
 		sleep(ctx, 20*time.Millisecond)

@@ -20,6 +20,10 @@ type Fault struct {
 	NoDuplicates bool
 	// MayForget says that what was acknowledged just before a fail-over may be lost: it is counted.
 	MayForget bool
+	// MayEnd says that processes may end with an error, as a supervisor would see it: they are started again.
+	MayEnd bool
+	// Consumers is how many there are at least. Defaults to what the run says.
+	Consumers int
 	// Setup is how the broker is set up for it. Defaults to its usual one.
 	Setup string
 	// Level is asked for with each publish. Defaults to the broker's own.
@@ -34,6 +38,10 @@ const (
 	setupAlways      = "appendfsync always"
 	setupInterval    = "sync=50ms"
 	setupSmallDisk   = "small disk"
+	setupBigFile     = "big file"
+	setupRESP2       = "protocol=2"
+	setupNamespaces  = "network namespaces"
+	setupKept        = "settled messages are kept"
 )
 
 // Faults returns all, in order. Which of them a broker can have follows from its actions, see FaultsFor.
@@ -51,6 +59,9 @@ func processFaults() []Fault {
 		{Name: "stop-producer", Help: "SIGSTOP of producers", Schedule: "every 500ms-900ms stop producer any for 300ms", NoDuplicates: true},
 		{Name: "term-consumer", Help: "SIGTERM of consumers under load", Schedule: "every 200ms-500ms term consumer any", NoDuplicates: true},
 		{Name: "term-producer", Help: "SIGTERM of producers under load", Schedule: "every 200ms-500ms term producer any", NoDuplicates: true},
+		{Name: "join-leave", Help: "twenty consumers come and go for two minutes", Consumers: 20, Least: 2 * time.Minute,
+			Schedule: "every 200ms-900ms term consumer any; every 2s-4s kill consumer any; every 5s-9s stop consumer any for LEASE*1.2"},
+		{Name: "reset-group", Help: "a group is set back to the beginning under load", Setup: setupKept, Least: 8 * time.Second, Schedule: "every 2500ms from 2s until 6s reset with billing"},
 		{Name: "slow-handler", Help: "handlers that need longer than their lease", Schedule: "at 100ms slow consumer all with LEASE*1.5 for 1h", NoDuplicates: true},
 		{Name: "fail-handler", Help: "handlers that fail", Schedule: "at 0s fail consumer all with 0.3 for 1h", NoDuplicates: true},
 		{Name: "panic-handler", Help: "handlers that panic", Schedule: "at 0s panic consumer all with 0.2 for 1h", NoDuplicates: true},

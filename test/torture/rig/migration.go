@@ -45,7 +45,7 @@ func (s clusterSet) beginMigration(from *redistest.Server) (*migration, error) {
 	}
 	var slot, fromID, toID redistest.Reply
 	err := commands(
-		step{from, &slot, []string{"CLUSTER", "KEYSLOT", topicKey}},
+		step{from, &slot, []string{"CLUSTER", "KEYSLOT", s.key}},
 		step{from, &fromID, []string{"CLUSTER", "MYID"}},
 		step{m.to, &toID, []string{"CLUSTER", "MYID"}},
 	)

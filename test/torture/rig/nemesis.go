@@ -39,7 +39,7 @@ func (n *nemesis) run(ctx context.Context, steps []schedule.Step, load time.Dura
 			return err
 		}
 		for len(steps) > 0 && steps[0].At <= now && now < load {
-			if err := n.do(steps[0], now); err != nil {
+			if err := n.do(ctx, steps[0], now); err != nil {
 				return fmt.Errorf("%v: %w", steps[0], err)
 			}
 			steps = steps[1:]
@@ -67,7 +67,10 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (n *nemesis) do(s schedule.Step, now time.Duration) error {
+func (n *nemesis) do(ctx context.Context, s schedule.Step, now time.Duration) error {
+	if s.Action == history.Reset {
+		return n.reset(ctx, s.With)
+	}
 	switch s.Role {
 	case server:
 		for _, number := range s.Victims {

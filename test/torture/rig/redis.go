@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
@@ -20,9 +19,11 @@ type redisServers struct {
 	nodes []*redistest.Server
 	set   set // nil for a single one
 
-	asleep map[int]chan error // answers of DEBUG SLEEP
-	old    *redistest.Server  // that is being replaced
-	moving *migration
+	network  *redistest.Network // nil: nobody can be cut off from the others
+	asleep   map[int]chan error // answers of DEBUG SLEEP
+	old      *redistest.Server  // that is being replaced
+	moving   *migration
+	squatter squatter
 }
 
 // set is what Sentinel and Cluster have in common.
@@ -37,53 +38,15 @@ type set interface {
 	Ready(ctx context.Context) error
 }
 
-// serverActions can be done to any server, and make nobody take over.
-func serverActions() schedule.Actions {
-	return schedule.Actions{
-		"flush-scripts": {Roles: []string{server}, Help: "SCRIPT FLUSH"},
-		"kill-clients":  {Roles: []string{server}, Help: "CLIENT KILL of all connections"},
-		"pause":         {Roles: []string{server}, Lasting: true, Help: "CLIENT PAUSE of all writes"},
-		"oom":           {Roles: []string{server}, Lasting: true, Help: "maxmemory is half of what is used, nothing is evicted"},
-	}
-}
+// streams says that the driver under test is that of Redis Streams. Its servers suffer what those of the other one do.
+func (o Options) streams() bool { return strings.HasPrefix(o.Broker, "redisstream") }
 
-// crashActions are for a server that nobody takes over from.
-func crashActions() schedule.Actions {
-	return schedule.Actions{
-		"crash":  {Roles: []string{server}, Lasting: true, Help: "kill -9, then started again with its files"},
-		"freeze": {Roles: []string{server}, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
-		"sleep":  {Roles: []string{server}, Lasting: true, Help: "DEBUG SLEEP"},
+// topicKey is one of the keys of our topic: of its first shard, or of its first partition.
+func (o Options) topicKey() string {
+	if o.streams() {
+		return "{ferry/" + Topic + "/0}:topic"
 	}
-}
-
-// failoverActions are for sets.
-func failoverActions() schedule.Actions {
-	return schedule.Actions{
-		"failover": {Lasting: true, Help: "kill -9 of the primary; another takes over, and it comes back as a replica"},
-		"switch":   {Lasting: true, Help: "the primary hands over while it is used"},
-	}
-}
-
-// serverFaults are those of Redis servers.
-func serverFaults() []Fault {
-	const least = 6 * time.Second
-	return []Fault{
-		{Name: "restart-server", Help: "kill -9 of the server, appendfsync everysec", Setup: setupEverySecond, Least: 10 * time.Second, Schedule: "every 1500ms-2500ms from 700ms crash server any for 300ms"},
-		{Name: "restart-server-always", Help: "kill -9 of the server, appendfsync always", Setup: setupAlways, Least: 10 * time.Second, Schedule: "every 1500ms-2500ms from 700ms crash server any for 300ms"},
-		{Name: "freeze-server", Help: "SIGSTOP of the server, once beyond the lease", Least: 8 * time.Second, Schedule: "every 2s from 500ms until 4s freeze server any for 700ms; at 4s freeze server any for LEASE*1.2"},
-		{Name: "sleep-server", Help: "DEBUG SLEEP", Least: least, Schedule: "every 1s-2s sleep server any for 700ms"},
-		{Name: "pause-server", Help: "CLIENT PAUSE", Least: least, Schedule: "every 1s-2s pause server all for 500ms"},
-		{Name: "flush-scripts", Help: "SCRIPT FLUSH 20 times a second", Schedule: "every 50ms flush-scripts server all", NoDuplicates: true},
-		{Name: "kill-clients", Help: "CLIENT KILL storms", Least: least, Schedule: "every 50ms from 1s until 2s kill-clients server all; every 700ms-1300ms from 2500ms kill-clients server all"},
-		{Name: "oom", Help: "the server is out of memory, noeviction", Least: least, Schedule: "every 2s from 500ms oom server all for 1s"},
-		{Name: "mix-server", Help: "servers and processes at once", Least: 15 * time.Second, Schedule: `every 3s-5s crash server any for 300ms; every 1s flush-scripts server all; every 2s-3s kill-clients server all
-			every 2s-3s kill consumer any; every 2s-3s kill producer any; every 1s-2s term consumer any; every 1s-2s reset-reply producer any for 100ms; every 1s fail consumer all with 0.1 for 1s`},
-		{Name: "failover", Help: "kill -9 of the primary at level replicated(1)", Level: driver.Replicated(1), Least: 20 * time.Second, Schedule: "every 9s from 1s failover for 3s"},
-		{Name: "failover-unreplicated", Help: "the same at the level of a single server: losses are counted", MayForget: true, Least: 20 * time.Second, Schedule: "every 9s from 1s failover for 3s"},
-		{Name: "switch-over", Help: "the primary hands over while it is used, at level replicated(1)", Level: driver.Replicated(1), Least: 20 * time.Second, Schedule: "every 4s from 1s switch for 1s"},
-		{Name: "switch-over-unreplicated", Help: "the same at the level of a single server: losses are counted", MayForget: true, Least: 20 * time.Second, Schedule: "every 4s from 1s switch for 1s"},
-		{Name: "migrate", Help: "the slot of the topic moves, and stays half-way for a while", Least: 10 * time.Second, Schedule: "every 3s from 1s migrate for 1s"},
-	}
+	return "{ferry:" + Topic + ":0}:topic"
 }
 
 // redisOptions are those of every server: nothing is lost when its process dies.
@@ -98,6 +61,9 @@ func redisOptions(o Options) redistest.Options {
 func openRedis(ctx context.Context, o Options) (stage, error) {
 	return openServers(ctx, o, func(dir string) (*redisServers, backend, error) {
 		s, err := redistest.StartSingle(dir, redisOptions(o))
+		if err == nil && o.Fault.Setup == setupBigFile {
+			err = fatten(ctx, s)
+		}
 		if err != nil {
 			return nil, backend{}, err
 		}
@@ -117,6 +83,12 @@ func openServers(ctx context.Context, o Options, start func(dir string) (*redisS
 	}
 	s.asleep = map[int]chan error{}
 	b.servers = s
+	if o.streams() {
+		b.url = strings.Replace(b.url, "redis", "redisstream", 1)
+	}
+	if o.Fault.Setup == setupRESP2 {
+		b.url += "?protocol=2"
+	}
 	end := b.close
 	b.close = func() {
 		end()
@@ -127,7 +99,7 @@ func openServers(ctx context.Context, o Options, start func(dir string) (*redisS
 
 func (s *redisServers) begin(step schedule.Step, number int) (string, error) {
 	switch step.Action {
-	case "failover", "switch", "migrate":
+	case "failover", "switch", "partition", "migrate":
 		return "", s.beginTakeOver(step)
 	}
 	n := s.nodes[number-1]
@@ -154,6 +126,14 @@ func (s *redisServers) harm(n *redistest.Server, step schedule.Step, number int)
 		}
 	case "pause":
 		_, err = n.Command("CLIENT", "PAUSE", strconv.FormatInt(step.For.Milliseconds(), 10), "WRITE")
+	case "pause-all":
+		_, err = n.Command("CLIENT", "PAUSE", strconv.FormatInt(step.For.Milliseconds(), 10), "ALL")
+	case "readonly":
+		_, err = n.Command("REPLICAOF", "127.0.0.1", "1") // where nobody is: it keeps its data
+	case "flush-all":
+		_, err = n.Command("FLUSHALL")
+	case "usurp":
+		err = s.squatter.usurp(n, step.At)
 	case "oom":
 		err = fillUp(n)
 	case "freeze":
@@ -207,7 +187,7 @@ func (s *redisServers) end(ctx context.Context, step schedule.Step, number int) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	switch step.Action {
-	case "failover", "switch", "migrate":
+	case "failover", "switch", "partition", "migrate":
 		return s.endTakeOver(ctx, step)
 	}
 	n := s.nodes[number-1]
@@ -221,6 +201,10 @@ func (s *redisServers) end(ctx context.Context, step schedule.Step, number int) 
 		err = <-s.asleep[number]
 	case "oom":
 		_, err = n.Command("CONFIG", "SET", "maxmemory", "0")
+	case "readonly":
+		_, err = n.Command("REPLICAOF", "NO", "ONE")
+	case "usurp":
+		err = s.squatter.leave(n)
 	}
 	if !n.Running() {
 		return nil

@@ -11,31 +11,51 @@ import (
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
-// topicKey is one of the keys of our topic, by which a cluster tells where it is.
-const topicKey = "{ferry:" + Topic + ":0}:topic"
-
 func openSentinel(ctx context.Context, o Options) (stage, error) {
 	return openServers(ctx, o, func(dir string) (*redisServers, backend, error) {
-		s, err := redistest.StartSentinel(ctx, dir, redisOptions(o))
+		ro, leave, err := o.inNetwork()
 		if err != nil {
 			return nil, backend{}, err
 		}
-		b := backend{url: s.URL(), behind: s.Addrs(), close: s.Close}
+		s, err := redistest.StartSentinel(ctx, dir, ro)
+		if err != nil {
+			leave()
+			return nil, backend{}, err
+		}
+		b := backend{url: s.URL(), behind: s.Addrs(), close: func() { s.Close(); leave() }}
 		for _, n := range s.Nodes {
 			b.behind = append(b.behind, n.Addr())
 		}
-		return &redisServers{nodes: s.Nodes, set: sentinelSet{s}}, b, nil
+		return &redisServers{nodes: s.Nodes, set: sentinelSet{s}, network: ro.Network}, b, nil
 	})
 }
 
 func openCluster(ctx context.Context, o Options) (stage, error) {
 	return openServers(ctx, o, func(dir string) (*redisServers, backend, error) {
-		s, err := redistest.StartCluster(ctx, dir, redisOptions(o))
+		ro, leave, err := o.inNetwork()
 		if err != nil {
 			return nil, backend{}, err
 		}
-		return &redisServers{nodes: s.Nodes, set: clusterSet{s}}, backend{url: s.URL(), behind: s.Addrs(), close: s.Close}, nil
+		s, err := redistest.StartCluster(ctx, dir, ro)
+		if err != nil {
+			leave()
+			return nil, backend{}, err
+		}
+		b := backend{url: s.URL(), behind: s.Addrs(), close: func() { s.Close(); leave() }}
+		return &redisServers{nodes: s.Nodes, set: clusterSet{s, o.topicKey()}, network: ro.Network}, b, nil
 	})
+}
+
+// inNetwork returns the options of the servers of a set, and what to do when they are gone. For partitions they have a
+// network of their own.
+func (o Options) inNetwork() (ro redistest.Options, leave func(), err error) {
+	ro, leave = redisOptions(o), func() {}
+	if o.Fault.Setup == setupNamespaces {
+		if ro.Network, err = redistest.NewNetwork(); err == nil {
+			leave = func() { _ = ro.Network.Close() }
+		}
+	}
+	return ro, leave, err
 }
 
 // sentinelSet is a set in which sentinels decide who is primary.
@@ -54,12 +74,15 @@ func (s sentinelSet) switchOver(*redistest.Server) error {
 }
 
 // clusterSet is a set whose nodes decide among themselves.
-type clusterSet struct{ *redistest.ClusterSet }
+type clusterSet struct {
+	*redistest.ClusterSet
+	key string // of our topic, by which the cluster tells where it is
+}
 
-func (s clusterSet) primary() (*redistest.Server, error) { return s.PrimaryOf(topicKey) }
+func (s clusterSet) primary() (*redistest.Server, error) { return s.PrimaryOf(s.key) }
 
 func (s clusterSet) next(ctx context.Context, old *redistest.Server) error {
-	_, err := s.NextPrimaryOf(ctx, topicKey, old)
+	_, err := s.NextPrimaryOf(ctx, s.key, old)
 	return err
 }
 
@@ -85,6 +108,8 @@ func (s *redisServers) beginTakeOver(step schedule.Step) (err error) {
 			return nil // too soon after the last time: endTakeOver asks again
 		}
 		return err
+	case "partition":
+		return s.network.Part(s.old)
 	case "migrate":
 		c, ok := s.set.(clusterSet)
 		if !ok {
@@ -105,10 +130,15 @@ func (s *redisServers) endTakeOver(ctx context.Context, step schedule.Step) erro
 	if err := s.succeeded(ctx, step.Action); err != nil {
 		return err
 	}
-	if step.Action == "failover" {
-		if err := s.old.Restart(); err != nil {
-			return err
-		}
+	var err error
+	switch step.Action {
+	case "failover":
+		err = s.old.Restart()
+	case "partition":
+		err = s.network.Join(s.old)
+	}
+	if err != nil {
+		return err
 	}
 	return s.set.Ready(ctx)
 }

@@ -85,6 +85,11 @@ func play(ctx context.Context, o Options, b broker, s stage, log *history.Writer
 
 // prepare makes the groups, and writes down what the run promises.
 func prepare(ctx context.Context, o Options, b broker, d driver.Driver, steps []schedule.Step, log *history.Writer) error {
+	if o.Fault.Setup == setupKept {
+		if err := d.EnsureTopic(ctx, Topic, driver.TopicConfig{Keep: keep}); err != nil {
+			return err
+		}
+	}
 	for _, group := range groups() {
 		if err := d.EnsureGroup(ctx, Topic, group, driver.GroupOptions{}); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package rig
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,8 +13,8 @@ import (
 func inRealTime(t *testing.T, o Options) *checker.Report {
 	t.Helper()
 	o.Dir, o.Bin = keptOnFailure(t), built(t)
-	o.Fault.Name = "smoke"
-	o.Seed, o.Rate, o.Lease, o.RedeliverIn, o.RecoverIn, o.Drain = 1, 200, 4*time.Second, 20*time.Second, 20*time.Second, time.Minute
+	o.Fault.Name = cmp.Or(o.Fault.Name, "smoke")
+	o.Seed, o.Rate, o.Lease, o.RedeliverIn, o.RecoverIn, o.Drain = 1, 200, 4*time.Second, 20*time.Second, 20*time.Second, 30*time.Second
 	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -27,16 +29,39 @@ func inRealTime(t *testing.T, o Options) *checker.Report {
 	return r
 }
 
+// smokes are short runs against a real server: one with everything that may go wrong, and those that planted bugs are
+// caught by.
+func smokes(t *testing.T, broker string) {
+	t.Helper()
+	for _, name := range []string{"none", "slow-handler", "clock"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := slices.IndexFunc(Faults(), func(f Fault) bool { return f.Name == name })
+			inRealTime(t, Options{Broker: broker, Load: 3 * time.Second, Fault: Faults()[i]})
+		})
+	}
+	t.Run("crash", func(t *testing.T) {
+		t.Parallel()
+		r := inRealTime(t, Options{Broker: broker, Load: 4 * time.Second, Fault: Fault{
+			Setup:    setupAlways,
+			Schedule: "at 1s kill consumer 1; at 2s crash server 1 for 300ms; at 3s cut producer 1 for 200ms",
+		}})
+		if r.Crashes != 1 || r.Faults != 2 {
+			t.Errorf("%d crashes and %d other faults", r.Crashes, r.Faults)
+		}
+	})
+}
+
 // A consumer and the server are killed under load. `make torture BROKER=redis` does it longer, and much else.
 func TestRedisSmoke(t *testing.T) {
 	t.Parallel()
-	r := inRealTime(t, Options{Broker: "redis", Load: 4 * time.Second, Fault: Fault{
-		Setup:    setupAlways,
-		Schedule: "at 1s kill consumer 1; at 2s crash server 1 for 300ms; at 3s cut producer 1 for 200ms",
-	}})
-	if r.Crashes != 1 || r.Faults != 2 {
-		t.Errorf("%d crashes and %d other faults", r.Crashes, r.Faults)
-	}
+	smokes(t, "redis")
+}
+
+// The same on Redis Streams.
+func TestRedisStreamSmoke(t *testing.T) {
+	t.Parallel()
+	smokes(t, "redisstream")
 }
 
 // The process that owns the store is killed again and again. `make torture BROKER=disk` does it longer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ func (s Settings) runApp(ctx context.Context, h Host) error {
 	case <-h.Drain:
 		rest()
 		producers.Wait()
-		errs[1] = drained(ctx, h.Broker.Driver(), s.Topic)
+		errs[1] = drained(ctx, h.Broker.Driver(), s.Topic, s.Groups)
 	}
 	end()
 	producers.Wait()
@@ -46,13 +47,13 @@ func (s Settings) runApp(ctx context.Context, h Host) error {
 }
 
 // drained waits until nothing is left to do, or ctx ends.
-func drained(ctx context.Context, d driver.Driver, topic string) error {
+func drained(ctx context.Context, d driver.Driver, topic string, groups []string) error {
 	for ctx.Err() == nil {
 		s, err := d.Stats(ctx, topic)
 		if err != nil {
 			return fmt.Errorf("while draining: %w", err)
 		}
-		if Left(s) == 0 {
+		if Left(s, groups) == 0 {
 			return nil
 		}
 		pause(ctx, 20*time.Millisecond)
@@ -60,11 +61,13 @@ func drained(ctx context.Context, d driver.Driver, topic string) error {
 	return nil
 }
 
-// Left is how much of a topic is not settled, dead letters not counted.
-func Left(s driver.TopicStats) int64 {
+// Left is how much of a topic is not settled in these groups, dead letters not counted.
+func Left(s driver.TopicStats, groups []string) int64 {
 	left := s.Delayed
 	for _, g := range s.Groups {
-		left += g.Ready + g.Inflight + g.Waiting
+		if slices.Contains(groups, g.Group) {
+			left += g.Ready + g.Inflight + g.Waiting
+		}
 	}
 	return left
 }

@@ -27,6 +27,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	broker := flags.String("broker", "memory", "broker: "+strings.Join(mutants.Brokers(), ", "))
 	only := flags.String("only", "", "names, with commas; default all")
 	list := flags.Bool("list", false, "show what there is")
 	if err := flags.Parse(args); err != nil {
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("what is %q? Everything is a flag: see -help", flags.Arg(0))
 	}
-	chosen, err := choose(*only)
+	chosen, err := choose(*broker, *only)
 	if err != nil {
 		return err
 	}
@@ -50,8 +51,11 @@ func run(ctx context.Context, args []string) error {
 	return hunt(ctx, root, chosen)
 }
 
-func choose(names string) ([]mutants.Mutant, error) {
-	all := mutants.All()
+func choose(broker, names string) ([]mutants.Mutant, error) {
+	all := mutants.For(broker)
+	if all == nil {
+		return nil, fmt.Errorf("no bugs to plant for broker %q; there are %s", broker, strings.Join(mutants.Brokers(), ", "))
+	}
 	if names == "" {
 		return all, nil
 	}

@@ -1,0 +1,146 @@
+package deadletter
+
+import (
+	"context"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Office works on the dead letters and the parse errors of one broker. It is safe for concurrent use.
+type Office struct {
+	broker  *ferry.Broker
+	driver  driver.Driver
+	maxBody int
+}
+
+// New returns the office of a broker.
+func New(b *ferry.Broker) (*Office, error) {
+	if b == nil {
+		return nil, driver.NewError(driver.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
+	}
+	return &Office{broker: b, driver: b.Driver(), maxBody: b.Driver().Capabilities().MaxBody}, nil
+}
+
+// Selection says which letters are meant.
+type Selection struct {
+	// Topic and Group narrow it. Empty: every one.
+	Topic, Group string
+	// State is driver.StateDead or driver.StateInvalid (parse errors, which belong to no group). Defaults to StateDead.
+	State driver.State
+	// Where keeps those that it matches. Nil keeps all.
+	Where *Filter
+	// Only names single letters instead, each with its topic, its group if it is dead, and its Ref or ID.
+	Only []driver.Target
+}
+
+func (s *Selection) check() error {
+	if s.State == "" {
+		s.State = driver.StateDead
+	}
+	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
+	switch {
+	case s.State != driver.StateDead && s.State != driver.StateInvalid:
+		return bad("letters are dead or invalid, not "+string(s.State), "set Selection.State to driver.StateDead or driver.StateInvalid")
+	case s.State == driver.StateInvalid && s.Group != "":
+		return bad("parse errors belong to no group", "leave the group out")
+	case len(s.Only) > 0 && (s.Topic != "" || s.Group != ""):
+		return bad("single letters name their topics and groups themselves", "leave Selection.Topic and Group out")
+	}
+	if s.Topic != "" {
+		if err := driver.CheckName("topic", s.Topic); err != nil {
+			return err
+		}
+	}
+	if s.Group != "" {
+		return driver.CheckName("group", s.Group)
+	}
+	return nil
+}
+
+// Letter is a dead letter, or something that could not be decoded (then Message and Dead are nil, and Raw is set).
+type Letter struct {
+	driver.Entry
+	// From is the topic it was found in.
+	From string
+}
+
+// Target names the letter for Selection.Only.
+func (l Letter) Target() driver.Target {
+	t := driver.Target{Topic: l.From, Group: l.Group, Ref: l.Ref}
+	if l.Ref.IsZero() && l.Message != nil {
+		t.ID = l.ID
+	}
+	return t
+}
+
+// name is what the letter is called where its id may be unknown.
+func (l Letter) name() string {
+	if l.Message != nil && l.ID != "" {
+		return l.ID
+	}
+	return l.Ref.String()
+}
+
+func (l Letter) rounds() int {
+	if l.Dead == nil {
+		return 0
+	}
+	return l.Dead.Rounds
+}
+
+// diedAt is when it died; parse errors do not know.
+func (l Letter) diedAt() time.Time {
+	if l.Dead == nil {
+		return time.Time{}
+	}
+	return l.Dead.DiedAt
+}
+
+// joined is when the message first joined its key: published, or due.
+func (l Letter) joined() time.Time {
+	m := l.Message
+	switch {
+	case m == nil:
+		return time.Time{}
+	case m.Delay > 0 && m.Delay != driver.Hold:
+		return m.PublishedAt.Add(m.Delay)
+	case m.At.After(m.PublishedAt):
+		return m.At
+	}
+	return m.PublishedAt
+}
+
+// size is how much of it counts for limits in bytes.
+func (l Letter) size() int {
+	if l.Message == nil {
+		return len(l.Raw)
+	}
+	n := len(l.Body) + len(l.Key)
+	for k, v := range l.Headers {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// Get returns one letter. ErrNotFound if there is none, ErrConflict if the message lives.
+func (o *Office) Get(ctx context.Context, t driver.Target) (Letter, error) {
+	views, err := o.driver.Get(ctx, t)
+	if err != nil {
+		return Letter{}, err
+	}
+	var state driver.State
+	for _, e := range views {
+		if t.Group != "" && e.Group != "" && e.Group != t.Group {
+			continue
+		}
+		if state = e.State; state == driver.StateDead || state == driver.StateInvalid {
+			return Letter{Entry: e, From: t.Topic}, nil
+		}
+	}
+	if state == "" {
+		return Letter{}, driver.NewError(driver.ErrNotFound, "the group has no such message", "name the group where it died", nil)
+	}
+	return Letter{}, driver.NewError(driver.ErrConflict, "the message is "+string(state)+", not a dead letter", "it was replayed meanwhile; there is nothing to do", nil)
+}

@@ -1,0 +1,53 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Removal says which letters are deleted for good.
+type Removal struct {
+	Selection
+	// Rate is the most in a second. Zero: as fast as it goes.
+	Rate float64
+	// DryRun only says what would be deleted.
+	DryRun bool
+	// Each, if set, is told what became of every letter.
+	Each func(Outcome)
+}
+
+// Remove deletes exactly the letters that are there as it begins, and returns how many. Report.Done counts them.
+func (o *Office) Remove(ctx context.Context, r Removal) (Report, error) {
+	each := r.Each
+	if each != nil {
+		each = func(out Outcome) {
+			if out.Result == Replayed {
+				out.Result = Deleted
+			}
+			r.Each(out)
+		}
+	}
+	return o.Replay(ctx, Replay{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each, remove: true})
+}
+
+// bury deletes letters.
+func (op *Operation) bury(ctx context.Context, list []ready) error {
+	targets := make([]driver.Target, len(list))
+	for i, r := range list {
+		targets[i] = r.letter.Target()
+	}
+	var failed error
+	for i, err := range op.office.delete(ctx, targets) {
+		switch out := outcomeOf(list[i].letter); {
+		case err == nil:
+			op.succeed(out)
+		case permanent(err):
+			op.skip(out, err)
+		case failed == nil:
+			failed = fmt.Errorf("delete of letter %s: %w", list[i].letter.name(), err)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,148 @@
+package deadletter
+
+import (
+	"context"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Retention bounds the letters of each topic and group; the oldest deaths go first. The zero value keeps everything,
+// which is the default everywhere: nothing is lost silently.
+type Retention struct {
+	MaxAge   time.Duration // since it died; parse errors have no age
+	MaxCount int64
+	MaxBytes int64 // of bodies, keys and headers
+}
+
+func (r Retention) check() error {
+	if r.MaxAge < 0 || r.MaxCount < 0 || r.MaxBytes < 0 {
+		return driver.NewError(driver.ErrInvalid, "a limit of the retention is negative", "leave it zero to keep everything", nil)
+	}
+	return nil
+}
+
+// Expiry is what an expiry deleted, by the limit that was exceeded.
+type Expiry struct{ ByAge, ByCount, ByBytes int }
+
+// Total is how many letters were deleted.
+func (e Expiry) Total() int { return e.ByAge + e.ByCount + e.ByBytes }
+
+// Expire deletes the letters of a selection that are beyond the limits, and counts them.
+func (o *Office) Expire(ctx context.Context, sel Selection, r Retention) (Expiry, error) {
+	var e Expiry
+	if err := r.check(); err != nil || r == (Retention{}) {
+		return e, err
+	}
+	if len(sel.Only) > 0 {
+		return e, driver.NewError(driver.ErrInvalid, "single letters do not expire", "remove them", nil)
+	}
+	s, err := o.newScan(ctx, sel, "")
+	if err != nil {
+		return e, err
+	}
+	for _, p := range s.places {
+		one := sel
+		one.Topic, one.Group = p.topic, p.group
+		if err := o.expirePlace(ctx, one, r, &e); err != nil && !s.vanished(err) {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// excess is what has to go from one place.
+type excess struct {
+	count, bytes int64
+	before       time.Time
+}
+
+// over returns which counter a letter that has to go belongs to, or nil if it may stay.
+func (x *excess) over(l Letter, e *Expiry) *int {
+	switch {
+	case !x.before.IsZero() && !l.diedAt().IsZero() && l.diedAt().Before(x.before):
+		return &e.ByAge
+	case x.count > 0:
+		return &e.ByCount
+	case x.bytes > 0:
+		return &e.ByBytes
+	}
+	return nil
+}
+
+func (o *Office) expirePlace(ctx context.Context, sel Selection, r Retention, e *Expiry) error {
+	x, err := o.excess(ctx, sel, r)
+	if err != nil {
+		return err
+	}
+	s, err := o.newScan(ctx, sel, "")
+	if err != nil {
+		return err
+	}
+	var targets []driver.Target
+	var why []*int
+	flush := func() error {
+		for i, err := range o.delete(ctx, targets) {
+			if err != nil && !permanent(err) {
+				return err
+			}
+			if err == nil {
+				*why[i]++
+			}
+		}
+		targets, why = targets[:0], why[:0]
+		return nil
+	}
+	err = s.each(ctx, func(l Letter, fault error) (bool, error) {
+		if fault != nil {
+			return true, nil
+		}
+		counter := x.over(l, e)
+		if counter == nil {
+			return false, nil // those behind it died later
+		}
+		x.count--
+		x.bytes -= int64(l.size())
+		if targets, why = append(targets, l.Target()), append(why, counter); len(targets) < replayPart {
+			return true, nil
+		}
+		return true, flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// excess finds out how much is there beyond the limits.
+func (o *Office) excess(ctx context.Context, sel Selection, r Retention) (x excess, err error) {
+	if r.MaxAge > 0 {
+		x.before = time.Now().Add(-r.MaxAge)
+	}
+	if r.MaxCount == 0 && r.MaxBytes == 0 {
+		return x, nil
+	}
+	s, err := o.newScan(ctx, sel, "")
+	if err != nil {
+		return x, err
+	}
+	if r.MaxBytes == 0 && sel.Where == nil {
+		x.count = s.at.Total - r.MaxCount
+		return x, nil
+	}
+	var count, bytes int64
+	err = s.each(ctx, func(l Letter, fault error) (bool, error) {
+		if fault == nil {
+			count++
+			bytes += int64(l.size())
+		}
+		return true, nil
+	})
+	if r.MaxCount > 0 {
+		x.count = count - r.MaxCount
+	}
+	if r.MaxBytes > 0 {
+		x.bytes = bytes - r.MaxBytes
+	}
+	return x, err
+}

@@ -1,0 +1,151 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/engine"
+)
+
+// mostProblems is how many damaged records Check names; the others are counted.
+const mostProblems = 20
+
+const damageHint = "restore the directory from a backup; nothing was changed"
+
+// Check reads a store that no process owns: its log, and every record with its checksum, bodies included, and adds up
+// where all messages are. It changes nothing. What is wrong is a finding; an error says why it could not look.
+func Check(ctx context.Context, o Options) ([]driver.Finding, error) {
+	o, err := o.resolved()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := visit(o.fs, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	findings, err := check(ctx, dir)
+	return findings, errors.Join(err, dir.leave())
+}
+
+func check(ctx context.Context, dir *directory) ([]driver.Finding, error) {
+	s := &store{fs: newWALFS(readOnlyFS{dir.fs}, false), cache: pebble.NewCache(blockCache), log: &fatalLogger{log: slog.New(slog.DiscardHandler)}}
+	defer s.cache.Unref()
+	if err := s.refuseDamage(dir); err != nil {
+		return []driver.Finding{damageFinding("log", err)}, nil
+	}
+	o := s.options()
+	o.ReadOnly = true
+	var err error
+	if s.db, err = s.log.guard(func() (*pebble.DB, error) { return pebble.Open(dir.data, o) }); err != nil {
+		return []driver.Finding{damageFinding("tables", err)}, nil
+	}
+	findings, err := s.verify(ctx)
+	return findings, errors.Join(err, s.db.Close())
+}
+
+func (s *store) verify(ctx context.Context) ([]driver.Finding, error) {
+	var findings []driver.Finding
+	n := 0
+	tally, err := engine.Verify(ctx, s, func(text string) {
+		if n++; n <= mostProblems {
+			findings = append(findings, driver.Finding{Severity: driver.SeverityError, Subject: "records", Text: text, Hint: damageHint})
+		}
+	})
+	if n > mostProblems {
+		findings = append(findings, driver.Finding{Severity: driver.SeverityError, Subject: "records", Text: fmt.Sprintf("and %d more problems", n-mostProblems), Hint: damageHint})
+	}
+	text := fmt.Sprintf("%d records with %d messages in %d topics, %d KiB", tally.Records, tally.Messages, tally.Topics, tally.Bytes>>10)
+	if n == 0 {
+		findings = append(findings, driver.Finding{Severity: driver.SeverityOK, Subject: "records", Text: text + ": every checksum is right, and every message is accounted for"})
+	}
+	return findings, err
+}
+
+func damageFinding(subject string, err error) driver.Finding {
+	f := driver.Finding{Severity: driver.SeverityError, Subject: subject, Text: err.Error(), Hint: damageHint}
+	var e *driver.Error
+	if errors.As(err, &e) {
+		f.Text, f.Hint = e.Text, e.Hint
+	}
+	return f
+}
+
+// visit makes sure that path is a store that no process owns, and keeps it so until the directory is left. Unlike
+// enter it changes nothing, and needs no right to write.
+func visit(fs vfs.FS, path string) (*directory, error) {
+	d, err := at(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := d.inspect()
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		return nil, d.errNoStore()
+	}
+	if !d.real {
+		return d, nil
+	}
+	f, err := os.Open(filepath.Join(d.path, ownerName))
+	if errors.Is(err, os.ErrNotExist) {
+		return d, nil // a copy that nobody has opened yet
+	}
+	if err != nil {
+		return nil, d.errUnusable(err)
+	}
+	if err := d.take(f); err != nil {
+		return nil, err
+	}
+	d.owner = f
+	return d, nil
+}
+
+func (d *directory) errNoStore() error {
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no store in %s", d.path), "give the path of a directory that a broker has used", nil)
+}
+
+// readOnlyFS refuses every change.
+type readOnlyFS struct{ vfs.FS }
+
+var errReadOnly = errors.New("the store is only looked at")
+
+// Create is refused.
+func (readOnlyFS) Create(string, vfs.DiskWriteCategory) (vfs.File, error) { return nil, errReadOnly }
+
+// Link is refused.
+func (readOnlyFS) Link(string, string) error { return errReadOnly }
+
+// OpenReadWrite is refused.
+func (readOnlyFS) OpenReadWrite(string, vfs.DiskWriteCategory, ...vfs.OpenOption) (vfs.File, error) {
+	return nil, errReadOnly
+}
+
+// Remove is refused.
+func (readOnlyFS) Remove(string) error { return errReadOnly }
+
+// RemoveAll is refused.
+func (readOnlyFS) RemoveAll(string) error { return errReadOnly }
+
+// Rename is refused.
+func (readOnlyFS) Rename(string, string) error { return errReadOnly }
+
+// ReuseForWrite is refused.
+func (readOnlyFS) ReuseForWrite(string, string, vfs.DiskWriteCategory) (vfs.File, error) {
+	return nil, errReadOnly
+}
+
+// MkdirAll is refused.
+func (readOnlyFS) MkdirAll(string, os.FileMode) error { return errReadOnly }
+
+// Lock does nothing: whoever looks has locked the file of the owner.
+func (readOnlyFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }

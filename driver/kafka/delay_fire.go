@@ -1,0 +1,192 @@
+package kafka
+
+import (
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// fireBatch is the most that moves in one round.
+const fireBatch = 1000
+
+// run moves what may leave its tier, and fires what is due, until the driver ends.
+func (w *delays) run(ctx context.Context) {
+	defer w.tasks.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(max(0, w.round(ctx)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.ring:
+		case <-timer.C:
+		}
+	}
+}
+
+// round does what is due now, and returns how long there is nothing to do.
+func (w *delays) round(ctx context.Context) time.Duration {
+	now := w.d.now()
+	w.mu.Lock()
+	moving, resumed := w.leaving(now)
+	due := w.ringing(now)
+	needed := len(w.timers) > 0 && w.timers[0].due.Sub(now) < sealed/2 && w.synced.Before(w.timers[0].due.Add(-sealed))
+	for _, x := range due {
+		needed = needed || w.synced.Before(x.due.Add(-sealed))
+	}
+	w.mu.Unlock()
+	if len(resumed) > 0 {
+		w.cl.ResumeFetchPartitions(map[string][]int32{w.d.delayTopic(): resumed})
+	}
+	if needed {
+		if err := w.held.sync(ctx); err != nil {
+			w.retry(due, now)
+			due = nil
+		} else {
+			w.mu.Lock()
+			w.synced = now
+			w.mu.Unlock()
+		}
+	}
+	w.forward(ctx, moving, due, now)
+	if len(moving)+len(due) > 0 {
+		return 0
+	}
+	return w.idle(w.d.now())
+}
+
+// leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers.
+func (w *delays) leaving(now time.Time) (moving []*delayed, resumed []int32) {
+	for id, p := range w.parts {
+		for len(p.queue) > 0 && !p.lost && !p.queue[0].leave.After(now) && len(moving) < fireBatch {
+			x := p.queue[0]
+			if x.due.Sub(now) >= lastStretch && !x.expired(now) {
+				moving = append(moving, x)
+			} else if !w.wind(x) {
+				break
+			}
+			p.queue[0] = nil
+			p.queue = p.queue[1:]
+			p.bytes -= x.size()
+		}
+		if p.paused && len(p.queue) < maxQueued/2 && p.bytes < maxQueuedBytes/2 {
+			p.paused = false
+			resumed = append(resumed, id)
+		}
+	}
+	return moving, resumed
+}
+
+// wind sets the timer of a message, unless there are too many.
+func (w *delays) wind(x *delayed) bool {
+	if len(w.timers) >= maxTimers || len(w.timers) > 0 && w.bytes+x.size() > maxTimersBytes {
+		return false
+	}
+	x.at = x.due
+	w.bytes += x.size()
+	heap.Push(&w.timers, x)
+	return true
+}
+
+// ringing takes what is due out of the timers.
+func (w *delays) ringing(now time.Time) (due []*delayed) {
+	for len(w.timers) > 0 && !w.timers[0].at.After(now) && len(due) < fireBatch {
+		x := heap.Pop(&w.timers).(*delayed)
+		w.bytes -= x.size()
+		due = append(due, x)
+	}
+	return due
+}
+
+// retry rings again a little later.
+func (w *delays) retry(xs []*delayed, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range xs {
+		if x.p.lost {
+			continue
+		}
+		x.at = now.Add(time.Second)
+		w.bytes += x.size()
+		heap.Push(&w.timers, x)
+	}
+}
+
+// idle is how long nothing leaves a tier or rings.
+func (w *delays) idle(now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait := time.Minute
+	full := len(w.timers) >= maxTimers || w.bytes >= maxTimersBytes
+	for _, p := range w.parts {
+		if len(p.queue) > 0 && !full {
+			wait = min(wait, p.queue[0].leave.Sub(now))
+		}
+	}
+	if len(w.timers) > 0 {
+		x := w.timers[0]
+		wait = min(wait, x.at.Sub(now))
+		if w.synced.Before(x.due.Add(-sealed)) {
+			wait = min(wait, x.at.Sub(now)-sealed/2+time.Millisecond)
+		}
+	}
+	return wait
+}
+
+// forward stores messages where they go next: first there, then they have left here. A crash between the two repeats them.
+func (w *delays) forward(ctx context.Context, moving, due []*delayed, now time.Time) {
+	var records []*kgo.Record
+	var sent []*delayed
+	for _, x := range append(moving, due...) {
+		r, over := w.next(ctx, x, now)
+		switch {
+		case over:
+			w.left(x)
+		case r == nil:
+			w.retry([]*delayed{x}, now)
+		default:
+			records, sent = append(records, r), append(sent, x)
+		}
+	}
+	for i, err := range w.d.produceEach(ctx, records) {
+		if err != nil {
+			w.retry([]*delayed{sent[i]}, now)
+			continue
+		}
+		w.left(sent[i])
+	}
+}
+
+// next is the record a message becomes; over says that it ends here, and neither that it must be tried again.
+func (w *delays) next(ctx context.Context, x *delayed, now time.Time) (r *kgo.Record, over bool) {
+	if x.expired(now) || w.voided(x) {
+		return nil, true
+	}
+	if remaining := x.due.Sub(now); remaining > 0 {
+		s := x.s
+		s.Ref, s.Due = x.ref, (x.due.UnixMicro()+999)/1000 // never a part of a millisecond early
+		return w.tierRecord(x.m, s, remaining), false
+	}
+	t, err := w.d.current(ctx, x.m.Topic)
+	if err != nil {
+		return nil, isNotFound(err)
+	}
+	r = toRecord(w.d.mainTopic(x.m.Topic), w.d.place(t, x.m.Key), x.m)
+	if x.s.Cause != driver.CauseFirst {
+		r.Headers = append(r.Headers, state{Cause: x.s.Cause, Offset: -1}.header())
+	}
+	return r, false
+}
+
+// left notes that a message is no longer here.
+func (w *delays) left(x *delayed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x.p.done.set(x.offset)
+	x.p.dirty = true
+}

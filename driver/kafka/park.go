@@ -1,0 +1,208 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// parkAfter is how long the head of a key must wait for its followers to go to the side log. They leave the main topic,
+// so that a key that fails for long holds up neither its offsets nor the window.
+const parkAfter = time.Second
+
+// parked reports whether an item waits behind a head of its key that waits for long.
+func (q *queue) parked(it *item) bool {
+	if !q.blocks(it) || it.state != ready || it.side != "" {
+		return false
+	}
+	c := q.chains[it.msg.Key]
+	return c != nil && c.items[0] != it && c.items[0].state == waiting && time.Until(c.items[0].due) > parkAfter
+}
+
+// parkBehind moves what was fetched before its head failed.
+func (m *member) parkBehind(it *item) {
+	if !m.blocks(it) {
+		return
+	}
+	for _, x := range m.chains[it.msg.Key].items {
+		if m.parked(x) {
+			m.suspects = append(m.suspects, x)
+		}
+	}
+	if len(m.suspects) > 0 {
+		m.wakeSaver()
+	}
+}
+
+func (m *member) wakeSaver() {
+	select {
+	case m.saving <- struct{}{}:
+	default:
+	}
+}
+
+// keepSaving stores items in the side log that need not wait for it, until the member leaves.
+func (m *member) keepSaving(ctx context.Context) {
+	defer m.tasks.Done()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.saving:
+			m.saveSuspects(ctx)
+		}
+	}
+}
+
+// saveSuspects stores what the crash of an earlier owner cost, and what is parked.
+func (m *member) saveSuspects(ctx context.Context) {
+	m.mu.Lock()
+	suspects := m.suspects
+	m.suspects = nil
+	m.mu.Unlock()
+	for _, it := range suspects {
+		m.saveLater(ctx, it)
+	}
+}
+
+// saveLater stores an item as it is, without waiting for it.
+func (m *member) saveLater(ctx context.Context, it *item) {
+	if m.fill(ctx, it) != nil {
+		return // it is in the side log, with older counters
+	}
+	m.mu.Lock()
+	if it.state == gone || it.p.lost {
+		m.mu.Unlock()
+		return
+	}
+	s := state{Attempts: it.attempts, Lost: it.lost, Cause: it.cause, Loose: it.loose, Tail: it.tail, History: envelope.AppendHistory(nil, it.history...)}
+	if it.state == waiting {
+		s.After = max(0, time.Until(it.due))
+	}
+	r := m.sideRecord(it, s)
+	m.mu.Unlock()
+	m.d.client.Produce(context.Background(), r, func(_ *kgo.Record, err error) {
+		if err != nil {
+			return // it is still in the main topic, or in the side log with older counters
+		}
+		m.mu.Lock()
+		settled := it.state == gone
+		if !settled {
+			it.p.saved(it, r)
+			m.spill(it)
+		}
+		m.mu.Unlock()
+		if settled {
+			m.d.client.Produce(context.Background(), m.sideEnd(it.p, string(r.Key)), nil)
+		}
+		m.makeRoom()
+	})
+}
+
+// makeRoom lets poll look again whether it may fetch.
+func (m *member) makeRoom() {
+	select {
+	case m.room <- struct{}{}:
+	default:
+	}
+}
+
+// Bounds of what a member has in memory: fetched and not in the side log, in the side log with its body, and in all.
+const (
+	windowBytes = 64 << 20
+	sideBytes   = 32 << 20
+	maxItems    = 1_000_000
+)
+
+// full reports whether no more may be fetched for now.
+func (m *member) full() bool {
+	return m.window >= windowItems || m.windowBytes >= windowBytes || m.items >= maxItems
+}
+
+// count adds an item to the window.
+func (q *queue) count(it *item) {
+	it.counted = true
+	q.window++
+	q.windowBytes += it.size
+}
+
+func (q *queue) uncount(it *item) {
+	if it.counted {
+		it.counted = false
+		q.window--
+		q.windowBytes -= it.size
+	}
+	if it.inSide {
+		it.inSide = false
+		q.sideBytes -= it.size
+	}
+}
+
+// spill keeps the body of an item in the side log out of memory when there is too much of it. It is read again when
+// the item is claimed.
+func (q *queue) spill(it *item) {
+	if it.side == "" || it.claimed != nil || it.spilled || it.inSide || it.p.m.visiting {
+		return
+	}
+	if q.sideBytes+it.size <= sideBytes {
+		it.inSide = true
+		q.sideBytes += it.size
+		return
+	}
+	m := it.msg
+	it.spilled, it.history = true, nil
+	it.msg = &driver.Message{ID: m.ID, Topic: m.Topic, Key: m.Key, Priority: m.Priority, TTL: m.TTL, PublishedAt: m.PublishedAt}
+}
+
+// fill reads what was spilled.
+func (m *member) fill(ctx context.Context, its ...*item) error {
+	type spilled struct {
+		it *item
+		at int64
+	}
+	wanted := map[int32][]spilled{}
+	m.mu.Lock()
+	for _, it := range its {
+		if it.spilled {
+			wanted[it.p.id] = append(wanted[it.p.id], spilled{it, it.at})
+		}
+	}
+	m.mu.Unlock()
+	for id, ws := range wanted {
+		for _, w := range ws {
+			r, err := m.d.readOne(ctx, m.sideName, id, w.at)
+			if err != nil {
+				return err
+			}
+			if err := m.refill(w.it, w.at, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *member) refill(it *item, at int64, r *kgo.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !it.spilled || it.at != at {
+		return nil
+	}
+	if r == nil || r.Value == nil {
+		return driver.NewError(driver.ErrNotApplied, "the body of a parked message is not where it was stored", "run ferry doctor: somebody else changed an internal topic", nil)
+	}
+	msg, err := envelope.Decode(r.Value)
+	if err != nil {
+		return err
+	}
+	msg.Topic = m.topic.name
+	it.msg, it.spilled = msg, false
+	if s, ok := stateOf(r); ok {
+		it.history, _ = envelope.DecodeHistory(s.History)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// smallClaim is how many entries are read by the claim script itself, in one round trip. For more, the owner reads: that takes three,
+// but their bodies do not pass through a script, which would cost the server more than reading them.
+const smallClaim = 16
+
+// claimed is what came of a claim.
+type claimed struct {
+	ds   []*driver.Delivery
+	more bool          // there may be more
+	deep bool          // there is much more
+	next time.Duration // until something is due
+}
+
+// claimFrom claims from one partition.
+func (s *subscription) claimFrom(ctx context.Context, at int, x stake, most int) (claimed, error) {
+	if x.deep && most > smallClaim {
+		return s.claimDeep(ctx, at, x, most)
+	}
+	most = min(most, smallClaim)
+	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.newToken(), begun: time.Now()}
+	reply, err := c.part.run(ctx, &s.d.scripts.claim, c.args(most)...)
+	if _, err = c.answer(ctx, reply, err); err != nil {
+		return c.got, err
+	}
+	c.got.more = c.got.more || len(c.got.ds) >= most
+	c.got.deep = len(c.got.ds) >= smallClaim
+	return c.got, nil
+}
+
+// claim is one claim from a partition.
+type claim struct {
+	s     *subscription
+	at    int
+	part  *partition
+	x     stake
+	lease string
+	begun time.Time
+	now   time.Time // the server's
+	got   claimed
+}
+
+func (c *claim) args(most int) []any {
+	s := c.s
+	return []any{s.o.Group, s.id, c.x.epoch, c.lease, most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
+		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], c.x.lost, smallClaim}
+}
+
+// heard notes whether an answer came: what an unknown claim took is returned by the next one.
+func (c *claim) heard(err error) {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &s.stakes[c.at]
+	switch {
+	case errors.Is(err, driver.ErrUnknown):
+		x.lost += c.lease + " "
+	case err == nil:
+		x.lost = strings.TrimPrefix(x.lost, c.x.lost)
+		c.x.lost = ""
+	}
+}
+
+// refused reads the answers of one who may not claim.
+func (c *claim) refused(reply []any) (bool, error) {
+	c.got.next = time.Hour
+	switch text(reply, 0) {
+	case "stale":
+		return true, c.s.gone(errStale)
+	case "lost":
+		c.s.dispossess(c.at, c.x.epoch)
+		return true, nil
+	}
+	ms, err := strconv.ParseInt(text(reply, 1), 10, 64)
+	if err != nil {
+		return true, errShape("claim", reply)
+	}
+	c.now = time.UnixMilli(ms)
+	return false, nil
+}
+
+// answer reads the answer of the claim script, and tells whether the owner may read the rest itself.
+func (c *claim) answer(ctx context.Context, reply []any, err error) (read bool, _ error) {
+	c.heard(err)
+	if err != nil {
+		c.got.next = time.Hour
+		c.got.more = true
+		return false, err
+	}
+	if no, err := c.refused(reply); no || err != nil {
+		return false, err
+	}
+	if due, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
+		c.got.next = time.Duration(min(max(due-c.now.UnixMilli(), 0)+1, time.Hour.Milliseconds())) * time.Millisecond
+	}
+	for _, v := range list(reply, 4) {
+		item, _ := v.([]any)
+		if err := c.take(ctx, text(item, 0), list(item, 5), history{text(item, 1), text(item, 2), text(item, 3), text(item, 4)}); err != nil {
+			return false, err
+		}
+	}
+	notes := list(reply, 6)
+	for i, v := range list(reply, 5) {
+		item, _ := v.([]any)
+		if err := c.take(ctx, text(item, 0), list(item, 1), historyOfNote(text(notes, i))); err != nil {
+			return false, err
+		}
+	}
+	return text(reply, 3) == "1", nil
+}
+
+// history is what was before a delivery: failed attempts, lost leases, its cause, and when the message was published; empty where there
+// is nothing to tell.
+type history struct{ failed, lost, cause, published string }
+
+// historyOfNote reads what META has of an entry that was never delivered: published, bytes, expires, cause, id.
+func historyOfNote(note string) history {
+	if note == "" {
+		return history{}
+	}
+	f := strings.SplitN(note, " ", 5)
+	if len(f) < 4 {
+		return history{}
+	}
+	return history{cause: f[3], published: f[0]}
+}
+
+// take makes a delivery of an entry. One that cannot be decoded goes to the parse errors.
+func (c *claim) take(ctx context.Context, id string, fields []any, h history) error {
+	t := &token{s: c.s, part: c.part, id: id, lease: c.lease, until: c.begun.Add(c.s.o.Lease)}
+	d, err := c.delivery(t, fields, h)
+	if err != nil {
+		c.got.more = true
+		_, err := c.part.run(ctx, &c.s.d.scripts.invalid, t.id, err.Error())
+		return err
+	}
+	c.s.mu.Lock()
+	c.s.held[t] = true
+	c.s.mu.Unlock()
+	c.got.ds = append(c.got.ds, d)
+	return nil
+}
+
+func (c *claim) delivery(t *token, fields []any, h history) (*driver.Delivery, error) {
+	m, size, err := decode(fields, t.id)
+	if err != nil {
+		return nil, err
+	}
+	ref := c.part.ref(t.id)
+	m.Topic, m.PublishedAt = c.s.o.Topic, time.UnixMilli(int64(ref.Pos))
+	if h.published != "" {
+		m.PublishedAt = wall(h.published)
+	}
+	if err := m.Validate(max(c.s.d.caps.MaxBody, len(m.Body))); err != nil { // what was stored under another limit is still good
+		return nil, err
+	}
+	t.name, t.key, t.size = m.ID, m.Key, size
+	d := &driver.Delivery{Message: m, Group: c.s.o.Group, Ref: ref, Attempt: 1, Deliveries: 1, ClaimedAt: c.now, LeaseUntil: t.until, Token: t}
+	if h.cause != "" {
+		failed, _ := strconv.Atoi(h.failed)
+		lost, _ := strconv.Atoi(h.lost)
+		cause, _ := strconv.Atoi(h.cause)
+		d.Attempt, d.Deliveries, d.Cause = failed+1, lost+1, driver.Cause(cause)
+	}
+	return d, nil
+}

@@ -1,0 +1,125 @@
+-- ack: ends plain deliveries, handled or dropped.
+-- ARGV: 1 partitions, 2 group, 3 "acked" or "dropped", 4 how many, 5 how many tokens; then of each token: itself and how many deliveries
+--   it has; then, in their order, the stream ids; the ids of the messages; then the bytes of all; the bytes of each in one text.
+-- Returns {"stale"} or {"ok", of each k done, l not held, s not plain: to be settled otherwise}.
+local call = redis.call
+local T = string.sub(KEYS[1], 1, -6)
+local G = T .. 'g:' .. ARGV[2] .. ':'
+local n, tokens = tonumber(ARGV[4]), tonumber(ARGV[5])
+local topic = call('HMGET', KEYS[1], 'partitions', 'keep', 'messages', 'bytes')
+if topic[1] ~= ARGV[1] or call('HEXISTS', T .. 'groups', ARGV[2]) == 0 then return {'stale'} end
+local clock = call('TIME')
+local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local base = 5 + 2 * tokens
+local function of_all(key) return call('HMGET', key, unpack(ARGV, base + 1, base + n)) end
+local hold, none = of_all(G .. 'flight'), {}
+local odd = call('EXISTS', G .. 'state') == 1 and of_all(G .. 'state') or none
+local grave = call('EXISTS', T .. 'graves') == 1 and of_all(T .. 'graves') or none
+local lefts = call('HLEN', T .. 'left') > 1 and of_all(T .. 'left') or none
+
+local results, ended, gone, fewer, names, freed, seen, counted = {}, {}, {}, {}, {}, {}, {}, {}
+local i = 0
+for t = 1, tokens do
+  local token, done = ARGV[4 + 2 * t], 0
+  local bare = token .. '/'
+  local till = call('ZSCORE', G .. 'lease', token)
+  local valid = till and tonumber(till) > at
+  for _ = 1, tonumber(ARGV[5 + 2 * t]) do
+    i = i + 1
+    local v, id = hold[i], ARGV[base + i]
+    if not v or v ~= bare and string.sub(v, 1, #token) ~= token or seen[id] then
+      results[i] = 'l'
+    elseif v ~= bare and string.sub(v, 1, #bare) ~= bare or odd[i] or grave[i] then
+      results[i] = 's'
+    elseif not valid then
+      results[i] = 'l'
+    else
+      results[i], seen[id], done = 'k', true, done + 1
+      ended[#ended + 1] = id
+      local need = lefts[i] and tonumber(lefts[i]) or 1
+      if need > 1 then
+        fewer[#fewer + 1] = id
+        fewer[#fewer + 1] = need - 1
+      else
+        gone[#gone + 1] = id
+        names[#names + 1] = ARGV[base + n + i]
+        counted[i] = true
+      end
+      if v ~= bare then
+        local key = string.sub(v, #bare + 1)
+        freed[key] = freed[key] or {}
+        freed[key][id] = true
+      end
+    end
+  end
+  if done > 0 and call('HINCRBY', G .. 'claims', '#' .. token, -done) <= 0 then
+    call('HDEL', G .. 'claims', token, '#' .. token)
+    call('ZREM', G .. 'lease', token)
+  end
+end
+if #ended == 0 then return {'ok', table.concat(results)} end
+
+call('HDEL', G .. 'flight', unpack(ended))
+call('XACK', T .. 'stream', ARGV[2], unpack(ended))
+call('HINCRBY', G .. 'group', ARGV[3], #ended)
+if #fewer > 0 then call('HSET', T .. 'left', unpack(fewer)) end
+if #gone > 0 then
+  local bytes = tonumber(ARGV[base + 2 * n + 1])
+  if #gone < n then
+    local x = 0
+    bytes = 0
+    for size in string.gmatch(ARGV[base + 2 * n + 2], '%d+') do
+      x = x + 1
+      if counted[x] then bytes = bytes + size end
+    end
+  end
+  call('HSET', KEYS[1], 'messages', string.format('%.0f', topic[3] - #gone), 'bytes', string.format('%.0f', topic[4] - bytes))
+  if lefts ~= none then call('HDEL', T .. 'left', unpack(gone)) end
+  if call('EXISTS', T .. 'expires') == 1 then call('ZREM', T .. 'expires', unpack(gone)) end
+  local keep = tonumber(topic[2] or 0)
+  if keep > 0 then
+    local kept = {}
+    for x, id in ipairs(gone) do kept[2 * x - 1], kept[2 * x] = at + keep, id end
+    call('ZADD', T .. 'kept', unpack(kept))
+    local due = call('HGET', KEYS[1], 'next')
+    if not due or at + keep < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', at + keep)) end
+  else
+    call('XDEL', T .. 'stream', unpack(gone))
+    local index, ours = call('HMGET', T .. 'ids', unpack(names)), {}
+    for x, id in ipairs(gone) do
+      if index[x] == id then ours[#ours + 1] = names[x] end
+    end
+    if #ours > 0 then call('HDEL', T .. 'ids', unpack(ours)) end
+    if call('HLEN', T .. 'meta') > 1 then call('HDEL', T .. 'meta', unpack(gone)) end
+    if lefts ~= none then
+      for _, other in ipairs(call('HKEYS', T .. 'groups')) do call('SREM', T .. 'g:' .. other .. ':skip', unpack(gone)) end
+    end
+  end
+end
+
+local keys = {}
+for key in pairs(freed) do keys[#keys + 1] = key end
+if #keys == 0 then return {'ok', table.concat(results)} end
+local busy, idle, still = call('HMGET', G .. 'busy', unpack(keys)), {}, {}
+for x, key in ipairs(keys) do
+  local rest = {}
+  for id in string.gmatch(busy[x] or '', '%S+') do
+    if not freed[key][id] then rest[#rest + 1] = id end
+  end
+  if #rest == 0 then
+    idle[#idle + 1] = key
+  else
+    still[#still + 1] = key
+    still[#still + 1] = table.concat(rest, ' ')
+  end
+end
+if #idle > 0 then call('HDEL', G .. 'busy', unpack(idle)) end
+if #still > 0 then call('HSET', G .. 'busy', unpack(still)) end
+local behind = {}
+if #idle > 0 and call('EXISTS', G .. 'offer') == 1 then
+  local offered = call('HMGET', G .. 'offer', unpack(idle))
+  for x, key in ipairs(idle) do
+    if offered[x] then behind[#behind + 1] = key end
+  end
+end
+if #behind == 0 then return {'ok', table.concat(results)} end

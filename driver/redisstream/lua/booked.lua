@@ -1,0 +1,21 @@
+-- booked: leases what is plain; if that is all, the booking is done.
+if n == 0 then
+  call('HDEL', G .. 'group', 'reading')
+  call('HSET', G .. 'group', 'hungry', 1)
+  return {'ok', string.format('%.0f', at), {}, {}}
+end
+local function all()
+  local list = {}
+  for i = 1, n do list[i] = i end
+  return list
+end
+if plain and call('EXISTS', G .. 'skip') == 0 then
+  aside = lease(ids, keys, ARGV[5], at + ARGV[7], tonumber(ARGV[8]))
+else
+  aside = all()
+end
+call('HSET', G .. 'group', 'last', ids[n])
+call('HDEL', G .. 'group', 'reading')
+if n < tonumber(ARGV[6]) then call('HSET', G .. 'group', 'hungry', 1) end
+local told = notes(ids)
+if #aside == 0 then return {'ok', string.format('%.0f', at), aside, told} end

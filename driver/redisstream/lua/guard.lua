@@ -1,0 +1,19 @@
+-- guard: the fast part of a booking: who is not the owner any more is turned away, and plain messages are leased.
+-- ARGV: 1 partitions, 2 group, 3 member, 4 epoch, 5 token, 6 how many were asked for, 7 lease in ms, 8 most of one key, 9 how many there
+--   are; then their stream ids; then, if any has one, their keys, or "\1" for an entry of another program.
+local call = redis.call
+local T = string.sub(KEYS[1], 1, -6)
+local G = T .. 'g:' .. ARGV[2] .. ':'
+local clock = call('TIME')
+local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local topic = call('HMGET', KEYS[1], 'partitions', 'paused')
+local group = call('HMGET', G .. 'group', 'last', 'paused')
+local owner = call('HMGET', G .. 'owner', 'member', 'epoch', 'until')
+if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
+if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then return {'lost'} end
+local n, plain = tonumber(ARGV[9]), topic[2] ~= '1' and group[2] ~= '1'
+local ids, keys, aside = {}, {}, nil
+for i = 1, n do
+  ids[i], keys[i] = ARGV[9 + i], ARGV[9 + n + i] or ''
+  plain = plain and keys[i] ~= '\1'
+end

@@ -1,0 +1,100 @@
+-- read: entries that XREADGROUP gave to a group and that are not plain.
+
+-- spoil moves an entry that cannot be decoded to the parse errors, whole.
+local function spoil(id, fields, problem)
+  call('HSET', RAW, id, cmsgpack.pack({problem, fields}))
+  call('ZADD', INVALID, sequence(), id)
+  call('XDEL', STREAM, id)
+end
+
+-- adopt takes on an entry that somebody added without us, and tells whether it is a message.
+local function adopt(g, id, fields)
+  local f, bytes = index(fields), 0
+  if not f.body then
+    spoil(id, fields, 'the entry has no field "body"')
+    return false
+  end
+  for _, v in ipairs(fields) do bytes = bytes + #v end
+  local name = f.id or id
+  note(id, {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = name})
+  call('HSETNX', IDS, name, id)
+  local n = 0
+  for _, other in ipairs(groups()) do
+    if other == g or unread(other, id) then
+      n = n + 1
+      tally(other, 'received', 1)
+    end
+  end
+  if n > 1 then call('HSET', LEFT, id, n) end
+  count('published', 1)
+  count('fanned', 1)
+  count('messages', 1)
+  count('bytes', bytes)
+  return true
+end
+
+-- admit tells whether an entry that was read is a message for the group; if not, it is done with.
+local function admit(g, id, fields)
+  if not fields then -- another program has deleted it
+    call('XACK', STREAM, g, id)
+    tally(g, 'cancelled', 1)
+    return false
+  end
+  local ours = fields[1] == 'v' or call('HEXISTS', META, id) == 1
+  if has(of(g, 'skip')) and call('SREM', of(g, 'skip'), id) == 1 or not ours and not adopt(g, id, fields) then
+    call('XACK', STREAM, g, id)
+    return false
+  end
+  return true
+end
+
+-- ahead puts entries that were read into the queues of the group.
+local function ahead(g, entries)
+  local keys = {}
+  for _, e in ipairs(entries) do
+    local id, fields = e[1], e[2]
+    if admit(g, id, fields) then
+      local s = fresh(id, fields)
+      if s.k == '' then
+        call('ZADD', of(g, 'lane' .. s.l), 0, seat(s, id))
+      else
+        call('ZADD', of(g, 'chain'), 0, member(s, id))
+        keys[s.k] = true
+      end
+    end
+  end
+  if #entries > 0 then call('HSET', of(g, 'group'), 'last', entries[#entries][1]) end
+  for key in pairs(keys) do front(g, key) end
+end
+
+-- fetch reads up to n entries from the stream into the queues, so that priorities and keys can be seen.
+local function fetch(g, n, consumer)
+  local reply = call('XREADGROUP', 'GROUP', g, consumer, 'COUNT', n, 'STREAMS', STREAM, '>')
+  if not reply then return 0 end
+  ahead(g, reply[1][2])
+  return #reply[1][2]
+end
+
+-- recover puts entries into the queues that an owner read and did not live to take: they are pending, and behind the last one taken.
+local function recover(g)
+  local last = call('HGET', of(g, 'group'), 'last') or '0-0'
+  local entries = {}
+  for _, p in ipairs(call('XPENDING', STREAM, g, '(' .. last, '+', 1000)) do
+    entries[#entries + 1] = {p[1], entry_of(p[1])}
+  end
+  ahead(g, entries)
+  if #entries < 1000 then call('HDEL', of(g, 'group'), 'reading') end
+end
+
+-- pass reads n entries past a group: it does not get them.
+local function pass(g, n)
+  if n < 1 then return end
+  local entries = call('XREADGROUP', 'GROUP', g, 'ferry', 'COUNT', n, 'NOACK', 'STREAMS', STREAM, '>')[1][2]
+  for _, e in ipairs(entries) do
+    if admit(g, e[1], e[2]) then
+      tally(g, 'cancelled', 1)
+      drop(e[1])
+    end
+  end
+  call('HSET', of(g, 'group'), 'last', entries[#entries][1])
+end

@@ -1,0 +1,167 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ferrymq/ferry/internal/redisconn"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// claimDeep claims where there is much: the claim script checks that we are the owner and gives what is not plain; then we read the stream
+// ourselves, in a transaction that fails if the ownership has changed since; then what was read is booked. Entries that were read and
+// never booked, because we died, are found by the next claim.
+func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int) (claimed, error) {
+	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.newToken(), begun: time.Now()}
+	node, err := c.part.node(ctx)
+	if err != nil {
+		return claimed{more: true}, err
+	}
+	conn := node.Conn()
+	defer func() { _ = conn.Close() }()
+	reply, err := c.watch(ctx, conn, most)
+	read, err := c.answer(ctx, reply, err)
+	if !read || err != nil {
+		c.unwatch(ctx, conn)
+		c.got.more, c.got.deep = c.got.more || len(c.got.ds) >= most, len(c.got.ds) >= smallClaim
+		return c.got, err
+	}
+	room := most - len(c.got.ds)
+	entries, err := c.read(ctx, conn, room)
+	if err != nil || len(entries) == 0 {
+		c.got.more = err != nil
+		if errors.Is(err, goredis.TxFailedErr) { // the ownership changed, or was renewed
+			return c.got, nil
+		}
+		if err == nil {
+			err = c.book(ctx, nil, room)
+		}
+		return c.got, err
+	}
+	c.lease, c.begun = s.d.newToken(), time.Now()
+	err = c.book(ctx, entries, room)
+	c.got.deep = len(entries) >= room
+	c.got.more = c.got.more || c.got.deep
+	return c.got, err
+}
+
+// watch begins to watch the ownership, and runs the claim script.
+func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) ([]any, error) {
+	s := &c.s.d.scripts.claim
+	args := append([]any{c.part.of}, c.args(most)...)
+	var result *goredis.Cmd
+	_, _ = conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		p.Do(ctx, "WATCH", c.part.fence(c.s.o.Group))
+		result = p.EvalSha(ctx, s.sha, []string{c.part.key}, args...)
+		return nil
+	})
+	if goredis.HasErrorPrefix(result.Err(), "NOSCRIPT") {
+		result = conn.Eval(ctx, s.source, []string{c.part.key}, args...)
+	}
+	reply, err := result.Slice()
+	if err != nil {
+		c.part.moved(ctx, err)
+		return nil, redisconn.Classify(err)
+	}
+	return reply, nil
+}
+
+func (c *claim) unwatch(ctx context.Context, conn *goredis.Conn) { _ = conn.Do(ctx, "UNWATCH").Err() }
+
+// read reads entries that nobody of the group has read.
+func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) ([]any, error) {
+	var result *goredis.Cmd
+	_, err := conn.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		result = p.Do(ctx, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS", c.part.stream(), ">")
+		return nil
+	})
+	if errors.Is(err, goredis.TxFailedErr) {
+		return nil, err
+	}
+	reply, err := result.Result()
+	if errors.Is(err, goredis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	switch r := reply.(type) { // as protocol 2 and 3 write it
+	case []any:
+		if len(r) == 1 {
+			pair, _ := r[0].([]any)
+			return list(pair, 1), nil
+		}
+	case map[any]any:
+		entries, _ := r[c.part.stream()].([]any)
+		return entries, nil
+	}
+	return nil, nil
+}
+
+// foreignKey marks an entry of another program; no key contains it.
+const foreignKey = "\x01"
+
+// book leases what was read. What must wait for its key is put aside by the script.
+func (c *claim) book(ctx context.Context, entries []any, asked int) error {
+	s, n := c.s, len(entries)
+	args, keyed := make([]any, 8+2*n), false
+	copy(args, []any{s.o.Group, s.id, c.x.epoch, c.lease, asked, s.o.Lease.Milliseconds(), s.o.MaxRun, n})
+	for i, e := range entries {
+		item, _ := e.([]any)
+		key := keyOf(list(item, 1))
+		args[8+i], args[8+n+i] = text(item, 0), key
+		keyed = keyed || key != ""
+	}
+	if !keyed {
+		args = args[:8+n]
+	}
+	reply, err := c.part.run(ctx, &s.d.scripts.book, args...)
+	c.heard(err)
+	if err != nil {
+		c.got.more = true
+		return err
+	}
+	next := c.got.next
+	if no, err := c.refused(reply); no || err != nil {
+		return err
+	}
+	c.got.next = min(next, s.o.Lease)
+	aside := map[int]bool{}
+	for _, v := range list(reply, 2) {
+		i, _ := v.(int64)
+		aside[int(i)-1] = true
+	}
+	notes := list(reply, 3)
+	for i, e := range entries {
+		if aside[i] {
+			continue
+		}
+		item, _ := e.([]any)
+		if err := c.take(ctx, text(item, 0), list(item, 1), historyOfNote(text(notes, i))); err != nil {
+			return err
+		}
+	}
+	c.got.more = c.got.more || len(aside) > 0
+	return nil
+}
+
+// keyOf returns the key of an entry of ours: its fields end with the key, if there is one, and the body.
+func keyOf(fields []any) string {
+	n := len(fields)
+	if text(fields, 0) != "v" {
+		return foreignKey
+	}
+	if n >= 4 && text(fields, n-4) == "key" {
+		return text(fields, n-3)
+	}
+	return ""
+}
+
+// moved makes the client look again where slots are, when a server says that it does not have one any more.
+func (p *partition) moved(ctx context.Context, err error) {
+	if c, ok := p.d.client.(*goredis.ClusterClient); ok && (goredis.HasErrorPrefix(err, "MOVED") || !redisconn.IsReply(err)) {
+		c.ReloadState(ctx)
+	}
+}
+

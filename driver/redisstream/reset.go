@@ -1,0 +1,89 @@
+package redisstream
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// rewind is how a group is made to start again.
+type rewind struct {
+	group    string
+	from, to driver.Position
+	skip     bool // what is ready before from
+	cause    driver.Cause
+	dry      bool
+	force    bool
+}
+
+// Reset makes a group start again from a position.
+func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOptions) (driver.ResetReport, error) {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return driver.ResetReport{}, err
+	}
+	return d.rewind(ctx, t, t.parts, rewind{group: group, from: o.To, skip: true, cause: driver.CauseReplay, dry: o.DryRun, force: o.Force})
+}
+
+// rewind works through partitions. Whether it may be done is looked at first, everywhere.
+func (d *Driver) rewind(ctx context.Context, t *topic, parts []*partition, r rewind) (driver.ResetReport, error) {
+	report := driver.ResetReport{}
+	args := func(p *partition, look bool) []any {
+		return []any{r.group, positionText(placeIn(r.from, p)), positionText(placeIn(r.to, p)), flag(r.skip), int(r.cause), flag(r.dry), flag(r.force), flag(look)}
+	}
+	add := func(reply []any) error {
+		replayed, _ := strconv.Atoi(text(reply, 1))
+		skipped, _ := strconv.Atoi(text(reply, 2))
+		report.Replayed += replayed
+		report.Skipped += skipped
+		return nil
+	}
+	for _, look := range []bool{true, false} {
+		for _, p := range parts {
+			if err := d.sweep(ctx, t, p, &d.scripts.reset, r.group, 3, add, args(p, look)...); err != nil {
+				return report, err
+			}
+		}
+	}
+	return report, nil
+}
+
+// placeIn is a position as a partition understands it: one of another partition is the time of that entry.
+func placeIn(at driver.Position, p *partition) driver.Position {
+	if at.From == driver.FromRef && int(at.Ref.Partition) != p.index {
+		return driver.Position{From: driver.FromTime, Time: time.UnixMilli(int64(at.Ref.Pos))}
+	}
+	return at
+}
+
+// positionText says where a group begins, as lua/replay.lua reads it.
+func positionText(p driver.Position) string {
+	switch p.From {
+	case driver.FromBegin:
+		return "b"
+	case driver.FromTime:
+		ms := max(p.Time.UnixMilli(), 0)
+		if p.Time.Nanosecond()%int(time.Millisecond) != 0 {
+			ms++
+		}
+		return "t" + strconv.FormatInt(ms, 10)
+	case driver.FromRef:
+		return "r" + streamID(p.Ref)
+	}
+	return ""
+}
+
+// positionOf undoes positionText, for a partition.
+func positionOf(text string, p *partition) driver.Position {
+	rest := text[1:]
+	switch text[0] {
+	case 't':
+		ms, _ := strconv.ParseInt(rest, 10, 64)
+		return driver.Position{From: driver.FromTime, Time: time.UnixMilli(ms)}
+	case 'r':
+		return driver.Position{From: driver.FromRef, Ref: p.ref(rest)}
+	}
+	return driver.Position{From: driver.FromBegin}
+}

@@ -1,0 +1,122 @@
+package guard
+
+import "time"
+
+// Action is what a Change does.
+type Action string
+
+// Actions.
+const (
+	ActionBlock        Action = "block"
+	ActionUnblock      Action = "unblock"
+	ActionOverride     Action = "override"
+	ActionClear        Action = "clear_override"
+	ActionWhitelist    Action = "whitelist"
+	ActionUnwhitelist  Action = "unwhitelist"
+	ActionForceOpen    Action = "breaker_open"
+	ActionForceClosed  Action = "breaker_close"
+	ActionReleaseForce Action = "breaker_auto"
+)
+
+// Change is one thing an operator did, as the audit list keeps it.
+type Change struct {
+	At     time.Time `json:"at"` // set by the store
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	Action Action    `json:"action"`
+	// Limit and Key say whom it concerns; for breakers Key is the name.
+	Limit string `json:"limit,omitempty"`
+	Key   string `json:"key,omitempty"`
+	// For is how long a block or an override holds. Zero: a block without an end.
+	For time.Duration `json:"for,omitempty"`
+	// Rule of an override.
+	Rule Rule `json:"rule,omitzero"`
+}
+
+// Status is everything a store knows of one key.
+type Status struct {
+	Limit string `json:"limit"`
+	Key   string `json:"key"`
+	// Rule is the one that was last asked with, and Override the one that holds instead, if any.
+	Rule     Rule      `json:"rule,omitzero"`
+	Override *Override `json:"override,omitempty"`
+	// Used is how many of the window are used, or how many tokens of the burst.
+	Used int `json:"used"`
+	// Violations in a row, and Level, the number of blocks that make the next one longer.
+	Violations  int    `json:"violations"`
+	Level       int    `json:"level"`
+	Block       *Block `json:"block,omitempty"`
+	Whitelisted bool   `json:"whitelisted"`
+	// Actor and Reason are those of the last change that holds, "penalty" for a block by the limiter itself.
+	Actor  string `json:"actor,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Block says until when a key is blocked. A zero Until: for good.
+type Block struct {
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Override is a rule for one key, for some time.
+type Override struct {
+	Rule  Rule      `json:"rule"`
+	Until time.Time `json:"until"`
+}
+
+// ReasonPenalty is the reason of a block that the limiter imposed itself.
+const ReasonPenalty = "penalty"
+
+// Kind says which keys List returns.
+type Kind string
+
+// Kinds.
+const (
+	KindBlocked     Kind = "blocked"
+	KindOverridden  Kind = "overridden"
+	KindWhitelisted Kind = "whitelisted"
+)
+
+// Query selects keys. Limit empty means all limits.
+type Query struct {
+	Kind   Kind
+	Limit  string
+	Cursor string // of the page before
+	Max    int    // Defaults to 100.
+}
+
+// Page is some of the keys. Next is empty on the last one.
+type Page struct {
+	Keys []Status
+	Next string
+}
+
+// BreakerStatus is the state of one breaker in one process.
+type BreakerStatus struct {
+	Name     string    `json:"name"`
+	Instance string    `json:"instance"`
+	State    State     `json:"state"`
+	Forced   bool      `json:"forced"`
+	Since    time.Time `json:"since"` // of the state
+	Seen     time.Time `json:"seen"`  // when it was reported
+	// Counts since the state began, or since Interval began.
+	Requests  int `json:"requests"`
+	Failures  int `json:"failures"`
+	InARow    int `json:"failures_in_a_row"`
+	Successes int `json:"successes"`
+}
+
+// Forced is a state that an operator wants a breaker to have, in every process.
+type Forced struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+}
+
+// State of a breaker.
+type State string
+
+// States of a breaker.
+const (
+	StateClosed   State = "closed"
+	StateOpen     State = "open"
+	StateHalfOpen State = "half_open"
+)

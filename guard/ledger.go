@@ -1,0 +1,302 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// ledger is a store in this process, without locks: the stores around it lock. Every method is given the time.
+type ledger struct {
+	epoch    time.Time
+	maxKeys  int
+	accounts map[id]*account
+	recorded map[id]*account // those with a record
+	ops      int             // since the last look for idle accounts
+	swept    time.Time       // when all were looked at because there was no room
+
+	slots map[id]map[uint64]struct{}
+	marks map[id]mark
+	token uint64
+
+	audit   []Change // oldest first
+	forced  map[string]State
+	reports map[string][]BreakerStatus // by instance
+
+	// keep is told of every change that must outlive the process. May be nil.
+	keep func(entry)
+}
+
+// id names an account: a key of a limit.
+type id struct{ limit, key string }
+
+// account is what is known of one key.
+type account struct {
+	rule       *Rule // last asked with
+	window     ring
+	tokens     float64
+	filled     time.Duration // when tokens was right; zero: never used
+	violations int
+	seen       []string      // messages that were violations
+	expires    time.Duration // when all but the record may be forgotten
+	record     *record
+}
+
+// record is the part of an account that outlives the process.
+type record struct {
+	Level       int       `json:"level,omitempty"` // blocks so far, each longer than the one before
+	Forget      time.Time `json:"forget,omitzero"` // when the level starts at zero again
+	Blocked     bool      `json:"blocked,omitempty"`
+	Until       time.Time `json:"until,omitzero"` // of the block; zero: for good
+	Override    *Override `json:"override,omitempty"`
+	Whitelisted bool      `json:"whitelisted,omitempty"`
+	Actor       string    `json:"actor,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+}
+
+// DefaultMaxKeys bounds how many keys, slots and marks a store in this process remembers, each.
+const DefaultMaxKeys = 1_000_000
+
+func newLedger(now time.Time, maxKeys int) *ledger {
+	if maxKeys <= 0 {
+		maxKeys = DefaultMaxKeys
+	}
+	return &ledger{
+		epoch: now.Add(-time.Second), maxKeys: maxKeys, accounts: map[id]*account{}, recorded: map[id]*account{},
+		slots: map[id]map[uint64]struct{}{}, marks: map[id]mark{},
+		forced: map[string]State{}, reports: map[string][]BreakerStatus{},
+	}
+}
+
+// answer is what one item of a Take says.
+type answer struct {
+	ok, blocked bool
+	after       time.Duration
+	rule        *Rule // that holds
+}
+
+func (l *ledger) take(now time.Time, t *Take) (Verdict, error) {
+	if !t.Peek {
+		l.tidy(now)
+	}
+	at := now.Sub(l.epoch)
+	v := Verdict{Admitted: true, Ticket: uint64(at)}
+	var room [4]answer
+	answers := room[:0]
+	for i := range t.Items {
+		a := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}].judge(now, at, t.Items[i].Rule)
+		answers = append(answers, a)
+		if !a.ok && (v.Admitted || a.after > v.After) {
+			v.Admitted, v.Item, v.Blocked, v.After = false, i, a.blocked, a.after
+		}
+	}
+	if t.Peek {
+		return v, nil
+	}
+	for i := range t.Items {
+		acc, err := l.account(now, id{t.Items[i].Limit, t.Items[i].Key})
+		if err != nil {
+			return Verdict{}, err
+		}
+		acc.rule = t.Items[i].Rule
+		switch a := &answers[i]; {
+		case v.Admitted:
+			acc.count(at, a.rule)
+		case !a.ok && !a.blocked:
+			l.violation(now, acc, &t.Items[i], t.ID, a, &v, i)
+		}
+	}
+	return v, nil
+}
+
+// judge says whether a message may pass, and changes nothing. A nil account has never been seen.
+func (acc *account) judge(now time.Time, at time.Duration, rule *Rule) answer {
+	if acc == nil {
+		return answer{ok: true, rule: rule}
+	}
+	if r := acc.record; r != nil {
+		switch {
+		case r.Whitelisted:
+			return answer{ok: true, rule: &unlimited}
+		case r.blocked(now) && r.Until.IsZero():
+			return answer{blocked: true, after: Forever, rule: rule}
+		case r.blocked(now):
+			return answer{blocked: true, after: r.Until.Sub(now), rule: rule}
+		case r.Override != nil && now.Before(r.Override.Until):
+			rule = &r.Override.Rule
+		}
+	}
+	switch {
+	case rule.Unlimited:
+		return answer{ok: true, rule: rule}
+	case rule.Burst > 0:
+		missing := 1 - acc.level(at, rule)
+		if missing <= 1e-9 {
+			return answer{ok: true, rule: rule}
+		}
+		return answer{after: 1 + time.Duration(missing*float64(rule.Window)/float64(rule.Limit)), rule: rule}
+	}
+	n, first := acc.window.after(at - rule.Window)
+	if n < rule.Limit {
+		return answer{ok: true, rule: rule}
+	}
+	return answer{after: acc.window.at(first+n-rule.Limit) + rule.Window - at, rule: rule}
+}
+
+var unlimited = Rule{Unlimited: true}
+
+func (r *record) blocked(now time.Time) bool {
+	return r.Blocked && (r.Until.IsZero() || now.Before(r.Until))
+}
+
+// level is how many tokens there are.
+func (acc *account) level(at time.Duration, rule *Rule) float64 {
+	if acc.filled == 0 {
+		return float64(rule.Burst)
+	}
+	return min(float64(rule.Burst), acc.tokens+float64(at-acc.filled)*float64(rule.Limit)/float64(rule.Window))
+}
+
+// count notes an admitted message.
+func (acc *account) count(at time.Duration, rule *Rule) {
+	acc.violations = 0
+	switch {
+	case rule.Unlimited:
+		acc.expires = max(acc.expires, at+time.Minute)
+		return
+	case rule.Burst > 0:
+		acc.tokens, acc.filled = acc.level(at, rule)-1, at
+		acc.expires = max(acc.expires, at+time.Duration((float64(rule.Burst)-acc.tokens)*float64(rule.Window)/float64(rule.Limit))+1)
+	default:
+		acc.window.forget(at - rule.Window)
+		acc.window.add(at)
+		acc.expires = max(acc.expires, at+rule.Window)
+	}
+}
+
+// violation notes a refused message, once, and blocks its key if there were too many.
+func (l *ledger) violation(now time.Time, acc *account, item *Item, message string, a *answer, v *Verdict, i int) {
+	p := a.rule.Penalty
+	if p.After == 0 {
+		return
+	}
+	if message == "" || !slices.Contains(acc.seen, message) {
+		if len(acc.seen) >= seenBound {
+			acc.seen = append(acc.seen[:0:0], acc.seen[1:]...)
+		}
+		if message != "" {
+			acc.seen = append(acc.seen, message)
+		}
+		acc.violations++
+		acc.expires = max(acc.expires, now.Sub(l.epoch)+max(p.History, a.rule.Window))
+	}
+	if v.Item == i {
+		v.Violations = acc.violations
+	}
+	if acc.violations < p.After {
+		return
+	}
+	acc.violations = 0
+	r := l.recordOf(id{item.Limit, item.Key}, acc)
+	if !now.Before(r.Forget) {
+		r.Level = 0
+	}
+	d := p.duration(r.Level)
+	r.Level++
+	r.Blocked, r.Until, r.Actor, r.Reason = true, now.Add(d), "", ReasonPenalty
+	r.Forget = r.Until.Add(p.History)
+	if d > v.After || v.Item == i {
+		v.Item, v.After, v.Penalty = i, d, d
+	}
+	l.store(item.Limit, item.Key, r)
+}
+
+func (l *ledger) recordOf(k id, acc *account) *record {
+	if acc.record == nil {
+		acc.record = new(record)
+		l.recorded[k] = acc
+	}
+	return acc.record
+}
+
+// store passes a record on to what keeps it.
+func (l *ledger) store(limit, key string, r *record) {
+	if l.keep != nil {
+		kept := *r
+		l.keep(entry{Limit: limit, Key: key, Record: &kept})
+	}
+}
+
+func (l *ledger) giveBack(now time.Time, t *Take, ticket uint64) {
+	at := now.Sub(l.epoch)
+	for i := range t.Items {
+		acc := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}]
+		if acc == nil || acc.window.remove(time.Duration(ticket)) {
+			continue
+		}
+		if rule := acc.judge(now, at, t.Items[i].Rule).rule; rule.Burst > 0 && acc.filled > 0 {
+			acc.tokens, acc.filled = min(float64(rule.Burst), acc.level(at, rule)+1), at
+		}
+	}
+}
+
+// account returns what is known of a key, and makes room for a new one.
+func (l *ledger) account(now time.Time, k id) (*account, error) {
+	if acc := l.accounts[k]; acc != nil {
+		return acc, nil
+	}
+	if len(l.accounts) >= l.maxKeys {
+		if now.Sub(l.swept) >= time.Second {
+			l.sweep(now, len(l.accounts))
+			l.swept = now
+		}
+		if len(l.accounts) >= l.maxKeys {
+			return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("the guard store remembers %d keys already", l.maxKeys),
+				"raise MaxKeys, or limit by something that has fewer values", nil)
+		}
+	}
+	acc := new(account)
+	l.accounts[k] = acc
+	return acc, nil
+}
+
+// tidy looks at a few accounts now and then, and forgets idle ones.
+func (l *ledger) tidy(now time.Time) {
+	const every, look = 256, 1024
+	if l.ops++; l.ops >= every {
+		l.ops = 0
+		l.sweep(now, look)
+	}
+}
+
+func (l *ledger) sweep(now time.Time, look int) {
+	for k, acc := range l.accounts { // begins anywhere
+		if acc.idle(now, l.epoch) {
+			delete(l.accounts, k)
+			delete(l.recorded, k)
+		}
+		if look--; look <= 0 {
+			break
+		}
+	}
+	look = 1024
+	for k, m := range l.marks {
+		if m.over(now) {
+			delete(l.marks, k)
+		}
+		if look--; look <= 0 {
+			break
+		}
+	}
+}
+
+func (acc *account) idle(now, epoch time.Time) bool {
+	return now.Sub(epoch) >= acc.expires && (acc.record == nil || acc.record.idle(now))
+}
+
+// idle reports whether a record says nothing any more.
+func (r *record) idle(now time.Time) bool {
+	return !r.Whitelisted && !r.blocked(now) && (r.Override == nil || !now.Before(r.Override.Until)) && !now.Before(r.Forget)
+}

@@ -1,0 +1,141 @@
+-- take: asks whether messages may pass their limits, many at once. A message passes all of its limits, and then counts in
+-- each, or none; where it is refused it is a violation, once. Sent twice, it counts once.
+-- Fragments: head, account.
+-- KEYS: 1 the index of blocked keys; then for each item: account, window, violators.
+-- ARGV: 1 name of the call; then for each message: name of the request, id or "", 1 to only ask, number of items; for each
+--   item: limit and key as the index names them, rule.
+-- Returns for each message: 1 if it passes, the item that refuses longest, 1 if that is blocked, after how long (-1: never),
+--   violations, length of the penalty.
+local SEEN, NEWEST = 256, 32
+local this, replies, k, i = ARGV[1], {}, 2, 2
+
+-- A bucket remembers of its newest calls how many messages passed, so that these pass without tokens when the call is sent
+-- again; should it come after that many others, it costs tokens twice, which admits less, never more. paid is how many of
+-- this call are left, and spent how many it let pass in all.
+local paid, spent = {}, {}
+local function calls_of(s, key)
+  if paid[key] then return end
+  local n = string.match(s.n or '', this .. ':(%d+)')
+  paid[key], spent[key] = tonumber(n or 0), tonumber(n or 0)
+end
+
+local function judge(s, key, window, packed, request)
+  if s.w then return {ok = true, rule = rule_of('0 0 0 1 0 0 0 0 0')} end
+  if blocked(s) then
+    local till = tonumber(s.b)
+    local cause, length = string.match(s.q or '', '^(%S+) (%d+)$')
+    if cause == request then return {after = till - now, caused = tonumber(length), rule = rule_of(packed)} end -- sent twice
+    return {blocked = true, after = till == 0 and -1 or till - now, rule = rule_of(packed)}
+  end
+  local rule = holding(s, packed)
+  if rule.unlimited then return {ok = true, rule = rule} end
+  if rule.burst > 0 then
+    calls_of(s, key)
+    if paid[key] > 0 then return {ok = true, again = true, rule = rule} end
+    local missing = 1 - level(s, rule)
+    if missing <= 1e-9 then return {ok = true, rule = rule} end
+    return {after = math.ceil(missing * rule.window / rule.limit), rule = rule}
+  end
+  if call('ZSCORE', window, request) then return {ok = true, again = true, rule = rule} end
+  local cut = '(' .. text(now - rule.window)
+  local n = call('ZCOUNT', window, cut, '+inf')
+  if n < rule.limit then return {ok = true, rule = rule} end
+  local first = call('ZRANGEBYSCORE', window, cut, '+inf', 'WITHSCORES', 'LIMIT', n - rule.limit, 1)
+  return {after = tonumber(first[2]) + rule.window - now, rule = rule}
+end
+
+local function count(s, key, window, request, a)
+  local rule, till = a.rule, now + 60000000
+  if s.v then call('HDEL', key, 'v') end
+  if a.again then
+    if paid[key] then paid[key] = paid[key] - 1 end
+    return
+  end
+  if not rule.unlimited and rule.burst > 0 then
+    local left = level(s, rule) - 1
+    local others = string.gsub(s.n or '', this .. ':%d+ ?', '')
+    spent[key] = spent[key] + 1
+    local newest = this .. ':' .. spent[key] .. ' ' .. others
+    call('HSET', key, 't', string.format('%.17g', left), 'ta', text(now), 'n', string.sub(newest, 1, NEWEST * (#this + 5)))
+    till = now + math.ceil((rule.burst - left) * rule.window / rule.limit)
+  elseif not rule.unlimited then
+    call('ZREMRANGEBYSCORE', window, '-inf', text(now - rule.window))
+    call('ZADD', window, text(now), request)
+    call('PEXPIRE', window, millis(rule.window))
+    till = now + rule.window
+  end
+  lasts(key, s, till)
+end
+
+local function violation(s, key, violators, name, id, a, request)
+  local rule = a.rule
+  if a.caused then return rule.after, a.caused end
+  if rule.after == 0 then return 0, 0 end
+  local keep = math.max(rule.history, rule.window)
+  local v = tonumber(s.v or 0)
+  local fresh = true
+  if id ~= '' then
+    fresh = call('ZADD', violators, 'NX', text(now), id) == 1
+    if fresh then
+      call('ZREMRANGEBYRANK', violators, 0, -SEEN - 1)
+      call('PEXPIRE', violators, millis(keep))
+    end
+  end
+  if fresh then v = call('HINCRBY', key, 'v', 1) end
+  if v < rule.after then
+    lasts(key, s, now + keep)
+    return v, 0
+  end
+  local l = s.f and tonumber(s.f) > now and tonumber(s.l or 0) or 0
+  local length = math.min(rule.max, floor(rule.block * rule.factor ^ l))
+  call('HDEL', key, 'v', 'a')
+  s.b, s.f = text(now + length), text(now + length + rule.history)
+  call('HSET', key, 'l', l + 1, 'b', s.b, 'f', s.f, 'y', 'penalty', 'q', request .. ' ' .. text(length))
+  call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now))
+  call('ZADD', KEYS[1], s.b, name)
+  lasts(key, s, 0)
+  return v, length
+end
+
+while i <= #ARGV do
+  local request, id, peek, items = ARGV[i], ARGV[i + 1], ARGV[i + 2] == '1', tonumber(ARGV[i + 3])
+  i = i + 4
+  local passes, worst, reply, states, answers = true, 0, {0, 0, 0, 0, 0, 0}, {}, {}
+  for j = 1, items do
+    local s = load_account(KEYS[k + 3 * (j - 1)])
+    local a = judge(s, KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], ARGV[i + 2 * (j - 1) + 1], request)
+    states[j], answers[j] = s, a
+    if not a.ok then
+      local after = a.after < 0 and math.huge or a.after
+      if passes or after > worst then
+        worst = after
+        reply = {0, j - 1, a.blocked and 1 or 0, a.after, 0, 0}
+      end
+      passes = false
+    end
+  end
+  if passes then reply[1] = 1 end
+  for j = 1, peek and 0 or items do
+    local key, window, violators = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], KEYS[k + 3 * (j - 1) + 2]
+    local name, packed = ARGV[i + 2 * (j - 1)], ARGV[i + 2 * (j - 1) + 1]
+    local s, a = states[j], answers[j]
+    if s.r ~= packed then
+      call('HSET', key, 'r', packed)
+      s.r = packed
+      if not s.x then lasts(key, s, now + 60000000) end
+    end
+    if passes then
+      count(s, key, window, request, a)
+    elseif not a.ok and not a.blocked then
+      local v, length = violation(s, key, violators, name, id, a, request)
+      if reply[2] == j - 1 then reply[5] = v end
+      if length > 0 and (length > worst or reply[2] == j - 1) then
+        worst = length
+        reply[2], reply[4], reply[6] = j - 1, length, length
+      end
+    end
+  end
+  for _, n in ipairs(reply) do replies[#replies + 1] = n end
+  i, k = i + 2 * items, k + 3 * items
+end
+return replies

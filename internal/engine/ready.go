@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+)
+
+// readyTimes tells since when the oldest ready item of a group is ready. Items that become ready within readyGrain
+// count as if they had done so together, so that it needs next to nothing for each.
+type readyTimes struct {
+	times queue[readyTime] // in order
+	empty int              // of times, with no items left
+}
+
+// readyTime is how many items are ready since then.
+type readyTime struct {
+	since tick
+	items int
+}
+
+// readyGrain is one millisecond: how much too old the oldest item may seem.
+const readyGrain tick = 1_000_000
+
+// add counts an item that becomes ready now, and returns since when it is taken to be ready.
+func (r *readyTimes) add(now tick) tick {
+	if n := len(r.times.vs); n > 0 {
+		if last := &r.times.vs[n-1]; now < last.since+readyGrain {
+			if last.items++; last.items == 1 {
+				r.empty--
+			}
+			return last.since
+		}
+	}
+	r.times.push(readyTime{now, 1})
+	return now
+}
+
+// remove takes back what add returned.
+func (r *readyTimes) remove(since tick) {
+	at := 0
+	if r.times.head().since != since {
+		at, _ = slices.BinarySearchFunc(r.times.vs, since, func(t readyTime, s tick) int { return cmp.Compare(t.since, s) })
+	}
+	t := &r.times.vs[at]
+	if t.items--; t.items > 0 {
+		return
+	}
+	r.empty++
+	for len(r.times.vs) > 0 && r.times.head().items == 0 {
+		r.times.pop()
+		r.empty--
+	}
+	if n := len(r.times.vs); n > 64 && r.empty > n/2 { // one that stays ready must not keep the others
+		r.times.vs = slices.DeleteFunc(r.times.vs, func(t readyTime) bool { return t.items == 0 })
+		r.empty = 0
+	}
+}
+
+// oldest returns since when something is ready, or never.
+func (r *readyTimes) oldest() tick {
+	if r.times.empty() {
+		return never
+	}
+	return r.times.head().since
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// Records is what Verify reads of a Store.
+type Records interface {
+	Read(keys [][]byte, use func(i int, value []byte)) error
+	Scan(from, to []byte, use func(key, value []byte) error) error
+}
+
+// Tally is what Verify has looked at.
+type Tally struct {
+	Topics, Messages, Records int
+	Bytes                     int64
+}
+
+// Verify reads every record of a store that nobody uses, bodies included: each must have the right checksum, belong
+// to something, and all together must give the counts of their topics. It needs no memory for messages. Problem is
+// told each thing that is wrong; what a damaged part hides is not looked at, the parts behind it are.
+func Verify(ctx context.Context, s Records, problem func(text string)) (Tally, error) {
+	v := &verifier{s: s, problem: problem}
+	numbers, err := topicNumbers(s)
+	if err != nil {
+		problem(fmt.Sprintf("the records cannot be read: %v", err))
+	}
+	for _, n := range numbers {
+		if err := v.topic(ctx, n); err != nil {
+			return v.tally, err
+		}
+	}
+	return v.tally, nil
+}
+
+type verifier struct {
+	s       Records
+	tally   Tally
+	problem func(string)
+}
+
+// verifiedTopic is one topic that is looked at.
+type verifiedTopic struct {
+	*verifier
+	number uint32
+	stored *storedTopic
+	counts [invalid + 1]int64
+	groups map[uint32]*[done + 1]int64
+
+	seq     uint64 // of the message before
+	head    messageHead
+	bad     error // why it cannot be decoded
+	pending bool  // its state may follow
+}
+
+// topic returns an error only when the context ends.
+func (v *verifier) topic(ctx context.Context, number uint32) error {
+	t := &verifiedTopic{verifier: v, number: number, groups: map[uint32]*[done + 1]int64{}}
+	v.tally.Topics++
+	if err := t.readTopic(); err != nil {
+		t.wrong("its record is damaged: %v", err)
+		return nil
+	}
+	from, to := rangeOfTopic(number)
+	n := 0
+	err := v.s.Scan(from, to, func(key, value []byte) error {
+		v.tally.Records++
+		v.tally.Bytes += int64(len(key) + len(value))
+		t.record(key, value)
+		if n++; n%1024 == 0 {
+			return ctx.Err()
+		}
+		return nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		t.wrong("its records cannot be read: %v", err) // their sum would say nothing
+		return nil
+	}
+	t.count(nil)
+	t.balance()
+	return nil
+}
+
+func (t *verifiedTopic) wrong(format string, args ...any) {
+	name := fmt.Sprintf("topic number %d", t.number)
+	if t.stored != nil {
+		name = fmt.Sprintf("topic %q", t.stored.name)
+	}
+	t.problem(name + ": " + fmt.Sprintf(format, args...))
+}
+
+func (t *verifiedTopic) readTopic() (err error) {
+	problem := fmt.Errorf("it is missing")
+	err = t.s.Read([][]byte{appendPrefix(nil, t.number, kindTopic)}, func(_ int, value []byte) {
+		if value != nil {
+			t.stored, problem = decodeTopic(value)
+		}
+	})
+	if err != nil || problem != nil {
+		t.stored = nil
+		return cmp.Or(err, problem)
+	}
+	for _, g := range t.stored.groups {
+		t.groups[g.number] = new([done + 1]int64)
+	}
+	return nil
+}
+
+func (t *verifiedTopic) record(key, value []byte) {
+	if len(key) < prefixSize || binary.BigEndian.Uint32(key) != t.number {
+		t.wrong("key %x is not one of this program", key)
+		return
+	}
+	var err error
+	switch kind := key[prefixSize-1]; kind {
+	case kindMessage:
+		t.message(key, value)
+	case kindClaim:
+		_, _, err = decodeReceipt(value)
+	case kindDedup, kindOwnID:
+		_, err = decodeKnown(value)
+	case kindTopic: // has been read
+	default:
+		t.wrong("key %x is not one of this program", key)
+	}
+	if err != nil {
+		t.wrong("the record with key %x is damaged: %v", key, err)
+	}
+}
+
+func (t *verifiedTopic) message(key, value []byte) {
+	seq, state, ok := numberOf(key)
+	switch {
+	case !ok:
+		t.wrong("key %x is not one of this program", key)
+		return
+	case state:
+		t.state(seq, value)
+		return
+	}
+	t.count(nil)
+	t.tally.Messages++
+	var env []byte
+	t.seq, t.pending = seq, true
+	if t.head, env, t.bad = splitMessage(value); t.bad == nil {
+		_, t.bad = envelope.Decode(env)
+	} else {
+		t.head = messageHead{state: fanned, fan: seq} // as restoring it does
+	}
+	if seq < t.stored.head || seq > t.stored.seq {
+		t.wrong("message 0-%d lies outside of the log, which goes from %d to %d", seq, t.stored.head, t.stored.seq)
+	}
+}
+
+func (t *verifiedTopic) state(seq uint64, value []byte) {
+	s, err := decodeState(value)
+	switch {
+	case err != nil:
+		t.wrong("the state of message 0-%d is damaged: %v", seq, err)
+	case !t.pending || seq != t.seq:
+		t.wrong("message 0-%d has a state, but is not there", seq)
+	default:
+		t.count(s)
+	}
+}
+
+// count counts the last message where its state, or without one its head, says that it is.
+func (t *verifiedTopic) count(s *storedState) {
+	if !t.pending {
+		return
+	}
+	t.pending = false
+	if t.bad != nil && (s == nil || s.state != invalid) { // those among the parse errors are known
+		t.wrong("message 0-%d cannot be decoded, and goes to the parse errors when it is claimed: %v", t.seq, t.bad)
+	}
+	if s == nil {
+		t.counts[t.head.state]++
+		for _, g := range t.stored.groups {
+			if t.head.state == fanned && g.since < t.head.fan {
+				t.groups[g.number][ready]++
+			}
+		}
+		return
+	}
+	t.counts[s.state]++
+	for i := range s.items {
+		if c := t.groups[s.items[i].group]; c != nil && s.state == fanned {
+			c[s.items[i].state]++
+		}
+	}
+}
+
+// balance compares the sums with the counters of the topic.
+func (t *verifiedTopic) balance() {
+	s := t.stored
+	stats := driver.TopicStats{Topic: s.name, Published: s.published, Fanned: s.fanned, Expired: s.expired, Cancelled: s.cancelled,
+		Delayed: t.counts[delayed], Held: t.counts[held]}
+	for _, g := range s.groups {
+		c := t.groups[g.number]
+		stats.Groups = append(stats.Groups, driver.GroupStats{Group: g.name, Received: g.received, Acked: g.acked, Dropped: g.dropped,
+			Expired: g.expired, Cancelled: g.cancelled, Ready: c[ready], Waiting: c[waiting], Dead: c[dead]})
+	}
+	for _, text := range stats.Unbalanced() {
+		t.problem(text)
+	}
+}

@@ -1,0 +1,113 @@
+package redisconn
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Script is one operation, ready to be called.
+type Script struct{ source, sha string }
+
+// NewScript returns the script with this text.
+func NewScript(source string) Script {
+	sum := sha1.Sum([]byte(source))
+	return Script{source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// Run calls the script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
+func (s *Script) Run(ctx context.Context, c goredis.UniversalClient, keys []string, args ...any) ([]any, error) {
+	reply, err := s.on(ctx, c, keys, args)
+	if err != nil {
+		relocate(ctx, c, err)
+	}
+	return reply, err
+}
+
+// replicaPatience is how long a publish waits for its replicas.
+const replicaPatience = 2 * time.Second
+
+// RunReplicated calls the script and waits, on the connection of the write, until n replicas have it. If they do not in time
+// the outcome is unknown, since the primary has it.
+func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string, args ...any) ([]any, error) {
+	node, err := nodeOf(ctx, c, keys[0])
+	if err != nil {
+		return nil, err
+	}
+	conn := node.Conn()
+	defer func() { _ = conn.Close() }()
+	reply, err := s.on(ctx, conn, keys, args)
+	if err != nil {
+		relocate(ctx, c, err)
+		return nil, err
+	}
+	have, err := conn.Wait(ctx, n, replicaPatience).Result()
+	if err != nil {
+		return nil, driver.NewError(driver.ErrUnknown, "the replicas did not answer", "publish again with the same id", err)
+	}
+	if have < int64(n) {
+		return nil, driver.NewError(driver.ErrUnknown, fmt.Sprintf("%d of %d replicas have the message", have, n),
+			"look at the replicas; publish again with the same id", nil)
+	}
+	return reply, nil
+}
+
+// processor is a client or a single connection.
+type processor interface {
+	Process(ctx context.Context, cmd goredis.Cmder) error
+}
+
+func (s *Script) on(ctx context.Context, c processor, keys []string, args []any) ([]any, error) {
+	words := make([]any, 0, 3+len(keys)+len(args))
+	words = append(words, "evalsha", s.sha, len(keys))
+	for _, k := range keys {
+		words = append(words, k)
+	}
+	words = append(words, args...)
+	reply, err := ask(ctx, c, words)
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		words[0], words[1] = "eval", s.source
+		reply, err = ask(ctx, c, words)
+	}
+	return reply, Classify(err)
+}
+
+// once is a command that the client library never sends again by itself, whoever made the client and whatever its options
+// are: what it says of its last try would hide that an earlier one may have been applied.
+type once struct{ *goredis.Cmd }
+
+// NoRetry is asked by the client library.
+func (once) NoRetry() bool { return true }
+
+func ask(ctx context.Context, c processor, words []any) ([]any, error) {
+	cmd := once{goredis.NewCmd(ctx, words...)}
+	_ = c.Process(ctx, cmd) // the command keeps its error
+	return cmd.Slice()
+}
+
+// relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by itself it
+// keeps asking a dead primary for up to a minute.
+func relocate(ctx context.Context, client goredis.UniversalClient, err error) {
+	c, ok := client.(*goredis.ClusterClient)
+	if ok && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
+		c.ReloadState(ctx)
+	}
+}
+
+// nodeOf returns the client of the server that has a key.
+func nodeOf(ctx context.Context, client goredis.UniversalClient, key string) (*goredis.Client, error) {
+	switch c := client.(type) {
+	case *goredis.ClusterClient:
+		node, err := c.MasterForKey(ctx, key)
+		return node, Classify(err)
+	case *goredis.Client:
+		return c, nil
+	}
+	return nil, driver.NewError(driver.ErrUnsupported, "this client cannot pin a connection", "use a Client, a FailoverClient or a ClusterClient", nil)
+}

@@ -1,0 +1,4 @@
+package redistest
+
+// namespaces says that the system has network namespaces.
+const namespaces = true

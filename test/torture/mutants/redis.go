@@ -1,0 +1,128 @@
+package mutants
+
+import "github.com/ferrymq/ferry/test/torture/overlay"
+
+// onRedis runs cases of the conformance suite on a real server, tortureRedis one run of the torture smoke.
+func onRedis(cases string) Check { return Check{"./driver/redis", "TestDriver$/" + cases} }
+func tortureRedis(run string) Check {
+	return Check{"./test/torture/rig", "TestRedisSmoke/" + run + "$"}
+}
+
+// redisMutants are the same bugs in the scripts of the Redis driver, and those of the worker where a server is far away.
+func redisMutants() []Mutant {
+	lua := func(file, search, replace string) []overlay.Edit {
+		return []overlay.Edit{{File: "driver/redis/lua/" + file + ".lua", Search: search, Replace: replace}}
+	}
+	return []Mutant{
+		{
+			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
+			Edits: lua("storing", "    if #items > 0 then fan_out", "    if #items > 0 and seq % 31 ~= 7 then fan_out"),
+			Check: tortureRedis("none"),
+		},
+		{
+			Name: "lease-not-checked", Bug: "a settlement needs only the number of the message, not the token of its lease",
+			Edits: lua("settling", "  local l = lease_of(o, token)\n", `  local l = lease_of(o, token)
+  for _, other in ipairs(call('HKEYS', KEYS[o + LEASE])) do
+    local held = lease_of(o, other)
+    if held and held.items[seq] then l = held end
+  end
+`),
+			Check: onRedis("lease/stale_settle_refused"),
+		},
+		{
+			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
+			Edits: lua("chain", "  return v and match(v, '^%d+ %d+ %d+ %d+ (%a)') == 'W'\n", "  return false\n"),
+			Check: onRedis("order/strict_followers_wait"),
+		},
+		{
+			Name: "dedup-before-success", Bug: "a dedup id is remembered before the message is accepted",
+			Edits: lua("storing", "      if text then refused = true end\n", "      if text then refused = true end\n      if dedup then call('HSET', DEDUP, dedup, (soon + window) .. ' 1 ' .. id) end\n"),
+			Check: onRedis("dedup/not_of_a_refused"),
+		},
+		{
+			Name: "due-truncated", Bug: "a due time is cut to whole seconds",
+			Edits: lua("storing", "or soon + delay\n", "or soon + floor(delay / 1000) * 1000\n"),
+			Check: tortureRedis("none"),
+		},
+		{
+			Name: "parse-error-dropped", Bug: "what cannot be decoded is thrown away",
+			Edits: lua("invalid", "\nif body then\n", "\nif false then\n"),
+			Check: onRedis("invalid"),
+		},
+		{
+			Name: "release-to-tail", Bug: "a released message goes behind all others",
+			Edits: lua("settling", "    if after == '0' then come_back(o, item, s) else", `    if after == '0' then
+      s.letter, s.item = 'R', renewed(item)
+      save(o, seq, s)
+      unhold(o, item)
+      join(o, s.item, true)
+    else`),
+			Check: onRedis("release/to_the_head"),
+		},
+		{
+			Name: "close-keeps-leases", Bug: "a subscription that closes does not return what it holds",
+			Edits: lua("leave", "for i = 2, #ARGV do\n", "for i = 2, 1 do\n"),
+			Check: onRedis("stop/close_returns"),
+		},
+		{
+			Name: "counter-not-decremented", Bug: "a message whose wait is over still counts as waiting",
+			Edits: lua("state", "  tally(o, 'waiting', -1)\n", ""),
+			Check: onRedis("retry"),
+		},
+		{
+			Name: "bytes-not-decremented", Bug: "the bytes of acknowledged messages still count",
+			Edits: lua("ack", "  call('HINCRBY', TOPIC, 'bytes', -bytes)\n", ""),
+			Check: tortureRedis("none"),
+		},
+		{
+			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
+			Edits: lua("leases", "    s.lost, s.cause = s.lost + 1, LOST\n", "    s.lost, s.cause, s.failed = s.lost + 1, LOST, s.failed + 1\n"),
+			Check: onRedis("lease/losses_are_counted"),
+		},
+		{
+			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
+			Edits: lua("leases", "    s.lost, s.cause = s.lost + 1, LOST\n", "    s.cause = LOST\n"),
+			Check: onRedis("lease/losses_are_counted"),
+		},
+		{
+			Name: "lease-too-short", Bug: "a lease ends at half its time",
+			Edits: lua("quick", "{}, soon + ARGV[4]\n", "{}, soon + floor(ARGV[4] / 2)\n"),
+			Check: onRedis("lease/until_is_honest"),
+		},
+		{
+			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",
+			Edits: lua("settling", "    bury(o, seq, s, instance, failure)\n", "    done(o, seq, 'dropped')\n"),
+			Check: onRedis("dead/complete"),
+		},
+		{
+			Name: "expired-delivered", Bug: "messages live a second longer than they should",
+			Edits: lua("storing", "= soon + ttl\n", "= soon + ttl + 1000\n"),
+			Check: onRedis("expiry/never_delivered"),
+		},
+		{
+			Name: "retry-burns-nothing", Bug: "a failure is not counted, so that a message is retried for ever",
+			Edits: lua("settling", "  s.failed = s.failed + 1\n", ""),
+			Check: onRedis("retry"),
+		},
+		{
+			Name: "repeat-not-recognised", Bug: "a settlement that is sent again, because its answer was lost, is carried out again",
+			Edits: lua("settling", "  if not before then return nil end\n", "  if before or not before then return nil end\n"),
+			Check: Check{"./driver/redis", "TestEveryScriptCanBeRepeated"},
+		},
+		{
+			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
+			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(call, ds)\n", Replace: "\terrs, _ := make([]error, len(ds)), call\n"}},
+			Check: tortureRedis("slow-handler"),
+		},
+		{
+			Name: "worker-ignores-keys", Bug: "the worker runs messages of one key at the same time",
+			Edits: []overlay.Edit{{File: "worker/lanes.go", Search: "\tkey := r.d.Key\n", Replace: "\tkey := \"\"\n"}},
+			Check: tortureRedis("none"),
+		},
+		{
+			Name: "client-clock", Bug: "the worker reckons the age of a message with its own clock",
+			Edits: []overlay.Edit{{File: "worker/retrier.go", Search: "r.d.ClaimedAt.Sub(r.d.PublishedAt)", Replace: "time.Since(r.d.PublishedAt)"}},
+			Check: tortureRedis("clock"),
+		},
+	}
+}
