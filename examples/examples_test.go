@@ -52,6 +52,20 @@ calm again:  2 handlers, healthy
 	"groups": `
 published 3, billed 3 (after 3 failures), shipped 3
 `,
+	"deadletter-replay": `
+3 dead: downstream_error: billing did not answer within # ms
+3 dead: fatal: order has no user
+would mend 3, skip 0
+mended 3:
+  billed order 1 to user 1
+  billed order 3 to user 1
+  billed order 5 to user 1
+brought back by the runner:
+  billed order 2 to user 2
+  billed order 4 to user 2
+  billed order 6 to user 2
+recovered 3, 0 dead letters left
+`,
 	"deadletters": `
 billed: fine
 dead: declined  card_declined: insufficient funds, 1 attempts, advice: manual_review

@@ -110,10 +110,13 @@ func (c *Concurrency) max(key string) int {
 }
 
 func (c *Concurrency) acquire(ctx context.Context, r SlotRequest) (slot Slot, wait time.Duration, err error) {
-	wait, err = c.outage.call(ctx, func(ctx context.Context) (err error) {
-		slot, err = c.store.Acquire(ctx, r)
-		return err
-	})
+	wait, ok := c.outage.may()
+	if err = errStoreDown; ok {
+		bounded, cancel := c.outage.bounded(ctx)
+		slot, err = c.store.Acquire(bounded, r)
+		cancel()
+		wait = c.outage.learn(err)
+	}
 	if err != nil {
 		c.failures.Add(1)
 		c.o.Hook.tell(ctx, Event{Kind: EventStoreFailed, Layer: layerConcurrency, Name: r.Limit, Key: r.Key, Err: err})

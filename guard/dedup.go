@@ -105,10 +105,13 @@ func (l *Dedup) Middleware() worker.Middleware {
 }
 
 func (l *Dedup) begin(ctx context.Context, r MarkRequest) (m Mark, wait time.Duration, err error) {
-	wait, err = l.outage.call(ctx, func(ctx context.Context) (err error) {
-		m, err = l.store.Begin(ctx, r)
-		return err
-	})
+	wait, ok := l.outage.may()
+	if err = errStoreDown; ok {
+		bounded, cancel := l.outage.bounded(ctx)
+		m, err = l.store.Begin(bounded, r)
+		cancel()
+		wait = l.outage.learn(err)
+	}
 	if err != nil {
 		l.failures.Add(1)
 		l.o.Hook.tell(ctx, Event{Kind: EventStoreFailed, Layer: layerDedup, Name: r.Name, Key: r.ID, Err: err})

@@ -17,7 +17,8 @@ type ledger struct {
 	ops      int             // since the last look for idle accounts
 	swept    time.Time       // when all were looked at because there was no room
 
-	slots map[id]map[uint64]struct{}
+	slots map[id]*slotSet
+	spare []*slotSet // empty ones
 	marks map[id]mark
 	token uint64
 
@@ -65,13 +66,17 @@ func newLedger(now time.Time, maxKeys int) *ledger {
 	}
 	return &ledger{
 		epoch: now.Add(-time.Second), maxKeys: maxKeys, accounts: map[id]*account{}, recorded: map[id]*account{},
-		slots: map[id]map[uint64]struct{}{}, marks: map[id]mark{},
+		slots: map[id]*slotSet{}, marks: map[id]mark{},
 		forced: map[string]State{}, reports: map[string][]BreakerStatus{},
 	}
 }
 
+// now is the time by the monotonic clock alone, which is quicker to read and never jumps.
+func (l *ledger) now() time.Time { return l.epoch.Add(time.Since(l.epoch)) }
+
 // answer is what one item of a Take says.
 type answer struct {
+	acc         *account // nil: not seen yet
 	ok, blocked bool
 	after       time.Duration
 	rule        *Rule // that holds
@@ -86,7 +91,9 @@ func (l *ledger) take(now time.Time, t *Take) (Verdict, error) {
 	var room [4]answer
 	answers := room[:0]
 	for i := range t.Items {
-		a := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}].judge(now, at, t.Items[i].Rule)
+		acc := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}]
+		a := acc.judge(now, at, t.Items[i].Rule)
+		a.acc = acc
 		answers = append(answers, a)
 		if !a.ok && (v.Admitted || a.after > v.After) {
 			v.Admitted, v.Item, v.Blocked, v.After = false, i, a.blocked, a.after
@@ -96,12 +103,15 @@ func (l *ledger) take(now time.Time, t *Take) (Verdict, error) {
 		return v, nil
 	}
 	for i := range t.Items {
-		acc, err := l.account(now, id{t.Items[i].Limit, t.Items[i].Key})
-		if err != nil {
-			return Verdict{}, err
+		a, acc := &answers[i], answers[i].acc
+		if acc == nil {
+			var err error
+			if acc, err = l.account(now, id{t.Items[i].Limit, t.Items[i].Key}); err != nil {
+				return Verdict{}, err
+			}
 		}
 		acc.rule = t.Items[i].Rule
-		switch a := &answers[i]; {
+		switch {
 		case v.Admitted:
 			acc.count(at, a.rule)
 		case !a.ok && !a.blocked:
@@ -264,7 +274,7 @@ func (l *ledger) account(now time.Time, k id) (*account, error) {
 
 // tidy looks at a few accounts now and then, and forgets idle ones.
 func (l *ledger) tidy(now time.Time) {
-	const every, look = 256, 1024
+	const every, look = 256, 512
 	if l.ops++; l.ops >= every {
 		l.ops = 0
 		l.sweep(now, look)
@@ -281,7 +291,7 @@ func (l *ledger) sweep(now time.Time, look int) {
 			break
 		}
 	}
-	look = 1024
+	look = 512
 	for k, m := range l.marks {
 		if m.over(now) {
 			delete(l.marks, k)

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -9,34 +10,55 @@ import (
 
 // Slots and marks of work in this process. They end with it, so they need no lease; what was done is kept.
 
+// slotSet is the slots of one key that are held.
+type slotSet struct{ tokens []uint64 }
+
 func (l *ledger) acquire(r SlotRequest) (Slot, error) {
 	k := id{r.Limit, r.Key}
 	held := l.slots[k]
-	if _, ok := held[r.Token]; ok && r.Token != 0 {
+	switch {
+	case held == nil && len(l.slots) >= l.maxKeys:
+		return Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys), "raise MaxKeys", nil)
+	case held == nil:
+		held = l.newSlotSet()
+		l.slots[k] = held
+	case r.Token != 0 && slices.Contains(held.tokens, r.Token):
 		return Slot{Held: true, Token: r.Token}, nil
-	}
-	if len(held) >= r.Max {
+	case len(held.tokens) >= r.Max:
 		return Slot{}, nil
 	}
-	if held == nil {
-		if len(l.slots) >= l.maxKeys {
-			return Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys), "raise MaxKeys", nil)
-		}
-		held = make(map[uint64]struct{}, 1)
-		l.slots[k] = held
-	}
 	l.token++
-	held[l.token] = struct{}{}
+	held.tokens = append(held.tokens, l.token)
 	return Slot{Held: true, Token: l.token}, nil
 }
 
 func (l *ledger) release(r SlotRequest) {
 	k := id{r.Limit, r.Key}
 	held := l.slots[k]
-	delete(held, r.Token)
-	if len(held) == 0 {
-		delete(l.slots, k)
+	if held == nil {
+		return
 	}
+	if i := slices.Index(held.tokens, r.Token); i >= 0 {
+		last := len(held.tokens) - 1
+		held.tokens[i] = held.tokens[last]
+		held.tokens = held.tokens[:last]
+	}
+	if len(held.tokens) == 0 {
+		delete(l.slots, k)
+		if len(l.spare) < 1024 {
+			l.spare = append(l.spare, held)
+		}
+	}
+}
+
+func (l *ledger) newSlotSet() *slotSet {
+	n := len(l.spare)
+	if n == 0 {
+		return new(slotSet)
+	}
+	s := l.spare[n-1]
+	l.spare = l.spare[:n-1]
+	return s
 }
 
 // mark is the work of one id: done until a time, or under way by a token.

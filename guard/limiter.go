@@ -251,10 +251,13 @@ func refusalOf(t *Take, v *Verdict) *Refusal {
 
 // ask asks the store and counts the answer.
 func (l *Limiter) ask(ctx context.Context, t Take) (v Verdict, wait time.Duration, err error) {
-	wait, err = l.outage.call(ctx, func(ctx context.Context) (err error) {
-		v, err = l.store.Take(ctx, t)
-		return err
-	})
+	wait, ok := l.outage.may()
+	if err = errStoreDown; ok {
+		bounded, cancel := l.outage.bounded(ctx)
+		v, err = l.store.Take(bounded, t)
+		cancel()
+		wait = l.outage.learn(err)
+	}
 	l.tell(ctx, &t, &v, err)
 	return v, wait, err
 }

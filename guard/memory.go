@@ -28,7 +28,7 @@ var _ Store = (*Memory)(nil)
 
 // Take implements Limits.
 func (m *Memory) Take(_ context.Context, t Take) (Verdict, error) {
-	now := time.Now()
+	now := m.ledger.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.take(now, &t)
@@ -61,14 +61,14 @@ func (m *Memory) Release(_ context.Context, r SlotRequest) error {
 func (m *Memory) Begin(_ context.Context, r MarkRequest) (Mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ledger.begin(time.Now(), r)
+	return m.ledger.begin(m.ledger.now(), r)
 }
 
 // Complete implements Marks.
 func (m *Memory) Complete(_ context.Context, r MarkRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ledger.complete(time.Now(), r)
+	m.ledger.complete(m.ledger.now(), r)
 	return nil
 }
 

@@ -43,45 +43,44 @@ func (o *outage) may() (time.Duration, bool) {
 	}
 	now := int64(time.Since(o.epoch))
 	if now < until {
-		return time.Duration(until - now), false
+		return jitter(time.Duration(until - now)), false
 	}
 	if o.until.CompareAndSwap(until, now+int64(max(o.timeout, outageShortest))) {
 		return 0, true
 	}
-	return outageShortest, false
+	return jitter(outageShortest), false
 }
 
-// call asks the store, if it may be asked. The wait counts for errors only.
-func (o *outage) call(ctx context.Context, ask func(ctx context.Context) error) (wait time.Duration, err error) {
-	if wait, ok := o.may(); !ok {
-		return jitter(wait), errStoreDown
+// bounded returns a context for one call, and what ends it. In this process no call takes long.
+func (o *outage) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.timeout == 0 {
+		return ctx, func() {}
 	}
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.timeout)
-		defer cancel()
-	}
-	if err = ask(ctx); err == nil {
+	return context.WithTimeout(ctx, o.timeout)
+}
+
+// learn takes in how a call went, and says how long to wait if it failed.
+func (o *outage) learn(err error) time.Duration {
+	if err == nil {
 		if o.until.Load() != 0 {
 			o.until.Store(0)
 			o.failures.Store(0)
 		}
-		return 0, nil
+		return 0
 	}
 	n := min(o.failures.Add(1), 16)
-	wait = min(outageShortest<<(n-1), outageLongest)
+	wait := min(outageShortest<<(n-1), outageLongest)
 	o.until.Store(int64(time.Since(o.epoch) + wait))
-	return jitter(wait), err
+	return jitter(wait)
 }
 
 // later runs a call that frees something: it is made even if the message's context has ended.
 func (o *outage) later(ctx context.Context, ask func(ctx context.Context) error) error {
-	ctx = context.WithoutCancel(ctx)
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.timeout)
-		defer cancel()
+	if o.timeout == 0 {
+		return ask(ctx)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.timeout)
+	defer cancel()
 	return ask(ctx)
 }
 

@@ -104,14 +104,24 @@ func TestBrokerScripts(t *testing.T) {
 	for _, b := range scriptBrokers(t) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			testscript.Run(t, testscript.Params{
-				Dir:                "testdata/script/broker",
-				Setup:              b.setup,
-				Cmds:               map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants},
-				RequireUniqueNames: true,
-			})
+			b.run(t, "testdata/script/broker")
 		})
+		if b.name == "redisstream" { // what only drivers with a log can do
+			t.Run(b.name+" log", func(t *testing.T) {
+				t.Parallel()
+				b.run(t, "testdata/script/log")
+			})
+		}
 	}
+}
+
+func (b scriptBroker) run(t *testing.T, dir string) {
+	testscript.Run(t, testscript.Params{
+		Dir:                dir,
+		Setup:              b.setup,
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants},
+		RequireUniqueNames: true,
+	})
 }
 
 // The keys of values that scripts carry.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,7 +29,17 @@ func TestDLQList(t *testing.T) {
 	d.has(d.ok("dlq", "ls"), "topic   group    ref", "orders  default  0-1  slow0", "timeout to billing after 100 ms", "no such user")
 	d.hasNot(d.ok("dlq", "ls", "orders", "--reason", "fatal"), "timeout")
 	d.hasNot(d.ok("dlq", "ls", "orders", "--error", "102 ms"), "slow0", "bad")
-	d.has(d.run("dlq", "ls", "--limit", "1").err, "go on with orders --group default --cursor 1")
+	more := d.run("dlq", "ls", "--limit", "1").err
+	d.has(more, "scanned 1 of about 4, 1 matches; go on with --cursor ")
+	_, cursor, _ := strings.Cut(strings.TrimSpace(more), "--cursor ")
+	d.hasNot(d.ok("dlq", "ls", "--cursor", cursor), "slow0")
+	d.has(d.ok("dlq", "ls", "--cursor", cursor), "slow1", "bad")
+	d.has(d.run("dlq", "ls", "--where", `id == "bad"`, "--max-scan", "2").err, "scanned 2 of about 4, 0 matches; go on with --cursor ")
+	d.has(d.ok("dlq", "ls", "--where", `reason == "fatal" and key == "k"`), "bad")
+	d.hasNot(d.ok("dlq", "ls", "--where", `attempts > 1 or error contains "101 ms"`, "--reason", "timeout"), "slow0", "slow2", "bad")
+	d.fails(exitUsage, `filter "reasn == 1" is broken at column 1`, "dlq", "ls", "--where", "reasn == 1")
+	d.fails(exitUsage, `is broken at column 8`, "dlq", "rm", "orders", "--all", "--reason", "timeout", "--where", "reason = 1")
+	d.has(d.run("dlq", "ls", "--where", `json.a.b == 1`).err, "4 could not be asked, and were left out")
 	d.has(d.ok("dlq", "ls", "orders", "--reason", "none"), "No dead letters.")
 	var v []entryView
 	if err := json.Unmarshal([]byte(d.ok("dlq", "ls", "--output", "json")), &v); err != nil || len(v) != 4 {
@@ -48,8 +60,11 @@ func TestDLQGroupByError(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.Count != 3 || v.LastDied.Before(*v.FirstDied) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	d.has(r.err, "1 more kinds of errors")
-	d.fails(exitUsage, `--group-by "key" does not exist`, "dlq", "ls", "--group-by", "key")
+	d.has(r.err, "1 more kinds")
+	d.fails(exitUsage, `--group-by "colour" does not exist`, "dlq", "ls", "--group-by", "colour")
+	for by, want := range map[string]string{"reason": "    3  timeout", "topic": "    4  orders", "group": "    4  orders  default", "key": "    4  k", "day": "    4  20"} {
+		d.has(d.ok("dlq", "ls", "orders", "--group-by", by), want)
+	}
 }
 
 func TestDLQShow(t *testing.T) {
@@ -183,4 +198,120 @@ func TestParseErrors(t *testing.T) {
 	}
 	d.ok("pub", "orders", "fine", "--id", "fine")
 	d.fails(exitFailure, "message fine is ready", "parse-errors", "rm", "orders", "fine", "--yes")
+}
+
+func TestDLQEdit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.put(driver.Message{ID: "1", Topic: "orders", Body: []byte(`{"user":{"id":7}}`)})
+	d.settle("orders", "default", driver.Dead, &driver.Failure{Error: "no"})
+	d.fails(exitUsage, "nothing is changed", "dlq", "edit", "orders", "1")
+	d.fails(exitUsage, `operation 1: "bogus" is none of`, "dlq", "edit", "orders", "1", "--patch", `[{"op":"bogus","path":"/a"}]`)
+	d.fails(exitUsage, "there is no /customer", "dlq", "edit", "orders", "1", "--patch", `[{"op":"remove","path":"/customer"}]`)
+	if g := d.stats("orders").Groups[0]; g.Dead != 1 {
+		t.Errorf("%+v", g)
+	}
+	if out := d.ok("dlq", "edit", "orders", "1", "--patch", `[{"op":"replace","path":"/user/id","value":8}]`, "--header", "by=me"); out != "edited  1  default\n" {
+		t.Errorf("printed %q", out)
+	}
+	d.has(d.ok("msg", "get", "orders", "1"), `body          {"user":{"id":8}}`, "by=me")
+}
+
+func TestDLQMove(t *testing.T) {
+	t.Parallel()
+	d := deskWithDead(t)
+	d.fails(exitUsage, "the topic to move to is missing", "dlq", "move", "orders", "bad")
+	d.ok("dlq", "move", "orders", "bad", "--to", "review")
+	d.has(d.ok("dlq", "move", "orders", "--all", "--to", "again", "--where", `rounds == 0`, "--dry-run"), "would move 3 dead letters of topic orders")
+	d.has(d.ok("dlq", "retry", "orders", "--all", "--to", "again", "--rate", "1000", "--yes"), "retried 3 dead letters of topic orders, skipped 0")
+	if a, b, c := d.stats("orders").Groups[0], d.stats("review").Groups[0], d.stats("again").Groups[0]; a.Dead != 0 || a.Ready != 0 || b.Ready != 1 || c.Ready != 3 {
+		t.Errorf("%+v %+v %+v", a, b, c)
+	}
+	d.has(d.ok("msg", "ls", "review", "--output", "ndjson"), `"ferry-replay-of":"orders/default/bad"`)
+}
+
+func TestDLQDryRunSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	d := deskWithDead(t)
+	out := d.ok("dlq", "retry", "orders", "--all", "--patch", `[{"op":"remove","path":"/a"}]`, "--dry-run")
+	d.has(out, "would retry 0 dead letters", "4 skipped: the JSON patch does not apply: the body is not JSON")
+}
+
+func TestDLQCheckpoint(t *testing.T) {
+	t.Parallel()
+	d := deskWithDead(t)
+	file := filepath.Join(t.TempDir(), "state")
+	d.fails(exitUsage, "nobody can be asked", "dlq", "retry", "orders", "--all", "--checkpoint", file)
+	d.has(d.ok("dlq", "retry", "orders", "--all", "--checkpoint", file, "--yes"), "retried 4 dead letters of topic orders in all, skipped 0")
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the checkpoint is left: %v", err)
+	}
+	for range 4 {
+		d.settle("orders", "default", driver.Dead, &driver.Failure{Error: "again"})
+	}
+	if err := os.WriteFile(file, []byte(`{"newest":"2000-01-01T00:00:00Z","done":4}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := d.run("dlq", "retry", "orders", "--all", "--checkpoint", file) // what died since is not part of it
+	d.has(r.out, "retried 4 dead letters of topic orders in all")
+	d.has(r.err, "going on after 4")
+	if g := d.stats("orders").Groups[0]; g.Dead != 4 {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestDLQExportAndImport(t *testing.T) {
+	t.Parallel()
+	d := deskWithDead(t)
+	d.put(driver.Message{ID: "formula", Topic: "orders", Body: []byte("=1+1")})
+	d.settle("orders", "default", driver.Dead, &driver.Failure{Error: "@oops"})
+	r := d.run("dlq", "export", "orders")
+	d.has(r.err, "5 dead letters of topic orders written")
+	d.has(d.ok("dlq", "export", "--format", "csv", "--where", `id == "formula"`), ",'=1+1,", ",'@oops,")
+	file := filepath.Join(t.TempDir(), "saved.ndjson")
+	if err := os.WriteFile(file, []byte(r.out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.has(d.ok("dlq", "import", file), "imported 0 dead letters; left out 5 that the broker still has")
+	d.has(d.ok("dlq", "import", file, "--dry-run"), "5 dead letters could be imported")
+	d.ok("dlq", "rm", "orders", "--all", "--yes")
+	d.in = strings.NewReader(r.out)
+	d.has(d.ok("dlq", "import", "-", "--to", "again"), "imported 5 dead letters")
+	d.has(d.ok("dlq", "import", file, "--to", "again", "--output", "ndjson"), `{"lines":5,"published":0,"present":5,"duplicates":0}`)
+	if err := os.WriteFile(file, []byte(r.out+"rubbish\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bad := d.fails(exitUsage, "line 6", "dlq", "import", file, "--to", "third")
+	d.has(bad.err, "nothing was imported")
+	d.fails(exitUsage, "cannot be read", "dlq", "import", file+".not")
+	d.fails(exitNotFound, "third", "topic", "show", "third")
+}
+
+func TestDLQExpire(t *testing.T) {
+	t.Parallel()
+	d := deskWithDead(t)
+	d.fails(exitUsage, "no limit is given", "dlq", "expire", "orders")
+	d.fails(exitUsage, "nobody can be asked", "dlq", "expire", "orders", "--max-count", "1")
+	d.has(d.ok("dlq", "expire", "orders", "--max-count", "1", "--max-age", "24h", "--yes"), "removed 3 dead letters of topic orders: 0 by age, 3 by count, 0 by bytes")
+	d.has(d.ok("dlq", "ls"), "bad")
+}
+
+func TestParseErrorsInBulk(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for i := range 4 {
+		d.plant("orders", fmt.Sprintf(`{"n":%d}`, i))
+	}
+	d.has(d.ok("parse-errors", "ls", "--group-by", "error"), "    4  orders")
+	d.hasNot(d.ok("parse-errors", "ls", "--where", `json.n > 2`), `{"n":2}`)
+	d.has(d.ok("parse-errors", "requeue", "orders", "--all", "--keep-body", "--where", `json.n < 2`, "--dry-run"), "would requeue 2 parse errors of topic orders")
+	d.has(d.ok("parse-errors", "requeue", "orders", "--all", "--keep-body", "--where", `json.n < 2`, "--yes"), "requeued 2 parse errors of topic orders")
+	d.has(d.ok("msg", "ls", "orders", "--output", "ndjson"), `"body":"{\"n\":1}","content_type":"application/json"`)
+	d.has(d.ok("parse-errors", "move", "orders", "--all", "--where", "json.n == 2", "--to", "mended", "--yes"), "moved 1 parse errors")
+	export := d.ok("parse-errors", "export")
+	d.has(export, `"state":"invalid"`)
+	d.has(d.ok("parse-errors", "rm", "orders", "--all", "--yes"), "removed 1 parse errors")
+	d.in = strings.NewReader(export)
+	d.has(d.ok("parse-errors", "import", "-", "--to", "again"), "imported 1 parse errors")
+	d.has(d.ok("msg", "ls", "again"), `{"n":3}`)
 }

@@ -12,17 +12,28 @@ import (
 const groupExample = `  ferry group ls orders
   ferry group create orders billing                    gets what is published from now on
   ferry group create orders audit --start begin        and what the topic still keeps
+  ferry group ls orders --partitions                   how far each has come in each partition
+  ferry group pending orders billing                   what it has read and not settled
+  ferry group reset orders audit --to begin --dry-run  what starting again would do
+  ferry group replay orders audit --from begin         deliver settled messages again
   ferry group delete orders debug`
 
 func newGroup(p process) *cobra.Command {
-	return newNoun("group", "List, create and delete the groups of a topic", groupExample, newGroupList(p), newGroupCreate(p), newGroupDelete(p))
+	return newNoun("group", "List, create, reset and delete the groups of a topic", groupExample, newGroupList(p), newGroupCreate(p), newGroupDelete(p),
+		newGroupReset(p), newGroupReplay(p), newGroupPending(p))
 }
 
 func newGroupList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls TOPIC", Short: "List the groups of a topic with their counts", Example: "  ferry group ls orders"}
+	c := &cobra.Command{Use: "ls TOPIC", Short: "List the groups of a topic with their counts", Example: "  ferry group ls orders\n  ferry group ls orders --partitions"}
 	r := newRemote(p, c)
+	var partitions bool
+	c.Flags().BoolVar(&partitions, "partitions", false, "how far they have come in each partition, and who has what pending")
+	onlyOnCommandLine(c.Flags(), "partitions")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
+			if partitions {
+				return s.listPartitions(c.Context(), args[0])
+			}
 			st, err := s.driver.Stats(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -63,22 +74,8 @@ func groupOptions(order, start string) (o driver.GroupOptions, err error) {
 	if order == driver.Relaxed.String() {
 		o.Order = driver.Relaxed
 	}
-	switch start {
-	case "end":
-		return o, nil
-	case "begin":
-		o.Start.From = driver.FromBegin
-		return o, nil
-	}
-	if ref, err := driver.ParseRef(start); err == nil {
-		o.Start = driver.Position{From: driver.FromRef, Ref: ref}
-		return o, nil
-	}
-	o.Start.From = driver.FromTime
-	if o.Start.Time, err = parseTime(start); err != nil {
-		return o, usage(fmt.Sprintf("--start %q is neither end, begin, a time nor a ref", printable(start)), "a time looks like 2026-01-31T15:04:05Z, a ref like 0-42")
-	}
-	return o, nil
+	o.Start, err = parsePosition("start", start)
+	return o, err
 }
 
 func newGroupDelete(p process) *cobra.Command {

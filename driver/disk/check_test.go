@@ -40,10 +40,11 @@ func wrong(t *testing.T, o Options) string {
 	return strings.Join(texts, "\n")
 }
 
-// checkedStore is a store with messages in all states. With flushed, they are in tables, otherwise in the log.
+// checkedStore is a store with messages in all states. With flushed it was closed and they are in tables, otherwise its
+// process was killed and they are in the log.
 func checkedStore(t *testing.T, flushed bool) *vfs.MemFS {
 	t.Helper()
-	mem := vfs.NewMem()
+	mem := vfs.NewCrashableMem()
 	d := open(t, Options{Dir: "/store", fs: mem})
 	publishN(t, d, 40)
 	ms := []*driver.Message{
@@ -69,13 +70,12 @@ func checkedStore(t *testing.T, flushed bool) *vfs.MemFS {
 	if _, err := other.Receive(ctx, 5); err != nil { // which finds the rubbish
 		t.Fatal(err)
 	}
-	if flushed {
-		if err := d.store.db.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	killed := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
 	if err := d.Close(ctx); err != nil {
 		t.Fatal(err)
+	}
+	if !flushed {
+		return killed
 	}
 	return mem
 }

@@ -63,6 +63,9 @@ func TestCrashes(t *testing.T) {
 func crashRound(t *testing.T, rng *rand.Rand) int {
 	total := 0
 	w := &world{t: t, rng: rng, sent: map[string]*sent{}, o: Options{Dir: "/store", CacheBytes: int64(1 + rng.IntN(2)*1000)}}
+	if rng.IntN(2) == 0 {
+		w.o.snapshotFrom = 1
+	}
 	if rng.IntN(4) == 0 {
 		w.o.Sync = Interval(time.Second)
 	}

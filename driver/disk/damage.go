@@ -82,21 +82,25 @@ func (s *store) readLog(name string, number uint64) (readable, synced uint64, er
 	if err != nil {
 		return 0, 0, err
 	}
-	data, err := io.ReadAll(f)
+	var data, write bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		data.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = data.ReadFrom(f)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return 0, 0, err
 	}
-	_, synced = marks(data)
-	for r := openLog(record.NewReader, bytes.NewReader(data), number); ; {
+	_, synced = marks(data.Bytes())
+	for r := openLog(record.NewReader, &data, number); ; {
 		next, err := r.Next()
 		if err != nil {
 			return readable, synced, nil // the end, or damage: which, is asked later
 		}
-		write, err := io.ReadAll(next)
-		if err != nil {
+		write.Reset()
+		if _, err := write.ReadFrom(next); err != nil {
 			return readable, synced, nil
 		}
-		n, _ := marks(write)
+		n, _ := marks(write.Bytes())
 		readable = max(readable, n)
 	}
 }

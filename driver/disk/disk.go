@@ -9,11 +9,13 @@
 //	disk       options, New, Close
 //	store      the engine's store over Pebble
 //	committer  gathers the steps of concurrent callers into one write and one fsync
+//	tables     where the tables of Pebble end, so that messages are not rewritten
 //	walfs      decides when the log of Pebble is synced, and keeps files private
 //	directory  whose directory it is, and which format
 //	owner      the lock, with the pid of its owner
 //	space      refuses messages before the disk is full
 //	backup     a consistent copy while everything runs
+//	check      reads every record of a store that nobody uses
 //	diagnose   what an operator should know
 package disk
 
@@ -55,7 +57,8 @@ type Options struct {
 	// Broker are the options of the Broker that Open returns.
 	Broker ferry.Options
 
-	fs vfs.FS // tests put faults below
+	fs           vfs.FS // tests put faults below
+	snapshotFrom int    // and let small topics be described at the end, too
 }
 
 // Sync says when what is written is forced to the disk.
@@ -128,7 +131,7 @@ func newDriver(ctx context.Context, o Options) (*Driver, error) {
 	}
 	d.broker = engine.New(engine.Options{
 		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
-		Store: d.store, CacheBytes: o.CacheBytes,
+		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom,
 	})
 	if err := d.restore(ctx); err != nil {
 		return nil, errors.Join(err, d.store.close(), dir.leave())

@@ -54,7 +54,7 @@ func open(t testing.TB, o Options) *Driver {
 // TestDriver runs the whole suite in virtual time, on a file system in memory.
 func TestDriver(t *testing.T) {
 	h := harness(driver.Synced, func(testing.TB) Options {
-		return Options{Dir: "/store", CacheBytes: 1, fs: vfs.NewMem()}
+		return Options{Dir: "/store", CacheBytes: 1, fs: vfs.NewMem(), snapshotFrom: 1}
 	})
 	h.Virtual, h.Steps = true, 20_000/slowdown
 	drivertest.Run(t, h)

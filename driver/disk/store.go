@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ type store struct {
 
 	written  uint64        // the number of the newest write; the writer's own
 	mark     []byte        // scratch of the writer
+	spare    sync.Pool     // of *batch
 	readable atomic.Uint64 // written, as others see it
 	synced   atomic.Uint64
 }
@@ -108,7 +110,10 @@ func (s *store) close() error {
 	go func() {
 		err := errors.New("pebble did not close")
 		defer func() { closed <- err }() // also when Fatalf ends this goroutine
-		err = s.db.Close()
+		if failure == nil {
+			err = s.db.Flush() // so that there is no log to read when it is opened
+		}
+		err = errors.Join(err, s.db.Close())
 	}()
 	if failure == nil {
 		err := <-closed
@@ -125,7 +130,23 @@ func (s *store) close() error {
 const closePatience = 2 * time.Second
 
 // Batch returns an empty batch.
-func (s *store) Batch() engine.Batch { return &batch{b: s.db.NewBatch()} }
+func (s *store) Batch() engine.Batch {
+	b, ok := s.spare.Get().(*batch)
+	if !ok {
+		b = &batch{}
+	}
+	b.b = s.db.NewBatch()
+	return b
+}
+
+// recycle keeps the memory of batches that were written.
+func (s *store) recycle(bs []*batch) {
+	for _, b := range bs {
+		clear(b.latest)
+		*b = batch{latest: b.latest[:0], room: b.room[:0]}
+		s.spare.Put(b)
+	}
+}
 
 // Append takes over a batch.
 func (s *store) Append(b engine.Batch, synced bool) engine.Round {
@@ -256,6 +277,7 @@ func (s *store) commit(bs []*batch, size int) (err error) {
 	if slices.ContainsFunc(bs, func(x *batch) bool { return x.swept }) {
 		_, err = s.db.AsyncFlush() // only what is in a table lets Pebble drop other tables
 	}
+	s.recycle(bs)
 	return err
 }
 
@@ -299,7 +321,8 @@ func overwritten(key []byte, later []*batch) bool {
 type batch struct {
 	b      *pebble.Batch
 	latest []pair
-	swept  bool // a range was removed
+	room   []byte // where the pairs are
+	swept  bool   // a range was removed
 }
 
 type pair struct{ key, value []byte }
@@ -314,7 +337,9 @@ func (b *batch) Set(key, head, rest []byte) {
 
 // SetLatest stores a value, unless a later batch of the same round does.
 func (b *batch) SetLatest(key, value []byte) {
-	own := append(append(make([]byte, 0, len(key)+len(value)), key...), value...)
+	at := len(b.room)
+	b.room = append(append(b.room, key...), value...)
+	own := b.room[at:]
 	b.latest = append(b.latest, pair{own[:len(key):len(key)], own[len(key):]})
 }
 

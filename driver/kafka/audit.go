@@ -2,25 +2,9 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
 )
-
-// Diagnose looks at the cluster: replicas, and what an acknowledged publish survives.
-func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
-	brokers, err := d.admin.ListBrokers(ctx)
-	if err != nil {
-		return nil, unreached("asking the brokers", err)
-	}
-	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", len(brokers))}}
-	if d.o.Replicas == 1 {
-		out = append(out, driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas",
-			Text: "topics have one replica: a publish survives kill -9 of the broker, not the loss of its disk nor a power loss",
-			Hint: "run three brokers and set Options.Replicas to 3"})
-	}
-	return out, nil
-}
 
 // Audit looks at the unsettled messages of every group. Counts are estimates here, so that they are not compared.
 func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditReport, error) {

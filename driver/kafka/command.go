@@ -148,7 +148,7 @@ func (d *Driver) ask(ctx context.Context, topic, group string, partition int32, 
 	if err := d.produce(ctx, r); err != nil {
 		return 0, err
 	}
-	cl, err := kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait),
+	cl, err := kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait), kgo.DisableFetchSessions(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.Topic: {partition: kgo.NewOffset().At(r.Offset + 1)}}))...)
 	if err != nil {
 		return 0, err

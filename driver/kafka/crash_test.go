@@ -1,5 +1,3 @@
-//go:build kafka
-
 package kafka_test
 
 import (

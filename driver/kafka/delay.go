@@ -74,6 +74,8 @@ type delayed struct {
 	s   state
 	ref driver.Ref
 	due time.Time // by the brokers' clock; zero: held
+	// entered is when it came into the tiers, by the brokers' clock.
+	entered time.Time
 	// In a tier: where it is, when it may leave it, and when its timer rings.
 	p      *tierPartition
 	offset int64
@@ -101,7 +103,10 @@ func readLater(r *kgo.Record) (*delayed, bool) {
 	if !ok || err != nil {
 		return nil, false
 	}
-	x := &delayed{m: m, s: s, ref: s.Ref, offset: r.Offset}
+	x := &delayed{m: m, s: s, ref: s.Ref, offset: r.Offset, entered: r.Timestamp}
+	if s.Entered > 0 {
+		x.entered = time.UnixMilli(s.Entered)
+	}
 	if x.ref.IsZero() {
 		x.ref = laterRef(r)
 	}

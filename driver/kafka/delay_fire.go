@@ -169,7 +169,7 @@ func (w *delays) next(ctx context.Context, x *delayed, now time.Time) (r *kgo.Re
 	}
 	if remaining := x.due.Sub(now); remaining > 0 {
 		s := x.s
-		s.Ref, s.Due = x.ref, (x.due.UnixMicro()+999)/1000 // never a part of a millisecond early
+		s.Ref, s.Entered, s.Due = x.ref, x.entered.UnixMilli(), (x.due.UnixMicro()+999)/1000 // never a part of a millisecond early
 		return w.tierRecord(x.m, s, remaining), false
 	}
 	t, err := w.d.current(ctx, x.m.Topic)

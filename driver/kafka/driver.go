@@ -63,7 +63,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 	}
 	d.admin = kadm.NewClient(d.client)
-	if d.reader, err = kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait))...); err != nil {
+	if d.reader, err = kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait), kgo.DisableFetchSessions())...); err != nil {
 		d.client.Close()
 		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 	}
@@ -104,6 +104,7 @@ func (d *Driver) open(ctx context.Context) error {
 	d.cancel = cancel
 	d.tasks.Add(1)
 	go d.readTables(run)
+	d.tasks.Go(func() { d.keepHouse(run) })
 	d.meta = d.followAll(d.metaTopic(), []int32{0}, d.metaSeen, d.metaChanged)
 	if err := d.meta.sync(ctx); err != nil {
 		cancel()
@@ -122,7 +123,7 @@ func (d *Driver) capabilities() driver.Capabilities {
 		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
 		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: idWindow,
 		Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: driver.None, Counts: driver.Estimate,
-		GetByID: driver.Scan, PhysicalDelete: false, History: driver.UnlimitedRange,
+		GetByID: driver.Scan, PhysicalDelete: false, History: driver.RetainedOnly,
 		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
 	}
 }
@@ -176,7 +177,7 @@ func text(s string) *string { return &s }
 
 // compacted are the settings of a topic that keeps the newest record of each key.
 func compacted() map[string]*string {
-	return map[string]*string{"cleanup.policy": text("compact"), "message.timestamp.type": text("LogAppendTime"),
+	return map[string]*string{"cleanup.policy": text("compact,delete"), "retention.ms": text("-1"), "retention.bytes": text("-1"), "message.timestamp.type": text("LogAppendTime"),
 		"segment.ms": text("3600000"), "min.cleanable.dirty.ratio": text("0.1"), "max.message.bytes": text("8388608")}
 }
 

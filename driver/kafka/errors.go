@@ -43,6 +43,8 @@ func unsure(what string, err error) error {
 	return driver.NewError(driver.ErrUnknown, what+" may or may not be stored", "check, or repeat it with the same id", err)
 }
 
+func isKafka(err error, kind *kerr.Error) bool { return errors.Is(err, kind) }
+
 // unreached is a failed request that changed nothing.
 func unreached(what string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -22,20 +22,39 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	if err != nil {
 		return nil, err
 	}
+	if x, err := d.findDelayed(ctx, target); err != nil {
+		return nil, err
+	} else if x != nil {
+		return []driver.Entry{x.entry()}, nil
+	}
+	return d.getSettled(ctx, t, target)
+}
+
+// findDelayed looks for a message among what is delayed or held; nil when it is not there.
+func (d *Driver) findDelayed(ctx context.Context, target driver.Target) (*delayed, error) {
+	if target.Group != "" {
+		return nil, nil
+	}
+	rows, err := d.delayedOf(ctx, target.Topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range rows {
+		if named(target, x.ref, x.m.ID) {
+			return x, nil
+		}
+	}
+	return nil, nil
+}
+
+// getSettled returns a message that has been due, as every group sees it.
+func (d *Driver) getSettled(ctx context.Context, t *topicState, target driver.Target) ([]driver.Entry, error) {
 	var row groupRow
 	if target.Group != "" && !d.metaRow(groupKey(t.name, target.Group), &row) {
 		return nil, errNoGroup(t.name, target.Group)
 	}
 	var out []driver.Entry
-	rows, err := d.delayedOf(ctx, t.name)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range rows {
-		if target.Group == "" && named(target, x.ref, x.m.ID) {
-			return []driver.Entry{x.entry()}, nil
-		}
-	}
+	var err error
 	for _, g := range d.groupsOf(t.name) {
 		if target.Group != "" && target.Group != g {
 			continue
@@ -68,7 +87,7 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 
 // getKept looks for a settled message among what TopicConfig.Keep holds: at its offset, or in all that is young enough.
 func (d *Driver) getKept(ctx context.Context, t *topicState, target driver.Target) (out []driver.Entry, err error) {
-	from, err := d.position(ctx, t, driver.Position{From: driver.FromTime, Time: time.Now().Add(-d.rowOf(t).Config.Keep)})
+	from, err := d.position(ctx, t, driver.Position{From: driver.FromTime, Time: d.now().Add(-d.rowOf(t).Config.Keep - keepGrace)})
 	if err != nil {
 		return nil, err
 	}

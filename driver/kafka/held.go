@@ -32,7 +32,7 @@ const markKept = time.Hour
 
 // voided reports whether a delayed message was moved or deleted meanwhile.
 func (w *delays) voided(x *delayed) bool {
-	if r := w.held.get(purgedKey(x.m.Topic)); r != nil && x.m.PublishedAt.Before(r.Timestamp) {
+	if r := w.held.get(purgedKey(x.m.Topic)); r != nil && x.entered.Before(r.Timestamp) {
 		return true
 	}
 	var mark voidMark

@@ -135,7 +135,7 @@ func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.Group
 func (d *Driver) countVisit(ctx context.Context, t *topicState, gs *driver.GroupStats, ends map[int32]int64, ids []int32) error {
 	var row groupRow
 	d.metaRow(groupKey(t.name, gs.Group), &row)
-	v, err := d.visit(ctx, t, gs.Group, row, ids)
+	v, err := d.visit(ctx, t, gs.Group, row, ids, false)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,9 @@ type member struct {
 	suspects   []*item   // whose count of lost leases must be stored
 	room       chan struct{}
 	saving     chan struct{}
-	joined     bool    // partitions were assigned
-	asked      []asked // commands from elsewhere
+	joined     bool           // partitions were assigned
+	coming     map[int32]bool // assigned, and not loaded yet
+	asked      []asked        // commands from elsewhere
 	called     chan struct{}
 
 	commits sync.Mutex // one commit at a time; see commit
@@ -48,7 +49,7 @@ type member struct {
 
 func (d *Driver) newMember(t *topicState, group string, order driver.Order) *member {
 	m := &member{queue: newQueue(order), d: d, topic: t, group: group, mainName: d.mainTopic(t.name), sideName: d.sideTopic(t.name, group),
-		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1)}
+		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
@@ -62,7 +63,7 @@ func (m *member) join() error {
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
 		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.Session/6), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.offsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { m.assigned() }),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.assigned(got[m.mainName]) }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, _ *kgo.Client, lost map[string][]int32) { m.revoke(ctx, lost[m.mainName]) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.drop(lost[m.mainName]) }),
 	)...)
@@ -78,12 +79,15 @@ func (m *member) join() error {
 	return nil
 }
 
-// assigned is told when a rebalance is over for us.
-func (m *member) assigned() {
+// assigned is told what a rebalance brings. It is loaded by assign.
+func (m *member) assigned(ids []int32) {
 	m.noteGeneration()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = true
+	for _, id := range ids {
+		m.coming[id] = true
+	}
 	m.wakeAll()
 }
 
@@ -114,6 +118,7 @@ func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 		}
 		m.mu.Lock()
 		m.parts[id] = p
+		delete(m.coming, id)
 		m.wakeAll()
 		m.mu.Unlock()
 	}
@@ -258,6 +263,7 @@ func (m *member) drop(ids []int32) {
 			m.uncount(it)
 		}
 		delete(m.parts, p.id)
+		delete(m.coming, p.id)
 		tables = append(tables, p.side)
 	}
 	m.wakeAll()
@@ -310,6 +316,7 @@ func (m *member) suspend() {
 	m.drop(ids)
 	m.mu.Lock()
 	m.joined = false
+	clear(m.coming)
 	m.mu.Unlock()
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 }

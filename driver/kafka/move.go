@@ -24,11 +24,17 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	if err := d.checkEdit(m); err != nil {
 		return err
 	}
-	es, err := d.Get(ctx, m.Target)
+	t, err := d.existing(ctx, m.Topic)
 	if err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, m.Topic)
+	if x, err := d.findDelayed(ctx, m.Target); x != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return d.moveDelayed(ctx, t, m, x)
+	}
+	es, err := d.getSettled(ctx, t, m.Target)
 	if err != nil {
 		return err
 	}
@@ -66,15 +72,6 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 		return d.endDead(ctx, t, e.Group, e.ID)
 	case driver.StateWaiting:
 		return d.moveWaiting(ctx, t, m, e)
-	}
-	rows, err := d.delayedOf(ctx, t.name)
-	if err != nil {
-		return err
-	}
-	for _, x := range rows {
-		if x.m.ID == e.ID {
-			return d.moveDelayed(ctx, t, m, x)
-		}
 	}
 	return errNoMessage(m.Target)
 }

@@ -31,6 +31,8 @@ type partition struct {
 	careful int64 // before it, an earlier owner may have delivered what he did not commit
 	running bool  // loaded completely
 
+	markedAt, trimmed int64 // of the side log: where our ownership begins, and what is deleted
+
 	tally tally
 
 	// While the side log is read: what is in it, what must be written again, and the highest epoch.
@@ -82,10 +84,14 @@ func (m *member) load(ctx context.Context, id int32, at int64, metadata string) 
 	m.mu.Lock()
 	found := p.begin(at, end.Offset)
 	m.mu.Unlock()
-	if err := m.d.produce(ctx, p.takeOver(found)...); err != nil {
+	rs := p.takeOver(found)
+	if err := m.d.produce(ctx, rs...); err != nil {
 		p.close()
 		return nil, err
 	}
+	m.mu.Lock()
+	p.markedAt = rs[0].Offset
+	m.mu.Unlock()
 	return p, nil
 }
 
@@ -134,6 +140,9 @@ func (p *partition) close() {
 func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
 	rs := []*kgo.Record{{Topic: p.m.sideName, Partition: p.id, Key: []byte(epochKey), Value: []byte{'e'},
 		Headers: []kgo.RecordHeader{state{Epoch: p.epoch, Offset: -1}.header()}}}
+	if found == nil {
+		return rs
+	}
 	for key := range p.doubtful {
 		r := found[key]
 		if r == nil {
@@ -270,6 +279,9 @@ func (p *partition) feed(r *kgo.Record) (bad *kgo.Record, problem error) {
 		return nil, nil
 	}
 	msg, err := fromRecord(p.m.topic.name, r)
+	if err == nil && p.m.d.o.RejectForeign && !ours(r) {
+		err = errForeign
+	}
 	if err != nil {
 		return r, err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -17,13 +19,14 @@ const stateHeader = "ferry-state"
 
 // state is what stateHeader holds, as JSON. Which fields are set depends on the topic.
 type state struct {
-	Epoch    int64         `json:"epoch,omitempty"`  // side: of the owner that wrote it
-	Insert   bool          `json:"insert,omitempty"` // side: written by somebody else than the owner
-	Offset   int64         `json:"offset"`           // side: in the main topic; -1 when it has none
-	Order    int64         `json:"order,omitempty"`  // side: before this offset of the main topic
-	After    time.Duration `json:"after,omitempty"`  // due this long after the record was stored
-	Due      int64         `json:"due,omitempty"`    // tier: in milliseconds, once it has hopped
-	Stamp    int64         `json:"stamp,omitempty"`  // tier: how often it was moved
+	Epoch    int64         `json:"epoch,omitempty"`   // side: of the owner that wrote it
+	Insert   bool          `json:"insert,omitempty"`  // side: written by somebody else than the owner
+	Offset   int64         `json:"offset"`            // side: in the main topic; -1 when it has none
+	Order    int64         `json:"order,omitempty"`   // side: before this offset of the main topic
+	After    time.Duration `json:"after,omitempty"`   // due this long after the record was stored
+	Due      int64         `json:"due,omitempty"`     // tier: in milliseconds, once it has hopped
+	Entered  int64         `json:"entered,omitempty"` // tier: when it came into the tiers, once it has hopped
+	Stamp    int64         `json:"stamp,omitempty"`   // tier: how often it was moved
 	Hold     bool          `json:"hold,omitempty"`
 	Loose    bool          `json:"loose,omitempty"` // blocks no key before it is due
 	Tail     bool          `json:"tail,omitempty"`  // joins the tail when it is due
@@ -74,7 +77,7 @@ func fromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
 		if h.Key == stateHeader {
 			continue
 		}
-		ours = ours || len(h.Key) > 6 && h.Key[:6] == "ferry-"
+		ours = ours || isOurs(h)
 		pairs = append(pairs, envelope.Pair{Name: h.Key, Value: h.Value})
 	}
 	if !ours {
@@ -88,6 +91,14 @@ func fromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
 	}
 	return m, nil
 }
+
+func isOurs(h kgo.RecordHeader) bool { return strings.HasPrefix(h.Key, "ferry-") }
+
+// ours reports whether a record was written by Ferry, or claims to be.
+func ours(r *kgo.Record) bool { return slices.ContainsFunc(r.Headers, isOurs) }
+
+// errForeign is why a record is invalid that could be a message.
+var errForeign = driver.NewError(driver.ErrInvalid, "the record has no headers of Ferry, and foreign records are rejected", "publish it through Ferry, or open with foreign=accept", nil)
 
 func foreign(m *driver.Message, r *kgo.Record) {
 	m.ID = fmt.Sprintf("%s-%d-%d", "kafka", r.Partition, r.Offset)

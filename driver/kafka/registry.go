@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -21,6 +22,7 @@ type topicState struct {
 	spread     uint32      // where the next message without a key goes
 	dead       *table      // nil until somebody looks
 	invalid    *table
+	history    []settled // for trimming
 }
 
 // topicRow is a topic in the meta topic, under "t/name".
@@ -261,6 +263,9 @@ func (d *Driver) ensureGroup(ctx context.Context, t *topicState, group string, r
 	return d.putMeta(ctx, groupKey(t.name, group), row)
 }
 
+// keepGrace is how much longer than Keep a message is shown after it was stored: it is settled a little later.
+const keepGrace = 10 * time.Second
+
 // Ends of a topic.
 var (
 	endPosition   = driver.Position{From: driver.FromEnd}
@@ -273,6 +278,9 @@ func (d *Driver) position(ctx context.Context, t *topicState, p driver.Position)
 	list := d.admin.ListEndOffsets
 	switch p.From {
 	case driver.FromBegin:
+		if keep := d.rowOf(t).Config.Keep; keep > 0 {
+			return d.position(ctx, t, driver.Position{From: driver.FromTime, Time: d.now().Add(-keep - keepGrace)})
+		}
 		list = d.admin.ListStartOffsets
 	case driver.FromTime, driver.FromRef:
 		at := p.Time

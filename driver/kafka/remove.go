@@ -154,11 +154,20 @@ func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 }
 
 func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
-	es, err := d.Get(ctx, target)
+	t, err := d.existing(ctx, target.Topic)
 	if err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, target.Topic)
+	if x, err := d.findDelayed(ctx, target); x != nil || err != nil {
+		if err == nil {
+			err = d.delays.mayChange(x)
+		}
+		if err != nil {
+			return err
+		}
+		return d.endDelayed(ctx, x)
+	}
+	es, err := d.getSettled(ctx, t, target)
 	if err != nil {
 		return err
 	}
@@ -169,28 +178,13 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	}
 	var failed error
 	for _, e := range es {
-		failed = errors.Join(failed, d.deleteEntry(ctx, t, target, e))
+		failed = errors.Join(failed, d.deleteEntry(ctx, t, e))
 	}
 	return failed
 }
 
-func (d *Driver) deleteEntry(ctx context.Context, t *topicState, target driver.Target, e driver.Entry) error {
+func (d *Driver) deleteEntry(ctx context.Context, t *topicState, e driver.Entry) error {
 	switch e.State {
-	case driver.StateDelayed, driver.StateHeld:
-		rows, err := d.delayedOf(ctx, t.name)
-		if err != nil {
-			return err
-		}
-		for _, x := range rows {
-			if x.m.ID != e.ID {
-				continue
-			}
-			if err := d.delays.mayChange(x); err != nil {
-				return err
-			}
-			return d.endDelayed(ctx, x)
-		}
-		return errNoMessage(target)
 	case driver.StateInvalid:
 		bad, err := d.invalidTable(ctx, t)
 		if err != nil {

@@ -38,10 +38,12 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err != nil || o.DryRun {
 		return report, err
 	}
-	if err := d.skipSide(ctx, t, group, to); err != nil {
-		return report, err
-	}
-	return report, d.whileAway(ctx, t, group, func() error { return d.commitIdle(ctx, t, group, to, meta) })
+	return report, d.whileAway(ctx, t, group, func() error {
+		if err := d.commitIdle(ctx, t, group, to, meta); err != nil { // first: it is refused while others consume
+			return err
+		}
+		return d.skipSide(ctx, t, group, to)
+	})
 }
 
 // compare counts what a reset changes, and returns the metadata of the new offsets.
@@ -62,24 +64,19 @@ func (d *Driver) compare(ctx context.Context, t *topicState, group string, to, e
 	return meta, nil
 }
 
-// skipSide ends what is ready in the side logs and lies before the new position.
+// skipSide ends what is ready in the side logs and lies before the new position, while nobody consumes.
 func (d *Driver) skipSide(ctx context.Context, t *topicState, group string, to map[int32]int64) error {
-	vs, err := d.look(ctx, t, group)
+	var row groupRow
+	d.metaRow(groupKey(t.name, group), &row)
+	v, err := d.visit(ctx, t, group, row, span(t.partitions), false)
 	if err != nil {
 		return err
 	}
-	defer vs.close()
-	for _, v := range vs.all {
-		if v.busy {
-			return d.refuseConsumers(ctx, t.name, group)
-		}
-		if _, err := v.cancelItems(ctx, nil, func(it *item) bool {
-			return it.state == ready && it.side != "" && it.offset >= 0 && it.offset < to[it.p.id]
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer v.cancel()
+	_, err = v.cancelItems(ctx, nil, func(it *item) bool {
+		return it.state == ready && it.side != "" && it.offset >= 0 && it.offset < to[it.p.id]
+	})
+	return err
 }
 
 func (v *view) compare(to, starts, ends map[int32]int64, report *driver.ResetReport, meta map[int32]string) {

@@ -61,7 +61,12 @@ func (d *Driver) look(ctx context.Context, t *topicState, group string) (*views,
 	if len(others) == 0 {
 		return vs, nil
 	}
-	v, err := d.visit(ctx, t, group, row, others)
+	busy, err := d.consumers(ctx, t.name, group)
+	if err != nil {
+		vs.close()
+		return nil, err
+	}
+	v, err := d.visit(ctx, t, group, row, others, busy)
 	if err != nil {
 		vs.close()
 		return nil, err
@@ -71,12 +76,8 @@ func (d *Driver) look(ctx context.Context, t *topicState, group string) (*views,
 }
 
 // visit reads partitions of a group that this process does not own.
-func (d *Driver) visit(ctx context.Context, t *topicState, group string, row groupRow, ids []int32) (*view, error) {
+func (d *Driver) visit(ctx context.Context, t *topicState, group string, row groupRow, ids []int32, busy bool) (*view, error) {
 	if err := d.startClock(ctx); err != nil {
-		return nil, err
-	}
-	busy, err := d.consumers(ctx, t.name, group)
-	if err != nil {
 		return nil, err
 	}
 	m := d.newMember(t, group, row.Order)
@@ -99,16 +100,12 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 	if err != nil {
 		return err
 	}
-	starts, err := v.d.position(ctx, v.topic, beginPosition)
-	if err != nil {
-		return err
-	}
 	spans, sides := map[int32][2]int64{}, map[int32][2]int64{}
 	for _, id := range ids {
 		p := v.newPartition(id, max(0, at[id].At), at[id].Metadata)
 		v.parts[id] = p // nobody else knows us yet
 		sides[id] = [2]int64{0, 1 << 62}
-		if from := max(p.done.next, starts[id]); from < ends[id] {
+		if from := p.done.next; from < ends[id] {
 			spans[id] = [2]int64{from, min(ends[id], from+windowItems)}
 		}
 	}
@@ -199,7 +196,7 @@ func (m *member) catchUp(ctx context.Context) error {
 	}
 	for {
 		m.mu.Lock()
-		behind, wake := !m.joined, m.await()
+		behind, wake := !m.joined || len(m.coming) > 0, m.await()
 		for id, p := range m.parts {
 			end, _ := ends.Lookup(m.mainName, id)
 			behind = behind || p.done.next < end.Offset || len(p.pending) > 0

@@ -30,6 +30,7 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	default:
 		return true, errShape("ack", reply)
 	}
+	s.t.shards[shard].moved.Add(int64(len(tokens)))
 	s.mu.Lock()
 	for _, t := range tokens {
 		s.drop(t)

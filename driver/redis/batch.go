@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
-	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -26,6 +26,8 @@ type batch struct {
 	ds      []*driver.Delivery
 	dropped int // could not be delivered
 	lease   *batchLease
+	tokens  []token           // memory for tokens and deliveries, all at once
+	made    []driver.Delivery // how many are used is the length of ds
 }
 
 // claim sends the request and reads the answer.
@@ -69,7 +71,8 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 			return errShape("claim", reply)
 		}
 	}
-	b.lease = &batchLease{instance: b.s.o.Instance}
+	b.lease = &batchLease{instance: b.s.o.Instance, order: make([]*token, 0, len(items))}
+	b.tokens, b.made, b.ds = make([]token, len(items)), make([]driver.Delivery, len(items)), make([]*driver.Delivery, 0, len(items))
 	states, bodies, edited := texts(reply, 4), texts(reply, 5), texts(reply, 6)
 	if !inline {
 		if bodies, err = sh.bodies(ctx, items); err != nil {
@@ -117,26 +120,19 @@ func at(list []string, i int) string {
 
 // bodies fetches envelopes without a script.
 func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
-	fields := make([]string, len(items))
+	seqs := make([]string, len(items))
 	for i := range items {
-		fields[i] = items[i].seq
+		seqs[i] = items[i].seq
 	}
-	list, err := s.d.client.HMGet(ctx, s.keys[keyBodies], fields...).Result()
-	if err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	out := make([]string, len(list))
-	for i, v := range list {
-		out[i], _ = v.(string)
-	}
-	return out, nil
+	return s.fields(ctx, s.keys[keyBodies], seqs)
 }
 
 // add makes one delivery, or moves what cannot be decoded to the parse errors.
 func (b *batch) add(ctx context.Context, it item, body string, size int, known string) error {
-	s := b.s
-	t := &token{s: s, shard: b.shard, name: b.name + "/" + it.seq, seq: it.seq, lease: b.name, claimed: b.before, until: b.before.Add(s.o.Lease)}
-	m, err := envelope.Decode([]byte(body))
+	s, n := b.s, len(b.ds)
+	t := &b.tokens[n]
+	*t = token{s: s, shard: b.shard, first: b.name, seq: it.seq, lease: b.name, claimed: b.before, until: b.before.Add(s.o.Lease)}
+	m, err := envelope.Decode(bytesOf(body))
 	if err == nil {
 		m.Topic, m.PublishedAt = s.o.Topic, it.published
 		err = m.Validate(max(s.d.caps.MaxBody, len(m.Body))) // what was stored under another limit is still good
@@ -146,7 +142,8 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 		return s.invalidate(ctx, t, err)
 	}
 	seq, _ := strconv.ParseUint(it.seq, 10, 64)
-	d := &driver.Delivery{Message: m, Group: s.o.Group, Ref: s.t.shards[b.shard].ref(seq), Attempt: 1, Deliveries: 1,
+	d := &b.made[n]
+	*d = driver.Delivery{Message: m, Group: s.o.Group, Ref: s.t.shards[b.shard].ref(seq), Attempt: 1, Deliveries: 1,
 		ClaimedAt: b.at, LeaseUntil: t.until, Token: t}
 	if st, ok := parseState(known); ok {
 		d.Attempt, d.Deliveries, d.Cause = st.failed+1, st.lost+1, st.cause
@@ -156,6 +153,10 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	b.ds = append(b.ds, d)
 	return nil
 }
+
+// bytesOf returns the bytes of an answer without copying them. The client library has made the string for us alone, so that the
+// message in it may be handed out for good.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // invalidate moves a message that was just claimed to the parse errors of its topic.
 func (s *subscription) invalidate(ctx context.Context, t *token, problem error) error {

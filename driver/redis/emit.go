@@ -35,7 +35,7 @@ func unfull(err error) error {
 func (s *subscription) here(t *token, msgs []*driver.Message) bool {
 	bytes := 0
 	for _, m := range msgs {
-		if m.Topic != s.o.Topic || s.t.shardFor(m.Key, uint64(t.shard)) != s.t.shards[t.shard] {
+		if m.Topic != s.o.Topic || s.t.shardFor(m, uint64(t.shard)) != s.t.shards[t.shard] {
 			return false
 		}
 		bytes += len(m.Body)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,61 +114,6 @@ func TestLostWakeUps(t *testing.T) {
 		if took := time.Since(start); took > want {
 			t.Errorf("message %d came after %v, later than %v", i, took, want)
 		}
-	}
-}
-
-// After everything went through, nothing is left but the topic and its group.
-func TestNothingIsLeftBehind(t *testing.T) {
-	t.Parallel()
-	server := redistest.Single(t, redistest.Options{})
-	d := open(t, server.URL(), "base")
-	closing(t, d)
-	s := subscribe(t, d, "jobs")
-	n := 0
-	for i := range 300 {
-		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 7)}, {Priority: driver.High}, {TTL: time.Hour}, {Delay: time.Millisecond}, {OwnID: true}}
-		for _, m := range ms {
-			m.ID, m.Topic, m.Body = rand.Text(), "jobs", []byte("x")
-		}
-		if _, err := d.Publish(t.Context(), ms, driver.PublishOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		n += len(ms)
-	}
-	for left := n; left > 0; {
-		ds, err := s.Receive(t.Context(), 20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ss := make([]driver.Settlement, len(ds))
-		for i, x := range ds {
-			ss[i].Delivery = x
-			if x.Attempt == 1 && i%3 == 0 {
-				ss[i].Outcome, ss[i].Failure = driver.Retry, &driver.Failure{Error: "x"}
-			}
-		}
-		for i, err := range s.Settle(t.Context(), ss) {
-			if err == nil && ss[i].Outcome == driver.Ack {
-				left--
-			} else if err != nil && !errors.Is(err, driver.ErrLeaseLost) {
-				t.Fatal(err)
-			}
-		}
-	}
-	reply, err := server.Command("KEYS", "*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys []string
-	for _, r := range reply.List {
-		if !strings.Contains(r.Text, ":memory") && !strings.HasSuffix(r.Text, ":requests") { // expire by themselves
-			keys = append(keys, r.Text)
-		}
-	}
-	slices.Sort(keys)
-	want := []string{"{base:jobs:0}:bodies", "{base:jobs:0}:g:default:group", "{base:jobs:0}:g:default:members", "{base:jobs:0}:ids", "{base:jobs:0}:topic", "{base}:topics"}
-	if !slices.Equal(keys, want) {
-		t.Errorf("keys left: %q, want %q", keys, want)
 	}
 }
 

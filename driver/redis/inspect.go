@@ -150,7 +150,15 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Delayed: delayed.Val(), Held: held.Val(), Invalid: invalid.Val(),
 			Messages: int64(number(f, "messages")), Bytes: int64(number(f, "bytes"))}
 		for i, name := range g.names {
-			st.Groups = append(st.Groups, counts[i].stats(name, at))
+			one := counts[i].stats(name, at)
+			if one.Ready > 0 && one.Inflight+one.Waiting > 0 {
+				behind, err := s.oldestBehind(ctx, g.keys[topicKeys+i*groupKeys:], at)
+				if err != nil {
+					return nil, err
+				}
+				one.Oldest = max(one.Oldest, behind)
+			}
+			st.Groups = append(st.Groups, one)
 		}
 		return st, nil
 	}

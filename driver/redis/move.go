@@ -112,10 +112,10 @@ func (d *Driver) mend(ctx context.Context, t *topic, s *shard, seq string, m *dr
 	if msg.ID == "" {
 		msg.ID = driver.EmitID(t.name+"/invalid/"+seq, s.index)
 	}
-	if to := t.shardFor(msg.Key, uint64(s.index)); to != s {
+	if to := t.shardFor(&driver.Message{Key: msg.Key}, uint64(s.index)); to != s {
 		return driver.NewError(driver.ErrUnsupported, "the key belongs to another shard than the entry", "leave the key, or publish it anew and delete the entry", nil)
 	}
-	p := &publication{d: d, msgs: []*driver.Message{&msg}, rs: make([]driver.Receipt, 1), turn: uint64(s.index), force: true, replaces: seq}
+	p := &publication{d: d, msgs: []*driver.Message{&msg}, rs: make([]driver.Receipt, 1), at: s, force: true, replaces: seq}
 	p.run(ctx)
 	if p.rs[0].Duplicate {
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID), "give another ID in Edit", nil)

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -13,10 +12,11 @@ import (
 type parcel struct {
 	topic *topic
 	shard *shard
-	at    []int // places of the messages in the call
-	seen  map[string]bool
-	twice bool // an id occurs twice, or is missing
-	slow  bool // it is not plain to the server
+	at    []int           // places of the messages in the call
+	last  string          // the greatest id so far, while they grow
+	seen  map[string]bool // all ids, once they do not
+	twice bool            // an id occurs twice, or is missing
+	slow  bool            // it is not plain to the server
 	kinds []byte
 	ids   []any // as the index has them
 	data  []any // envelopes
@@ -41,11 +41,7 @@ func (x *parcel) add(i int, m *driver.Message) {
 
 // put adds an envelope with what the script must know of its message.
 func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
-	if x.seen == nil {
-		x.seen = map[string]bool{}
-	}
-	x.twice = x.twice || x.seen[id] || id == ""
-	x.seen[id] = true
+	x.note(id)
 	x.at, x.ids, x.data = append(x.at, i), append(x.ids, id), append(x.data, data)
 	x.bytes += len(data)
 	kind := byte(m.Priority.Lane())
@@ -69,6 +65,22 @@ func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
 		kind |= kindOwnID
 	}
 	x.kinds = append(x.kinds, kind)
+}
+
+// note finds out whether an id occurs twice. Ids that grow, as ours do, cannot.
+func (x *parcel) note(id string) {
+	if x.seen == nil && id > x.last {
+		x.last = id
+		return
+	}
+	if x.seen == nil {
+		x.seen = make(map[string]bool, len(x.ids)+1)
+		for _, known := range x.ids {
+			x.seen[known.(string)] = true
+		}
+	}
+	x.twice = x.twice || x.seen[id] || id == ""
+	x.seen[id] = true
 }
 
 // delayText says when a message is due, or "" for now.
@@ -112,21 +124,29 @@ func packUUID(id string) (b [16]byte, ok bool) {
 		return b, false
 	}
 	n := 0
-	for i := 0; i < 36; i++ {
-		if id[i] == '-' {
-			if i != 8 && i != 13 && i != 18 && i != 23 {
-				return b, false
-			}
-			continue
+	for i := 0; i < 36; i += 2 {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			i++
 		}
-		v := strings.IndexByte("0123456789abcdef", id[i])
-		if v < 0 {
+		high, low := hexDigit(id[i]), hexDigit(id[i+1])
+		if high|low > 15 {
 			return b, false
 		}
-		b[n/2] = b[n/2]<<4 | byte(v)
+		b[n] = high<<4 | low
 		n++
 	}
 	return b, true
+}
+
+// hexDigit returns the value of a digit, or more than 15.
+func hexDigit(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 255
 }
 
 // isPlain reports whether all messages have no more than the script's default.

@@ -51,7 +51,8 @@ type publication struct {
 	rs       []driver.Receipt
 	turn     uint64
 	force    bool   // whatever the bounds say
-	replaces string // the undecodable entry that this replaces
+	replaces string // the undecodable entry that this replaces,
+	at       *shard // and where that is
 }
 
 // checkAtomic refuses what is not one step.
@@ -69,7 +70,7 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s := t.shardFor(m.Key, p.turn)
+		s := t.shardFor(m, p.turn)
 		if first != nil && s != first {
 			return unsupported(fmt.Sprintf("an atomic publish reaches over shards of topic %q", m.Topic), "give the messages one key, or use one shard")
 		}
@@ -96,7 +97,10 @@ func (p *publication) run(ctx context.Context) {
 			p.rs[i].Err = err
 			continue
 		}
-		s := t.shardFor(m.Key, p.turn)
+		s := p.at
+		if s == nil {
+			s = t.shardFor(m, p.turn)
+		}
 		x := parcels[s.tag]
 		if x == nil {
 			x = &parcel{topic: t, shard: s}
@@ -127,6 +131,7 @@ func (d *Driver) checkMessage(m *driver.Message) error {
 // send publishes a parcel and fills in its receipts.
 func (p *publication) send(ctx context.Context, x *parcel) {
 	reply, err := p.deliver(ctx, x)
+	x.shard.moved.Add(int64(len(x.at)))
 	if err == nil {
 		err = p.receipts(x, reply)
 	}

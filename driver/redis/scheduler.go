@@ -3,14 +3,12 @@ package redis
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // scheduler makes what is due take effect. It knows when something is due next in each shard, sleeps until then, is woken
@@ -32,8 +30,6 @@ type scheduler struct {
 const (
 	promoteAtOnce = 200 // bounds one script to a few milliseconds
 	asksAtOnce    = 16  // shards that are promoted at the same time
-	peeksAtOnce   = 4
-	shardsPerPeek = 100 // where one command can reach several
 )
 
 func newScheduler(d *Driver) *scheduler {
@@ -179,100 +175,6 @@ func (c *scheduler) promote(ctx context.Context, s *shard) {
 
 // soon is a wait of so many milliseconds, but at most a day: then one looks again.
 func soon(ms int64) time.Duration { return time.Duration(min(ms, 24*60*60*1000)) * time.Millisecond }
-
-// look peeks in the background, unless that is still going on since the last time.
-func (c *scheduler) look(ctx context.Context) {
-	c.mu.Lock()
-	shards := make([]*shard, 0, len(c.all))
-	for s := range c.all {
-		shards = append(shards, s)
-	}
-	skip := c.peeking || len(shards) == 0
-	c.peeking = c.peeking || !skip
-	c.mu.Unlock()
-	if skip {
-		return
-	}
-	c.work.Go(func() {
-		c.peek(ctx, shards)
-		c.mu.Lock()
-		c.peeking = false
-		c.mu.Unlock()
-	})
-}
-
-// peek asks, in one command for all topics where that is possible, what is due and what can be claimed.
-func (c *scheduler) peek(ctx context.Context, shards []*shard) {
-	size := shardsPerPeek
-	if _, cluster := c.d.client.(*goredis.ClusterClient); cluster {
-		size = 1
-	}
-	var asked sync.WaitGroup
-	slots := make(chan struct{}, peeksAtOnce)
-	for some := range slices.Chunk(shards, size) {
-		slots <- struct{}{}
-		asked.Go(func() {
-			c.peekAt(ctx, some)
-			<-slots
-		})
-	}
-	asked.Wait()
-}
-
-func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
-	type question struct {
-		s     *shard
-		group string
-	}
-	var keys []string
-	var kinds []byte
-	var asked []question
-	ask := func(s *shard, group, key string, kind byte) {
-		keys, kinds, asked = append(keys, key), append(kinds, kind), append(asked, question{s, group})
-	}
-	for _, s := range shards {
-		ask(s, "", s.keys[keyDelayed], 'z')
-		ask(s, "", s.keys[keyExpires], 'z')
-		g := s.groups()
-		for i, name := range g.names {
-			of := g.keys[topicKeys+i*groupKeys:]
-			ask(s, "", of[keyTimer], 'z')
-			if c.d.subscribed(s.topic, name) {
-				for k := keyLane; k < keyLane+8; k++ {
-					ask(s, name, of[k], 'e')
-				}
-			}
-		}
-	}
-	reply, err := c.d.run(ctx, &c.d.scripts.peek, keys, string(kinds))
-	if err != nil || len(reply) != len(keys)+1 {
-		return // the next one will say
-	}
-	now, _ := strconv.ParseInt(text(reply, 0), 10, 64)
-	c.d.clock.saw(now)
-	for i, q := range asked {
-		answer := text(reply, i+1)
-		if kinds[i] == 'e' {
-			if answer == "1" {
-				c.d.announce(q.s.topic, q.group)
-			}
-		} else if ms, err := strconv.ParseInt(answer, 10, 64); err == nil {
-			c.note(q.s, time.Now().Add(soon(ms-now)))
-		}
-	}
-}
-
-// subscribed reports whether somebody here consumes for a group.
-func (d *Driver) subscribed(topic, group string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for s := range d.subs {
-		if s.o.Topic == topic && s.o.Group == group {
-			return true
-		}
-	}
-	return false
-}
 
 // remove ends looking after a topic.
 func (c *scheduler) remove(t *topic) {

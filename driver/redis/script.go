@@ -85,6 +85,8 @@ var (
 	luaRepair string
 	//go:embed lua/peek.lua
 	luaPeek string
+	//go:embed lua/tidy.lua
+	luaTidy string
 )
 
 type script = redisconn.Script
@@ -92,7 +94,7 @@ type script = redisconn.Script
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
 	publish, plain, claim, ack, settle, emit, check, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek                                                      script
+	del, move, purge, drop, invalid, repair, peek, tidy                                                script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -128,6 +130,7 @@ func newScripts(flags bool) *scripts {
 		invalid:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
 		repair:    relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaRepair),
 		peek:      plain(luaPeek),
+		tidy:      relief(luaTidy),
 	}
 }
 

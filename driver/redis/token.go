@@ -13,7 +13,7 @@ import (
 type token struct {
 	s     *subscription
 	shard int
-	name  string // as it was given
+	first string // the lease that it was given out with
 	seq   string
 	lease string    // the lease that it is in now
 	maybe string    // or this one: an extension whose answer did not come
@@ -58,14 +58,16 @@ func (t *token) leaveBatch() {
 	if t.batch == nil {
 		return
 	}
-	if i := slices.Index(t.batch.order, t); i >= 0 {
-		t.batch.order = slices.Delete(t.batch.order, i, i+1)
+	if order := t.batch.order; len(order) > 0 && order[0] == t { // as nearly always
+		t.batch.order = order[1:]
+	} else if i := slices.Index(order, t); i >= 0 {
+		t.batch.order = slices.Delete(order, i, i+1)
 	}
 	t.batch = nil
 }
 
 // String names the delivery by its lease and its message.
-func (t *token) String() string { return t.name }
+func (t *token) String() string { return t.first + "/" + t.seq }
 
 // item is a message as the lanes hold it; lua/head.lua describes its text.
 type item struct {
@@ -93,7 +95,10 @@ func parseItem(s string) (item, bool) {
 	if err != nil {
 		return it, false
 	}
-	more, _ := strconv.ParseInt(later, 10, 64)
+	var more int64
+	if later != "" {
+		more, _ = strconv.ParseInt(later, 10, 64)
+	}
 	if ms > 0 {
 		it.published = time.UnixMilli(ms)
 	}

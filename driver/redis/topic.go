@@ -29,7 +29,8 @@ type shard struct {
 	tag   string
 	keys  []string // of the topic
 
-	bounded atomic.Bool // it had a bound when it was last looked at
+	bounded atomic.Bool  // it had a bound when it was last looked at
+	moved   atomic.Int64 // messages that came or went through this process since it was last tidied
 
 	mu    sync.Mutex
 	known *groups
@@ -54,17 +55,24 @@ func newTopic(d *Driver, name string, shards int) *topic {
 	return t
 }
 
-// shardFor returns where messages with this key are. Those without go where the caller's turn is.
-func (t *topic) shardFor(key string, turn uint64) *shard {
+// shardFor returns where a message belongs: by its key, or by what makes it known again. One that has nothing of that goes where
+// the caller's turn is.
+func (t *topic) shardFor(m *driver.Message, turn uint64) *shard {
 	n := uint64(len(t.shards))
-	if n == 1 {
+	by := m.Key
+	switch {
+	case n == 1:
 		return t.shards[0]
-	}
-	if key == "" {
+	case by != "":
+	case m.DedupID != "":
+		by = m.DedupID
+	case m.OwnID:
+		by = m.ID
+	default:
 		return t.shards[turn%n]
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(key))
+	_, _ = h.Write([]byte(by))
 	return t.shards[h.Sum64()%n]
 }
 

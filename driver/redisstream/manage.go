@@ -51,7 +51,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 			return err
 		}
 		if c.Partitions != 0 && c.Partitions != len(t.parts) {
-			return d.otherPartitions(driver.ErrConflict, t, c)
+			return d.otherPartitions(driver.ErrConflict, t, c.Partitions, "is asked for with another number")
 		}
 		if err = d.configure(ctx, t, "ensure", c); !errors.Is(err, driver.ErrNotFound) {
 			return err
@@ -63,12 +63,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 	return errStale
 }
 
-func (d *Driver) otherPartitions(kind error, t *topic, c driver.TopicConfig) error {
-	return driver.NewError(kind, fmt.Sprintf("topic %q has %d partitions, and keys would move if it had %d", t.name, len(t.parts), c.Partitions),
-		"drain the topic, then delete and create it with the other number", nil)
-}
-
-// AlterTopic changes the configuration of a topic; the number of its partitions stays.
+// AlterTopic changes the configuration of a topic; the number of its partitions only when there is nothing in it.
 func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConfig) error {
 	if err := checkConfig(c); err != nil {
 		return err
@@ -78,7 +73,11 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 		return err
 	}
 	if c.Partitions != 0 && c.Partitions != len(t.parts) {
-		return d.otherPartitions(driver.ErrUnsupported, t, c)
+		if t, err = d.repartition(ctx, t, c.Partitions); err != nil {
+			return err
+		}
+	} else if err := d.reopen(ctx, t); err != nil { // after a change of the number that was given up
+		return err
 	}
 	return d.configure(ctx, t, "topic", c)
 }

@@ -59,6 +59,11 @@ func (s *subscription) balance(ctx context.Context) error {
 				return errStale
 			}
 			s.owns(i, text(reply, 1))
+			if text(reply, 1) != "" && text(reply, 3) == "1" {
+				if err := s.retain(ctx, p); err != nil {
+					return err
+				}
+			}
 			for _, m := range texts(reply, 2) {
 				seen[m] = true
 			}

@@ -195,9 +195,7 @@ func (p *publication) run(ctx context.Context) {
 		}
 		x.add(i, m)
 	}
-	for _, x := range order {
-		p.send(ctx, x)
-	}
+	p.sendAll(ctx, order)
 }
 
 func (d *Driver) checkMessage(m *driver.Message) error {
@@ -259,9 +257,54 @@ func milliseconds(d time.Duration) int64 {
 	return (int64(d)-1)/int64(time.Millisecond) + 1
 }
 
-// send publishes a parcel and fills in its receipts.
-func (p *publication) send(ctx context.Context, x *parcel) {
-	results, err := p.deliver(ctx, x)
+// sendAll sends parcels: those of different partitions in one round trip, those of one partition one after the other.
+func (p *publication) sendAll(ctx context.Context, parcels []*parcel) {
+	for len(parcels) > 0 {
+		var now, later []*parcel
+		var calls []*scriptCall
+		parts := make(map[*partition]bool, len(parcels))
+		for _, x := range parcels {
+			if parts[x.part] || p.o.Level.Replicas() > 0 && len(now) > 0 {
+				later = append(later, x)
+				continue
+			}
+			parts[x.part] = true
+			x.encode(p.msgs, p.flags())
+			now, calls = append(now, x), append(calls, &scriptCall{part: x.part, script: p.scriptOf(x), args: x.args})
+		}
+		if p.o.Level.Replicas() == 0 {
+			p.d.runAll(ctx, calls)
+		} else {
+			calls[0].reply, calls[0].err = now[0].part.runAt(ctx, p.o.Level, calls[0].script, calls[0].args)
+		}
+		for i, x := range now {
+			p.finish(ctx, x, calls[i])
+		}
+		parcels = later
+	}
+}
+
+func (p *publication) flags() string {
+	flags := ""
+	if p.force {
+		flags += "f"
+	}
+	if p.o.Atomic {
+		flags += "a"
+	}
+	return flags
+}
+
+func (p *publication) scriptOf(x *parcel) *script {
+	if x.plain {
+		return &p.d.scripts.publish
+	}
+	return &p.d.scripts.store
+}
+
+// finish fills in the receipts of a parcel, when it is stored.
+func (p *publication) finish(ctx context.Context, x *parcel, c *scriptCall) {
+	results, err := p.deliver(ctx, x, c)
 	for n, i := range x.at {
 		if err != nil {
 			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
@@ -271,21 +314,10 @@ func (p *publication) send(ctx context.Context, x *parcel) {
 	}
 }
 
-func (p *publication) deliver(ctx context.Context, x *parcel) ([]string, error) {
-	flags := ""
-	if p.force {
-		flags += "f"
-	}
-	if p.o.Atomic {
-		flags += "a"
-	}
-	x.encode(p.msgs, flags)
+// deliver reads the answer to a parcel, and sends it again where something has to be done before.
+func (p *publication) deliver(ctx context.Context, x *parcel, c *scriptCall) ([]string, error) {
+	reply, err := c.reply, c.err
 	for range staleTries {
-		script := &p.d.scripts.store
-		if x.plain {
-			script = &p.d.scripts.publish
-		}
-		reply, err := x.part.runAt(ctx, p.o.Level, script, x.args)
 		if err != nil {
 			return nil, err
 		}
@@ -298,20 +330,17 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]string, error) 
 			return results, nil
 		case "slow":
 			x.plain = false
-			x.encode(p.msgs, flags)
-			continue
+			x.encode(p.msgs, p.flags())
 		case "nogroup":
 			err = p.d.prepare(ctx, x.topic)
 		case "stale":
 			err = errStale
 		}
 		if errors.Is(err, errStale) {
-			if err = p.refresh(ctx, x); err == nil {
-				continue
-			}
+			err = p.refresh(ctx, x)
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			reply, err = x.part.runAt(ctx, p.o.Level, p.scriptOf(x), x.args)
 		}
 	}
 	return nil, errStale

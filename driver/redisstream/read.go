@@ -99,8 +99,8 @@ func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) ([]any, 
 	return nil, nil
 }
 
-// foreignKey marks an entry of another program; no key contains it.
-const foreignKey = "\x01"
+// oddKey marks an entry of another program, or one with a priority; no key contains it.
+const oddKey = "\x01"
 
 // book leases what was read. What must wait for its key is put aside by the script.
 func (c *claim) book(ctx context.Context, entries []any, asked int) error {
@@ -146,11 +146,16 @@ func (c *claim) book(ctx context.Context, entries []any, asked int) error {
 	return nil
 }
 
-// keyOf returns the key of an entry of ours: its fields end with the key, if there is one, and the body.
+// keyOf returns the key of a plain entry: its fields end with the key, if there is one, and the body.
 func keyOf(fields []any) string {
 	n := len(fields)
 	if text(fields, 0) != "v" {
-		return foreignKey
+		return oddKey
+	}
+	for i := 4; i+4 < n; i += 2 { // behind version and id, before checksum and body
+		if text(fields, i) == "pri" {
+			return oddKey
+		}
 	}
 	if n >= 4 && text(fields, n-4) == "key" {
 		return text(fields, n-3)

@@ -23,7 +23,7 @@ type script struct{ name, source, sha string }
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
 	create, publish, store, claim, book, ack, settle, extend, own, leave, group, ungroup, drop, configure script
-	get, browse, stats, del, move, purge, reset, invalid, audit                                           script
+	get, browse, stats, del, move, purge, reset, invalid, audit, progress, pending, span, trim, split   script
 }
 
 // newScripts puts fragments and operations together. From Redis 7 on, those that relieve a full server may write when it is
@@ -59,6 +59,11 @@ func newScripts(flags bool) *scripts {
 		purge:     relief("head", "state", "fan", "advance", "read", "sweep", "purge"),
 		reset:     relief("head", "state", "fan", "advance", "read", "sweep", "replay", "reset"),
 		invalid:   relief("head", "state", "read", "invalid"),
+		progress:  relief("head", "state", "fan", "advance", "names", "progress"),
+		pending:   relief("head", "state", "fan", "advance", "pending"),
+		span:      relief("head", "state", "span"),
+		trim:      relief("head", "state", "fan", "advance", "read", "trim"),
+		split:     relief("head", "names", "split"),
 		audit:     relief("head", "state", "fan", "advance", "read", "sweep", "audit"),
 	}
 }

@@ -38,10 +38,13 @@ type partition struct {
 }
 
 // stream is the key of the stream.
-func (p *partition) stream() string { return strings.TrimSuffix(p.key, "topic") + "stream" }
+func (p *partition) stream() string { return p.sibling("stream") }
+
+// sibling is another key of the partition.
+func (p *partition) sibling(name string) string { return strings.TrimSuffix(p.key, "topic") + name }
 
 // fence is the key that changes whenever the owner of the partition in a group does.
-func (p *partition) fence(group string) string { return strings.TrimSuffix(p.key, "topic") + "g:" + group + ":fence" }
+func (p *partition) fence(group string) string { return p.sibling("g:" + group + ":fence") }
 
 func (d *Driver) newTopic(name string, n int) *topic {
 	t := &topic{name: name}
@@ -152,6 +155,9 @@ func (p *partition) create(ctx context.Context) error {
 		}
 	}
 	reply, err := p.run(ctx, &p.d.scripts.create)
+	if err == nil && text(reply, 0) == "closed" {
+		err = driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the number of partitions of topic %q is being changed", p.topic), "try again; if it stays so, repeat AlterTopic", nil)
+	}
 	if err == nil && text(reply, 0) == "other" {
 		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, text(reply, 1), p.of),
 			"drain the topic, then delete and create it with the other number", nil)

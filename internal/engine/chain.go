@@ -15,7 +15,7 @@ func (g *group) join(it *item) {
 	c, ok := g.chains.get(key)
 	if !ok {
 		c = &chain{key: key}
-		g.chains.put(key, c)
+		g.chains.put(c)
 	}
 	it.chain = c
 	prev := c.tail
@@ -80,7 +80,7 @@ func (g *group) arrange(c *chain) {
 	}
 	if c.head == nil {
 		if current, _ := g.chains.get(c.key); current == c {
-			g.chains.remove(c.key)
+			g.chains.remove(c)
 		}
 	}
 }

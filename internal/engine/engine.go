@@ -15,7 +15,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Options of an Engine. All fields but Decode and Store are required.
+// Options of an Engine. All fields but Decode, Store and SnapshotFrom are required.
 type Options struct {
 	// Capabilities are what the driver above promises.
 	Capabilities driver.Capabilities
@@ -29,6 +29,9 @@ type Options struct {
 	Decode func([]byte) (*driver.Message, error)
 	// Store keeps what must survive the process. Nil: nothing does.
 	Store Store
+	// SnapshotFrom is how many messages a topic has that is described at the end, so that opening need not read them.
+	// Defaults to 10,000.
+	SnapshotFrom int
 	// CacheBytes is how much content of messages that are in the store may be in memory too.
 	CacheBytes int64
 }
@@ -39,7 +42,7 @@ type Engine struct {
 	base   time.Time
 	stop   <-chan struct{} // closed when the store failed; nil without one
 	nonce  uint64
-	seed   maphash.Seed  // of the hashes of ids
+	seed   maphash.Seed  // of the tables
 	claims atomic.Uint64 // counts, for the tokens
 	stored atomic.Int64  // messages in all topics
 	cached atomic.Int64  // bytes of content that is in the store too
@@ -58,6 +61,9 @@ type Engine struct {
 func New(o Options) *Engine {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails
+	if o.SnapshotFrom == 0 {
+		o.SnapshotFrom = 10_000
+	}
 	e := &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:]), seed: maphash.MakeSeed()}
 	if o.Store != nil {
 		e.stop = o.Store.Stopped()
@@ -97,7 +103,11 @@ func (e *Engine) Close(ctx context.Context) error {
 	if e.o.Store == nil {
 		return nil
 	}
-	return e.o.Store.Append(nil, true).Wait(ctx, true)
+	if err := e.o.Store.Append(nil, true).Wait(ctx, true); err != nil || e.o.Store.Room() != nil {
+		return err
+	}
+	_ = e.snapshot(ctx) // everything is safe; without it opening takes longer
+	return e.o.Store.Failure()
 }
 
 // allTopics returns the topics in order of their names.

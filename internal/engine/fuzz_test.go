@@ -25,6 +25,9 @@ func FuzzRecords(f *testing.F) {
 	f.Add(appendState(nil, en, now))
 	f.Add(appendTopic(nil, t, now))
 	f.Add(appendReceipt(nil, 7, []*item{it, it}))
+	en.flags |= recorded
+	f.Add(seal(appendIndexed([]byte{recordVersion}, en, now), 0))
+	f.Add(appendMark(nil, 12))
 	f.Add(appendKnown(nil, known{message: "m", seq: 3, until: 9}))
 	f.Add(append(appendHead(nil, headOf(en, now)), (&journal{}).appendContent(nil, en)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -33,6 +36,8 @@ func FuzzRecords(f *testing.F) {
 			_, _ = decodeState(sealed)
 			_, _ = decodeTopic(sealed)
 			_, _, _ = decodeReceipt(sealed)
+			_, _ = decodeMark(sealed)
+			_ = decodeChunk(sealed, func(*found, *storedState) {})
 			if k, err := decodeKnown(sealed); err == nil {
 				again, err := decodeKnown(appendKnown(nil, k))
 				if err != nil || again != k {

@@ -18,7 +18,7 @@ type group struct {
 
 	lanes   [4]lane
 	stride  stride
-	chains  index[string, *chain]
+	chains  table[*chain]
 	ready   readyTimes
 	graves  sequence[item] // dead letters, in the order in which they died
 	buried  uint64         // the place of the newest dead letter
@@ -33,6 +33,7 @@ type group struct {
 
 func newGroup(t *topic, name string, o driver.Order, fixed bool) *group {
 	g := &group{t: t, name: name, order: o, orderFixed: fixed}
+	g.chains.hash = t.e.hash
 	for i := range g.lanes {
 		g.lanes[i].back = newItemHeap()
 	}

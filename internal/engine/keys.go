@@ -8,6 +8,8 @@ import "encoding/binary"
 //	0 'b'              how often the store was opened
 //	topic 'c' number   what one Receive claimed, until all of it is settled
 //	topic 'd' id       a dedup id inside its window
+//	topic 'i'          says that the chunks behind it are true
+//	topic 'i' seq      what the indexes keep of some messages, from this one on, after a clean end
 //	topic 'm' seq      a message: where it was first, and its envelope
 //	topic 'm' seq 's'  where it is now, if that is not where it was first
 //	topic 'o' id       an id of a producer's own, remembered after its message is gone
@@ -16,6 +18,7 @@ const (
 	kindBoot    = 'b'
 	kindClaim   = 'c'
 	kindDedup   = 'd'
+	kindIndex   = 'i'
 	kindMessage = 'm'
 	kindOwnID   = 'o'
 	kindTopic   = 't'
@@ -55,6 +58,9 @@ func numberOf(key []byte) (n uint64, state, ok bool) {
 func rangeOf(topic uint32, kind byte) (from, to []byte) {
 	return appendPrefix(nil, topic, kind), appendPrefix(nil, topic, kind+1)
 }
+
+// MessageRange returns the bounds of the messages of a topic, which are most of what is stored.
+func MessageRange(topic uint32) (from, to []byte) { return rangeOf(topic, kindMessage) }
 
 // rangeOfTopic returns the bounds of everything of a topic.
 func rangeOfTopic(topic uint32) (from, to []byte) {

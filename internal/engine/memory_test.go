@@ -49,7 +49,7 @@ func requireEmpty(t *testing.T, tp *topic) {
 	g := tp.groups[0]
 	s := g.members[0]
 	for what, n := range map[string]int{
-		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.len(), "id table": tp.ids.byHash.peak / 4097,
+		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.len(), "id table": (len(tp.ids.now.hashes) + len(tp.ids.old.hashes)) / 8193,
 		"own ids": tp.known.own.len(), "own id queue": len(tp.known.oldest.vs), "dedup ids": tp.known.dedup.len(),
 		"dedup heap": len(tp.known.expires.slots), "delayed": len(tp.delayed.slots), "delayed heap": cap(tp.delayed.slots) / 4096,
 		"expiries": len(tp.expires.slots), "waiting": len(tp.waiting.slots), "settled": len(tp.settled.vs), "chains": g.chains.len(),

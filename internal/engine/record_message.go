@@ -27,17 +27,25 @@ func appendHead(dst []byte, h messageHead) []byte {
 	return dst
 }
 
+// envelopeOf returns the envelope of a stored message, which is part of record.
+func envelopeOf(record []byte) ([]byte, error) {
+	if len(record) == 0 || int(record[0]) > len(record) || record[0] < 2 {
+		return nil, errCutOff
+	}
+	return record[record[0]:], nil
+}
+
 // splitMessage returns the head of a stored message, and its envelope, which is part of record.
 func splitMessage(record []byte) (h messageHead, env []byte, err error) {
-	if len(record) == 0 || int(record[0]) > len(record) || record[0] < 2 {
-		return h, nil, errCutOff
+	if env, err = envelopeOf(record); err != nil {
+		return h, nil, err
 	}
 	r := &reader{rest: record[1:record[0]]}
 	h = messageHead{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int()}
 	if h.state == atRest && r.err == nil {
 		r.err = errors.New("the message is in no state")
 	}
-	return h, record[record[0]:], r.end()
+	return h, env, r.end()
 }
 
 // headOf returns the head of a message as it is now.

@@ -109,7 +109,14 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 		return damaged(fmt.Sprintf("the record of topic number %d is damaged", number), problem)
 	}
 	r.open(e)
-	for _, step := range []func() error{r.readMessages, r.readClaims, r.readKnown} {
+	done, err := r.readIndex()
+	if err == nil && !done {
+		err = r.readMessages()
+	}
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{r.readClaims, r.readKnown} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -106,34 +106,6 @@ func TestRecycledEntriesAreEmpty(t *testing.T) {
 	}
 }
 
-// TestIDsWithTheSameHash compares the index with a map, with a hash that is nearly always the same.
-func TestIDsWithTheSameHash(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		x := idIndex{hash: func(id string) uint64 { return uint64(len(id)) }}
-		model := map[string]*entry{}
-		for range rapid.IntRange(1, 100).Draw(t, "steps") {
-			id := rapid.StringMatching(`[ab]{1,3}`).Draw(t, "id")
-			if e, ok := model[id]; ok {
-				x.remove(e)
-				delete(model, id)
-			} else {
-				e := &entry{id: id}
-				x.put(e)
-				model[id] = e
-			}
-			for _, id := range []string{"a", "b", "aa", "ab", "ba", "bb", "aaa", "bbb", id} {
-				if e, ok := x.get(id); ok != (model[id] != nil) || e != model[id] {
-					t.Fatalf("%s: %v, %v; want %v", id, e, ok, model[id])
-				}
-			}
-			if x.len() != len(model) {
-				t.Fatalf("%d ids, want %d", x.len(), len(model))
-			}
-		}
-	})
-}
-
 // TestReadyTimes compares the time of the oldest with a list, over random items that come and go.
 func TestReadyTimes(t *testing.T) {
 	t.Parallel()

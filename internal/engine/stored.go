@@ -28,6 +28,28 @@ type reading struct {
 	problem error // why raw is no message
 }
 
+// shelf copies values that are only lent. Small ones share allocations, as bodies in memory do.
+type shelf struct{ room []byte }
+
+const shelfSize = 16 << 10
+
+// keep copies a value, of which about so many are to come.
+func (s *shelf) keep(value []byte, left int) []byte {
+	if value == nil {
+		return nil
+	}
+	n := len(value)
+	if n >= shareBelow {
+		return append([]byte(nil), value...)
+	}
+	if cap(s.room)-len(s.room) < n {
+		s.room = make([]byte, 0, max(n, min(shelfSize, left*n)))
+	}
+	at := len(s.room)
+	s.room = append(s.room, value...)
+	return s.room[at : at+n : at+n]
+}
+
 // readAll reads messages of a topic from the store, without its lock.
 func (t *topic) readAll(rs []reading) error {
 	keys := make([][]byte, len(rs))
@@ -37,7 +59,8 @@ func (t *topic) readAll(rs []reading) error {
 		room = appendNumberKey(room, t.journal.number, kindMessage, rs[i].seq)
 		keys[i] = room[at:]
 	}
-	err := t.e.o.Store.Read(keys, func(i int, value []byte) { t.decodeInto(&rs[i], value) })
+	var s shelf
+	err := t.e.o.Store.Read(keys, func(i int, value []byte) { t.decodeInto(&rs[i], s.keep(value, len(rs)-i)) })
 	if err != nil {
 		return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
 			"see to the disk; ferry doctor checks every record", err)
@@ -45,13 +68,15 @@ func (t *topic) readAll(rs []reading) error {
 	return nil
 }
 
-func (t *topic) decodeInto(r *reading, value []byte) {
-	r.raw, r.problem = []byte{}, errors.New("its record is missing from the store")
-	if value == nil {
+var errMissing = errors.New("its record is missing from the store")
+
+// decodeInto reads a message from a record that is its own.
+func (t *topic) decodeInto(r *reading, own []byte) {
+	r.raw, r.problem = []byte{}, errMissing
+	if own == nil {
 		return
 	}
-	own := append([]byte(nil), value...) // it is only lent
-	_, env, err := splitMessage(own)
+	env, err := envelopeOf(own)
 	if r.raw = env; err != nil {
 		r.raw, r.problem = own, err
 		return

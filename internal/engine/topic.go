@@ -24,7 +24,7 @@ type topic struct {
 	seq     uint64 // of the newest message
 	places  uint64 // given to items, in the order in which they became ready
 	log     sequence[entry]
-	ids     idIndex
+	ids     table[*entry]
 	known   memory
 	delayed heap[*entry]
 	expires heap[*entry]
@@ -64,7 +64,7 @@ func newTopic(e *Engine, name string) *topic {
 		expires: heap[*entry]{moved: func(e *entry, at int32) { e.expiry.heapAt = at }},
 		waiting: newItemHeap(),
 	}
-	t.ids.hash = e.hashID
+	t.ids.hash = e.hash
 	t.known = newMemory(e.o, t)
 	if e.o.Store != nil {
 		t.journal = &journal{}

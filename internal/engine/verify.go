@@ -27,6 +27,7 @@ type Tally struct {
 // told each thing that is wrong; what a damaged part hides is not looked at, the parts behind it are.
 func Verify(ctx context.Context, s Records, problem func(text string)) (Tally, error) {
 	v := &verifier{s: s, problem: problem}
+	v.system()
 	numbers, err := topicNumbers(s)
 	if err != nil {
 		problem(fmt.Sprintf("the records cannot be read: %v", err))
@@ -43,6 +44,23 @@ type verifier struct {
 	s       Records
 	tally   Tally
 	problem func(string)
+}
+
+// system looks at what belongs to no topic: how often the store was opened, and what the store itself keeps there.
+func (v *verifier) system() {
+	boot := string(appendPrefix(nil, 0, kindBoot))
+	from, to := rangeOfTopic(0)
+	err := v.s.Scan(from, to, func(key, value []byte) error {
+		v.tally.Records++
+		v.tally.Bytes += int64(len(key) + len(value))
+		if string(key) == boot && len(value) != 8 {
+			v.problem("the record of how often the store was opened is damaged")
+		}
+		return nil
+	})
+	if err != nil {
+		v.problem(fmt.Sprintf("the records of the store itself cannot be read: %v", err))
+	}
 }
 
 // verifiedTopic is one topic that is looked at.
@@ -126,6 +144,8 @@ func (t *verifiedTopic) record(key, value []byte) {
 		t.message(key, value)
 	case kindClaim:
 		_, _, err = decodeReceipt(value)
+	case kindIndex:
+		err = verifyIndex(key, value)
 	case kindDedup, kindOwnID:
 		_, err = decodeKnown(value)
 	case kindTopic: // has been read
@@ -135,6 +155,14 @@ func (t *verifiedTopic) record(key, value []byte) {
 	if err != nil {
 		t.wrong("the record with key %x is damaged: %v", key, err)
 	}
+}
+
+func verifyIndex(key, value []byte) (err error) {
+	if len(key) == prefixSize {
+		_, err = decodeMark(value)
+		return err
+	}
+	return decodeChunk(value, func(*found, *storedState) {})
 }
 
 func (t *verifiedTopic) message(key, value []byte) {

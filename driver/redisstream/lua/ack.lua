@@ -85,12 +85,16 @@ if #gone > 0 then
     if not due or at + keep < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', at + keep)) end
   else
     call('XDEL', T .. 'stream', unpack(gone))
-    local index, ours = call('HMGET', T .. 'ids', unpack(names)), {}
-    for x, id in ipairs(gone) do
-      if index[x] == id then ours[#ours + 1] = names[x] end
+    local ours = names
+    if call('HLEN', T .. 'meta') > 1 then -- an entry of another program may have the id of one of ours
+      local index = call('HMGET', T .. 'ids', unpack(names))
+      ours = {}
+      for x, id in ipairs(gone) do
+        if index[x] == id then ours[#ours + 1] = names[x] end
+      end
+      call('HDEL', T .. 'meta', unpack(gone))
     end
     if #ours > 0 then call('HDEL', T .. 'ids', unpack(ours)) end
-    if call('HLEN', T .. 'meta') > 1 then call('HDEL', T .. 'meta', unpack(gone)) end
     if lefts ~= none then
       for _, other in ipairs(call('HKEYS', T .. 'groups')) do call('SREM', T .. 'g:' .. other .. ':skip', unpack(gone)) end
     end

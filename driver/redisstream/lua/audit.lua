@@ -73,6 +73,7 @@ elseif phase == 'o' then -- records of what is not in the stream, by their place
     if id ~= '' and not entry_of(id) then look_all(id) end
   end
   next_one = page[1] ~= '0' and cursor_of('o', last, seq, page[1]) or ''
+  if next_one == '' then checked = checked + call('HLEN', LATER) end
 end
 local counts, counters = {}, {}
 for what, n in pairs(found) do

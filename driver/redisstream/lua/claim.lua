@@ -31,20 +31,26 @@ local function answer(go)
 end
 if paused then return answer() end
 
-local function pick(id, s)
-  if s.k == '' then call('ZREM', of(g, 'lane' .. s.l), seat(s, id)) else call('ZREM', of(g, 'chain'), member(s, id)) end
-  if s.kept or s.w ~= ARGV[9] then -- delivered again, or read by an earlier owner: the pending list must name the holder
-    call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s.f + s.x + 1, 'JUSTID')
-  end
-  if s.kept then
+-- Entries behind "since" were read by this instance.
+local reader = call('HMGET', of(g, 'group'), 'reader', 'since')
+local since = reader[1] == ARGV[9] and reader[2] or nil
+
+-- pick delivers a message that has left its queue. Of one to which nothing has happened there is no record.
+local function pick(id, key, record, note_of)
+  local s = record and cmsgpack.unpack(record)
+  if s then
     s.s, s.i, s.w = 'I', ARGV[9], ARGV[9]
     save(g, id, s)
   end
+  if s or not since or not before(since, id) then -- delivered again, or read by another owner: the pending list must name the holder
+    call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s and s.f + s.x + 1 or 1, 'JUSTID')
+  end
   ids[#ids + 1] = id
   flight[#flight + 1] = id
-  flight[#flight + 1] = ARGV[5] .. '/' .. s.k
-  local known = call('HGET', META, id)
-  picked[#picked + 1] = {id, s.f .. '', s.x .. '', s.c .. '', known and match(known, '^%d+') or int(halves(id)), content(g, id) or {}}
+  flight[#flight + 1] = ARGV[5] .. '/' .. key
+  local published, cause = match(note_of or '', '^(%d+) %d+ %d+ (%d+) ')
+  picked[#picked + 1] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '0',
+    published or match(id, '^%d+'), content(g, id) or {}}
 end
 
 -- serve picks the first of a lane, and of its key as many more as a run allows.
@@ -53,22 +59,27 @@ local function serve(lane)
   local first = call('ZRANGE', of(g, 'lane' .. lane), 0, 0)[1]
   local s = state(g, id_in(first))
   if not s or s.s ~= 'R' then return call('ZREM', of(g, 'lane' .. lane), first) end
-  if s.k == '' then return pick(id_in(first), s) end
-  local key, held, want = s.k, {}, math.min(run, most - #picked)
+  if s.k == '' then
+    call('ZREM', of(g, 'lane' .. lane), first)
+    return pick(id_in(first), '', call('HGET', of(g, 'state'), id_in(first)), call('HGET', META, id_in(first)))
+  end
+  local key, want = s.k, math.min(run, most - #picked)
   local list = first_of(g, key, want)
   if #list < want and not looked then -- the rest of the run may not be read yet
     looked = true
     fetch(g, small, ARGV[9])
     list = first_of(g, key, want)
   end
-  for _, x in ipairs(list) do
-    s = state(g, id_in(x))
-    if not s or s.s ~= 'R' then break end
-    pick(id_in(x), s)
-    held[#held + 1] = id_in(x)
+  local names_of, left_chain = {}, {}
+  for i, x in ipairs(list) do names_of[i] = id_in(x) end
+  local records, known = call('HMGET', of(g, 'state'), unpack(names_of)), call('HMGET', META, unpack(names_of))
+  for i, id in ipairs(names_of) do
+    if records[i] and cmsgpack.unpack(records[i]).s ~= 'R' then break end
+    pick(id, key, records[i], known[i])
+    left_chain[i] = range_of(key) .. list[i]
   end
-  if #held == 0 then return call('ZREM', of(g, 'lane' .. lane), first) end
-  call('HSET', of(g, 'busy'), key, table.concat(held, ' '))
+  call('ZREM', of(g, 'chain'), unpack(left_chain))
+  call('HSET', of(g, 'busy'), key, table.concat(names_of, ' ', 1, #left_chain))
   front(g, key)
 end
 

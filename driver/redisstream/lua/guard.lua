@@ -1,6 +1,6 @@
 -- guard: the fast part of a booking: who is not the owner any more is turned away, and plain messages are leased.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 epoch, 5 token, 6 how many were asked for, 7 lease in ms, 8 most of one key, 9 how many there
---   are; then their stream ids; then, if any has one, their keys, or "\1" for an entry of another program.
+--   are; then their stream ids; then, if any has one, their keys, or "\1" for an entry that is another program's or has a priority.
 local call = redis.call
 local T = string.sub(KEYS[1], 1, -6)
 local G = T .. 'g:' .. ARGV[2] .. ':'

@@ -48,23 +48,43 @@ local function admit(g, id, fields)
   return true
 end
 
--- ahead puts entries that were read into the queues of the group.
+-- ahead puts entries that were read into the queues of the group: into lanes, or behind the others of their key.
 local function ahead(g, entries)
-  local keys = {}
+  local lanes, chain, heads, keys = {}, {}, {}, {}
   for _, e in ipairs(entries) do
     local id, fields = e[1], e[2]
     if admit(g, id, fields) then
-      local s = fresh(id, fields)
-      if s.k == '' then
-        call('ZADD', of(g, 'lane' .. s.l), 0, seat(s, id))
+      local f = index(fields)
+      local lane, place_in, key = lane_of(f), spot(id) .. '/' .. id, f.key or ''
+      if key == '' then
+        lanes[lane] = lanes[lane] or {}
+        table.insert(lanes[lane], 0)
+        table.insert(lanes[lane], place_in)
       else
-        call('ZADD', of(g, 'chain'), 0, member(s, id))
-        keys[s.k] = true
+        chain[#chain + 1] = 0
+        chain[#chain + 1] = range_of(key) .. place_in
+        if not heads[key] then
+          heads[key] = lane .. place_in
+          keys[#keys + 1] = key
+        end
       end
     end
   end
   if #entries > 0 then call('HSET', of(g, 'group'), 'last', entries[#entries][1]) end
-  for key in pairs(keys) do front(g, key) end
+  for lane, members in pairs(lanes) do call('ZADD', of(g, 'lane' .. lane), unpack(members)) end
+  if #keys == 0 then return end
+  call('ZADD', of(g, 'chain'), unpack(chain))
+  local busy, offered = call('HMGET', of(g, 'busy'), unpack(keys)), call('HMGET', of(g, 'offer'), unpack(keys))
+  for i, key in ipairs(keys) do
+    if offered[i] then -- they are behind it, unless it had joined the tail before they were read
+      if offered[i] ~= '-' and string.sub(offered[i], 2) > string.sub(heads[key], 2) then front(g, key) end
+    elseif busy[i] then
+      call('HSET', of(g, 'offer'), key, '-')
+    else
+      call('HSET', of(g, 'offer'), key, heads[key])
+      call('ZADD', of(g, 'lane' .. string.sub(heads[key], 1, 1)), 0, string.sub(heads[key], 2))
+    end
+  end
 end
 
 -- fetch reads up to n entries from the stream into the queues, so that priorities and keys can be seen.

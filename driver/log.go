@@ -1,0 +1,74 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Log is what a driver can do that keeps messages in partitions which groups read in order. It is optional: the other drivers have no
+// such places to tell of. A caller asks for it with a type assertion.
+type Log interface {
+	// Partitions tells of each partition of a topic what it holds, and how far each group has come in it.
+	Partitions(ctx context.Context, topic string) ([]Partition, error)
+	// Pending returns a page of what a group has read and not settled, oldest first, one partition after the other.
+	Pending(ctx context.Context, q PendingQuery) (PendingPage, error)
+	// Replay makes what is kept from one position on, and before another, ready again for a group that had settled it. Nothing is
+	// skipped, so it may be done while the group has consumers.
+	Replay(ctx context.Context, topic, group string, o ReplayOptions) (ResetReport, error)
+}
+
+// Partition is one partition of a topic.
+type Partition struct {
+	Partition   int32
+	Entries     int64 // what is in the log, settled and kept ones included
+	Memory      int64 // bytes that the backend needs for all of the partition; zero when unknown
+	First, Last Ref   // zero when it is empty
+	Groups      []PartitionGroup
+}
+
+// PartitionGroup is how far a group has come in a partition.
+type PartitionGroup struct {
+	Group string
+	// Owner is the instance that reads the partition, empty when none does.
+	Owner string
+	// Lag has not been read yet. Pending has been read and is not settled: ready, in flight or waiting.
+	Lag, Pending int64
+	Consumers    []PartitionConsumer
+}
+
+// PartitionConsumer is what a consumer has pending in a partition.
+type PartitionConsumer struct {
+	Instance string
+	Pending  int64
+	Idle     time.Duration // since it last did something
+}
+
+// PendingQuery selects what Pending returns.
+type PendingQuery struct {
+	Topic, Group string
+	Instance     string // only what this one has; empty for all
+	Cursor       string // continues after an earlier page
+	Limit        int    // Defaults to 100, at most 1000.
+}
+
+// PendingPage is one answer of Pending.
+type PendingPage struct {
+	Entries []PendingEntry
+	Next    string // continues after this page; empty at the end
+}
+
+// PendingEntry is one message that a group has read and not settled.
+type PendingEntry struct {
+	Ref        Ref
+	ID         string
+	Instance   string
+	Idle       time.Duration // since it was last delivered
+	Deliveries int
+	State      State
+}
+
+// ReplayOptions say what to replay. The zero Positions are all that is kept.
+type ReplayOptions struct {
+	From, To Position // From FromEnd means the begin, To FromEnd the end
+	DryRun   bool
+}

@@ -1,0 +1,128 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+const (
+	peeksAtOnce   = 4
+	shardsPerPeek = 100 // where one command can reach several
+	tidyAfter     = 512 // messages: fewer leave no large tables behind
+)
+
+// look peeks in the background, unless that is still going on since the last time.
+func (c *scheduler) look(ctx context.Context) {
+	c.mu.Lock()
+	shards := make([]*shard, 0, len(c.all))
+	for s := range c.all {
+		shards = append(shards, s)
+	}
+	skip := c.peeking || len(shards) == 0
+	c.peeking = c.peeking || !skip
+	c.mu.Unlock()
+	if skip {
+		return
+	}
+	c.work.Go(func() {
+		c.peek(ctx, shards)
+		c.mu.Lock()
+		c.peeking = false
+		c.mu.Unlock()
+	})
+}
+
+// peek asks, in one command for all topics where that is possible, what is due and what can be claimed.
+func (c *scheduler) peek(ctx context.Context, shards []*shard) {
+	size := shardsPerPeek
+	if _, cluster := c.d.client.(*goredis.ClusterClient); cluster {
+		size = 1
+	}
+	var asked sync.WaitGroup
+	slots := make(chan struct{}, peeksAtOnce)
+	for some := range slices.Chunk(shards, size) {
+		slots <- struct{}{}
+		asked.Go(func() {
+			c.peekAt(ctx, some)
+			<-slots
+		})
+	}
+	asked.Wait()
+}
+
+// question is one key that peek asks about.
+type question struct {
+	s     *shard
+	group string
+	kind  byte // see lua/peek.lua
+	key   string
+}
+
+func (c *scheduler) questions(shards []*shard) (all []question) {
+	for _, s := range shards {
+		all = append(all, question{s, "", 'z', s.keys[keyDelayed]}, question{s, "", 'z', s.keys[keyExpires]}, question{s, "", 'h', s.keys[keyBodies]})
+		g := s.groups()
+		for i, name := range g.names {
+			of := g.keys[topicKeys+i*groupKeys:]
+			all = append(all, question{s, "", 'z', of[keyTimer]})
+			if c.d.subscribed(s.topic, name) {
+				for k := keyLane; k < keyLane+8; k++ {
+					all = append(all, question{s, name, 'e', of[k]})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
+	asked := c.questions(shards)
+	keys, kinds := make([]string, len(asked)), make([]byte, len(asked))
+	for i, q := range asked {
+		keys[i], kinds[i] = q.key, q.kind
+	}
+	reply, err := c.d.run(ctx, &c.d.scripts.peek, keys, string(kinds))
+	if err != nil || len(reply) != len(keys)+1 {
+		return // the next one will say
+	}
+	now, _ := strconv.ParseInt(text(reply, 0), 10, 64)
+	c.d.clock.saw(now)
+	for i, q := range asked {
+		answer, err := strconv.ParseInt(text(reply, i+1), 10, 64)
+		switch {
+		case err != nil:
+		case q.kind == 'z':
+			c.note(q.s, time.Now().Add(soon(answer-now)))
+		case q.kind == 'e' && answer == 1:
+			c.d.announce(q.s.topic, q.group)
+		case q.kind == 'h' && answer == 1 && q.s.moved.Load() >= tidyAfter:
+			q.s.moved.Store(0)
+			c.tidy(ctx, q.s)
+		}
+	}
+}
+
+// tidy gives back the memory of the tables of a shard that is empty.
+func (c *scheduler) tidy(ctx context.Context, s *shard) {
+	_, err := c.d.run(ctx, &c.d.scripts.tidy, []string{s.keys[keyBodies], s.keys[keyIDs]}, padding, paddingID)
+	if err != nil && ctx.Err() == nil {
+		c.d.o.Logger.Warn("ferry: cannot give back memory", "topic", s.topic, "error", err)
+	}
+}
+
+// subscribed reports whether somebody here consumes for a group.
+func (d *Driver) subscribed(topic, group string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for s := range d.subs {
+		if s.o.Topic == topic && s.o.Group == group {
+			return true
+		}
+	}
+	return false
+}

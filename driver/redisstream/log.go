@@ -1,0 +1,106 @@
+package redisstream
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+var _ driver.Log = (*Driver)(nil)
+
+// Partitions tells of each partition of a topic what it holds, and how far each group has come in it.
+func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partition, error) {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	replies, err := d.each(ctx, t, &d.scripts.progress, "")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]driver.Partition, len(replies))
+	for i, r := range replies {
+		p := t.parts[i]
+		all[i] = driver.Partition{Partition: int32(i), Entries: number(r, 1), First: p.ref(text(r, 2)), Last: p.ref(text(r, 3)), Memory: number(r, 4)}
+		for _, x := range list(r, 5) {
+			g, _ := x.([]any)
+			all[i].Groups = append(all[i].Groups, partitionGroup(g))
+		}
+	}
+	return all, nil
+}
+
+func partitionGroup(g []any) driver.PartitionGroup {
+	pg := driver.PartitionGroup{Group: text(g, 0), Owner: text(g, 1), Lag: number(g, 2), Pending: number(g, 3)}
+	for _, x := range list(g, 4) {
+		c, _ := x.([]any)
+		pg.Consumers = append(pg.Consumers, driver.PartitionConsumer{Instance: text(c, 0), Pending: number(c, 1), Idle: time.Duration(number(c, 2)) * time.Millisecond})
+	}
+	slices.SortFunc(pg.Consumers, func(a, b driver.PartitionConsumer) int { return cmp.Compare(a.Instance, b.Instance) })
+	return pg
+}
+
+// number reads a number in a reply; zero when it is none.
+func number(reply []any, i int) int64 {
+	n, _ := strconv.ParseInt(text(reply, i), 10, 64)
+	return n
+}
+
+// Pending returns a page of what a group has read and not settled. A cursor is a partition and the last id of it.
+func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.PendingPage, error) {
+	page := driver.PendingPage{}
+	t, err := d.existing(ctx, q.Topic)
+	if err != nil {
+		return page, err
+	}
+	at, after := 0, "0-0"
+	if q.Cursor != "" {
+		n, rest, ok := strings.Cut(q.Cursor, ":")
+		if at, err = strconv.Atoi(n); err != nil || !ok || at < 0 || at >= len(t.parts) || !validID.MatchString(rest) {
+			return page, driver.NewError(driver.ErrInvalid, "the cursor is not one of ours", "pass PendingPage.Next, or nothing", nil)
+		}
+		after = rest
+	}
+	limit := min(cmp.Or(max(q.Limit, 0), 100), 1000)
+	for ; at < len(t.parts); at++ {
+		p := t.parts[at]
+		one := &topic{name: t.name, parts: []*partition{p}}
+		replies, err := d.each(ctx, one, &d.scripts.pending, q.Group, q.Group, q.Instance, after, limit-len(page.Entries))
+		if err != nil {
+			return page, err
+		}
+		for _, x := range list(replies[0], 1) {
+			v, _ := x.([]any)
+			page.Entries = append(page.Entries, p.pendingEntry(v))
+			after = text(v, 0)
+		}
+		if len(page.Entries) >= limit {
+			page.Next = strconv.Itoa(at) + ":" + after
+			return page, nil
+		}
+		after = "0-0"
+	}
+	return page, nil
+}
+
+func (p *partition) pendingEntry(v []any) driver.PendingEntry {
+	return driver.PendingEntry{Ref: p.ref(text(v, 0)), Instance: text(v, 1), Idle: time.Duration(number(v, 2)) * time.Millisecond,
+		Deliveries: int(number(v, 3)), State: stateOf[text(v, 4)], ID: text(v, 5)}
+}
+
+// Replay makes what is kept in a range ready again for a group.
+func (d *Driver) Replay(ctx context.Context, name, group string, o driver.ReplayOptions) (driver.ResetReport, error) {
+	t, err := d.existing(ctx, name)
+	if err != nil {
+		return driver.ResetReport{}, err
+	}
+	if o.From.From == driver.FromEnd {
+		o.From.From = driver.FromBegin
+	}
+	return d.rewind(ctx, t, t.parts, rewind{group: group, from: o.From, to: o.To, cause: driver.CauseReplay, dry: o.DryRun, force: true})
+}

@@ -1,0 +1,70 @@
+package redisstream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+)
+
+// repartition changes the number of partitions of a topic in which there is nothing: keys go elsewhere afterwards. First every partition is
+// closed, which is refused where there is something; then the registry is changed; then they are opened. Until then publishing answers
+// that it should be tried again. Whoever finds it half done, after a crash, finishes it.
+func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, error) {
+	for _, p := range t.parts {
+		reply, err := p.run(ctx, &d.scripts.split, "close", n)
+		if err != nil {
+			return nil, err
+		}
+		if text(reply, 0) == "busy" {
+			if err := d.reopen(ctx, t); err != nil {
+				return nil, err
+			}
+			return nil, d.otherPartitions(driver.ErrUnsupported, t, n, text(reply, 1))
+		}
+	}
+	orders, err := d.client.HGetAll(ctx, t.parts[0].sibling("groups")).Result()
+	if err == nil {
+		err = d.client.HSet(ctx, registryKey(d.o.Prefix), t.name, n).Err()
+	}
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	for _, p := range t.parts[min(n, len(t.parts)):] {
+		if _, err := p.run(ctx, &d.scripts.split, "drop"); err != nil {
+			return nil, err
+		}
+	}
+	d.forget(t)
+	now := d.newTopic(t.name, n)
+	if err := now.create(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range now.parts {
+		for group, order := range orders {
+			if order == "u" {
+				order = ""
+			}
+			if _, err := p.join(ctx, membership{group: group, order: order}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d.learn(now), nil
+}
+
+// reopen opens partitions that were closed for a change that is not made.
+func (d *Driver) reopen(ctx context.Context, t *topic) error {
+	for _, p := range t.parts {
+		if _, err := p.run(ctx, &d.scripts.split, "open", len(t.parts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Driver) otherPartitions(kind error, t *topic, n int, busy string) error {
+	return driver.NewError(kind, fmt.Sprintf("topic %q has %d partitions and %s; with %d partitions keys would move", t.name, len(t.parts), busy, n),
+		"pause publishing, let consumers drain the topic and stop them, remove dead letters, delayed messages and what is kept (Purge, Trim), then try again", nil)
+}

@@ -1,0 +1,113 @@
+// Command deadletter-replay finds out what failed for good, mends and replays it, and lets a runner bring back the rest.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync/atomic"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/deadletter"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// Order is what handlers expect, and oldOrder what a forgotten program still publishes.
+type (
+	Order struct {
+		ID   int `json:"id"`
+		User int `json:"user"`
+	}
+	oldOrder struct {
+		ID       int `json:"id"`
+		Customer int `json:"customer"`
+	}
+)
+
+func main() {
+	ctx := context.Background()
+	broker, err := memory.Open(ctx, memory.Options{})
+	check(err)
+	defer broker.Close(ctx)
+	office, err := deadletter.New(broker)
+	check(err)
+
+	// Orders 1 to 6 of two keys: billing is down for the even ones, and the odd ones have a field that was renamed.
+	for id := 1; id <= 6; id++ {
+		var order any = Order{ID: id, User: 2}
+		if id%2 == 1 {
+			order = oldOrder{ID: id, Customer: 1}
+		}
+		_, err := ferry.Publish(ctx, broker, "orders", order, ferry.Key(fmt.Sprint("user-", id%2)))
+		check(err)
+	}
+	var billing atomic.Bool // up
+	work(broker, &billing, "")
+
+	tally, err := office.Tally(ctx, deadletter.TallyQuery{By: deadletter.ByFingerprint})
+	check(err)
+	for _, b := range tally.Buckets {
+		fmt.Printf("%d dead: %s: %s\n", b.Count, b.Reason, b.Fingerprint)
+	}
+
+	// The renamed field: a filter finds the letters, a JSON patch mends them. First only say what would be done.
+	where, err := deadletter.ParseFilter(`error contains "no user" and json.customer > 0`)
+	check(err)
+	patch, err := deadletter.ParsePatch([]byte(`[{"op":"move","from":"/customer","path":"/user"}]`))
+	check(err)
+	mend := deadletter.Replay{Selection: deadletter.Selection{Topic: "orders", Where: where}, Edit: deadletter.PatchBody(patch), DryRun: true}
+	report, err := office.Replay(ctx, mend)
+	check(err)
+	fmt.Printf("would mend %d, skip %d\n", report.Done, report.Skipped)
+	mend.DryRun = false
+	report, err = office.Replay(ctx, mend)
+	check(err)
+	billing.Store(true)
+	fmt.Printf("mended %d:\n", report.Done)
+	work(broker, &billing, "  ")
+
+	// The timeouts come back by themselves: a strategy says when. Any number of instances may run this; one works.
+	runner, err := deadletter.NewRunner(office, deadletter.RunnerOptions{
+		Interval:   50 * time.Millisecond,
+		Strategies: []deadletter.Strategy{{Name: "soon", Reasons: []driver.Reason{driver.ReasonDownstream}, Backoff: ferry.Delays(200 * time.Millisecond)}},
+	})
+	check(err)
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- runner.Run(running) }()
+	fmt.Println("brought back by the runner:")
+	work(broker, &billing, "  ")
+	stop()
+	check(<-done)
+	page, err := office.Browse(ctx, deadletter.Query{})
+	check(err)
+	fmt.Printf("recovered %d, %d dead letters left\n", runner.Stats().Recovered, len(page.Letters))
+}
+
+// work handles orders for a second.
+func work(broker *ferry.Broker, billing *atomic.Bool, indent string) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	w := worker.New(broker, worker.Options{Concurrency: 1})
+	worker.Handle(w, "orders", func(_ context.Context, m *ferry.Msg[Order]) error {
+		switch {
+		case m.Value.User == 0:
+			return worker.Fatal(errors.New("order has no user"))
+		case !billing.Load():
+			return worker.Dead(driver.ReasonDownstream, fmt.Errorf("billing did not answer within %d ms", 100+m.Value.ID))
+		}
+		fmt.Printf("%sbilled order %d to user %d\n", indent, m.Value.ID, m.Value.User)
+		return nil
+	})
+	check(w.Run(ctx))
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

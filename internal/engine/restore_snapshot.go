@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// readIndex restores all messages from the chunks that Close wrote, and reports whether it did: if one of them is
+// damaged or missing, none is used.
+func (r *restorer) readIndex() (bool, error) {
+	chunks, err := r.marked()
+	if err != nil || chunks == 0 || !r.wholeIndex(chunks) {
+		return false, err
+	}
+	n := 0
+	err = r.scanIndex(func(chunk []byte) error {
+		return decodeChunk(chunk, func(f *found, s *storedState) {
+			r.restore(f, s)
+			if n++; n%progressEvery == 0 && r.progress != nil {
+				r.progress(r.t.name, n)
+			}
+		})
+	})
+	return true, err
+}
+
+// marked returns how many chunks the mark behind them tells of; none if there is no mark.
+func (r *restorer) marked() (chunks int, err error) {
+	err = r.t.e.o.Store.Read([][]byte{appendPrefix(nil, r.number, kindIndex)}, func(_ int, value []byte) {
+		if n, err := decodeMark(value); err == nil {
+			chunks = int(n)
+		}
+	})
+	return chunks, err
+}
+
+// wholeIndex reports whether all chunks are there, and their checksums are right.
+func (r *restorer) wholeIndex(chunks int) bool {
+	err := r.scanIndex(func(chunk []byte) error {
+		chunks--
+		return unseal(chunk).err
+	})
+	return err == nil && chunks == 0
+}
+
+func (r *restorer) scanIndex(use func(chunk []byte) error) error {
+	from, to := rangeOf(r.number, kindIndex)
+	return r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
+		if len(key) == prefixSize {
+			return nil // the mark
+		}
+		if err := use(value); err != nil {
+			return damaged(fmt.Sprintf("chunk %x of the index of topic %q is damaged", key, r.t.name), err)
+		}
+		return nil
+	})
+}
+
+// clearIndex removes mark and chunks before anything of the topic changes: batches are written in their order, so as
+// long as the mark is there it is true.
+func (r *restorer) clearIndex() error {
+	from, to := rangeOf(r.number, kindIndex)
+	found := errors.New("found")
+	err := r.t.e.o.Store.Scan(from, to, func(_, _ []byte) error { return found })
+	if !errors.Is(err, found) {
+		return err
+	}
+	b := r.t.e.o.Store.Batch()
+	b.DeleteRange(from, to)
+	r.t.e.o.Store.Append(b, false)
+	return nil
+}
