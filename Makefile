@@ -1,5 +1,6 @@
 # `make` alone explains itself. `make dev` needs Go alone. `make test` needs Go, make, a C compiler (for the race
-# detector) and python3 (for pip); it installs the Redis servers that the tests run against.
+# detector) and python3 (for pip); it installs the Redis servers and Apache Kafka that the tests run against, and a JDK
+# and Maven for Kafka where they are missing.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,7 +22,7 @@ FUZZTIME   ?= 10s
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare torture mutants soak test-kafka
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare torture mutants soak test-kafka test-failover
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +35,7 @@ setup: ## Download modules and servers, build the pinned tools into ./bin (once)
 	$(RETRY) go mod download; \
 	for m in $(NESTED); do (cd $$m && $(RETRY) go mod download); done; \
 	scripts/servers.sh; \
+	scripts/kafka.sh; \
 	$(MAKE) --no-print-directory $(LINT); \
 	echo "setup took $$(( $$(date +%s) - start ))s"
 
@@ -78,7 +80,8 @@ cover: ## Measure coverage over all packages, and show the total
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|all QUICK=1 ONLY=pickup,delay)
+bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|redisstream|kafka|all QUICK=1 ONLY=pickup,delay)
+	@if [[ "$(or $(BROKER),all)" =~ ^(kafka|all)$$ ]]; then scripts/kafka.sh; fi
 	cd bench && go run ./cmd/bench -broker $(or $(BROKER),all) $(if $(filter-out 0,$(QUICK)),-quick) $(if $(ONLY),-only $(ONLY))
 
 bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)
@@ -93,9 +96,13 @@ mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis)
 soak: ## Run long, fail on growth, plot to soak.html (BROKER MINUTES)
 	go run ./test/torture/cmd/soak -broker $(or $(BROKER),memory) -minutes $(or $(MINUTES),60)
 
-test-kafka: ## The suite of the Kafka driver on a real broker; unfinished, so not part of make test
+test-kafka: ## The tests of the Kafka driver alone, on a real broker
 	scripts/kafka.sh
-	go test -tags kafka -timeout 20m ./internal/kafkatest ./driver/kafka
+	go test -race -timeout $(TIMEOUT) -parallel $(PARALLEL) $(TEST_FLAGS) ./internal/kafkatest ./driver/kafka
+
+test-failover: ## Kill each of three Kafka brokers while messages flow; minutes, and four JVMs
+	scripts/kafka.sh
+	go test -race -tags failover -timeout $(TIMEOUT) -run TestBrokerKilled -v ./driver/kafka
 
 generate: ## Run all code generators
 	go generate ./...

@@ -37,7 +37,7 @@ func (op *Operation) apply(ctx context.Context, list []planned) error {
 }
 
 // stepTimeout bounds one step, which the end of the operation's context does not interrupt: its outcome would be unknown.
-const stepTimeout = 30 * time.Second
+const stepTimeout = 2 * time.Minute
 
 // step looks at some letters again and replays those that are as they were.
 func (op *Operation) step(ctx context.Context, part []planned) error {

@@ -60,7 +60,7 @@ func cemetery(b *testing.B, d driver.Driver) *deadletter.Office {
 			}
 			list := make([]driver.Settlement, len(ds))
 			for i, one := range ds {
-				list[i] = driver.Settlement{Delivery: one, Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "timeout after " + string(one.ID[1:]) + " ms"}}
+				list[i] = driver.Settlement{Delivery: one, Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "timeout after " + one.ID[1:] + " ms"}}
 			}
 			if err := errors.Join(sub.Settle(ctx, list)...); err != nil {
 				b.Fatal(err)
@@ -126,4 +126,22 @@ func pages(b *testing.B, office *deadletter.Office, where string) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "worst-ms")
 	b.ReportMetric(float64(scanned), "to-the-end")
+}
+
+func BenchmarkFilter(b *testing.B) {
+	for _, where := range []string{`reason == "timeout" and attempts > 3 and key startsWith "user-"`, `json.user.id == 7`} {
+		b.Run(where, func(b *testing.B) {
+			f, err := deadletter.ParseFilter(where)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l := sample()
+			b.ReportAllocs()
+			for b.Loop() {
+				if yes, err := f.Match(l); !yes || err != nil {
+					b.Fatal(yes, err)
+				}
+			}
+		})
+	}
 }

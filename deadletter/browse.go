@@ -16,7 +16,7 @@ type Query struct {
 	Limit int
 	// MaxScan is the most letters looked at. Defaults to 10,000.
 	MaxScan int
-	// MaxTime ends the look after about this long, so that a rare match does not make a page slow. Defaults to 25 ms.
+	// MaxTime ends the look after about this long, so that a rare match does not make a page slow. Defaults to 15 ms.
 	MaxTime time.Duration
 }
 
@@ -35,7 +35,7 @@ func (q *Query) check() error {
 		q.MaxScan = 10_000
 	}
 	if q.MaxTime == 0 {
-		q.MaxTime = 25 * time.Millisecond
+		q.MaxTime = 15 * time.Millisecond
 	}
 	return nil
 }

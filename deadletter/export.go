@@ -101,7 +101,7 @@ var csvHeader = []string{"topic", "group", "ref", "id", "key", "published_at", "
 	"action", "content_type", "body", "problem"}
 
 func csvRow(l Letter) []string {
-	f := fieldsOf(l)
+	f := fieldsOf(l, true)
 	row := []string{f.Topic, f.Group, f.Ref, f.ID, f.Key, stamp(f.PublishedAt), stamp(f.DiedAt), f.Reason, f.Error, f.Fingerprint,
 		strconv.Itoa(f.Attempts), strconv.Itoa(f.Deliveries), strconv.Itoa(f.Rounds), f.Action, f.ContentType, f.Body, f.Problem}
 	for i := range row {

@@ -19,9 +19,9 @@ import (
 // Filter is a condition on letters, in the language of expr-lang: reason == "timeout" and attempts > 3. It is safe for
 // concurrent use, and its evaluation is bounded: no loop in a loop, no text or list that it could grow.
 type Filter struct {
-	text      string
-	program   *vm.Program
-	needsJSON bool
+	text                 string
+	program              *vm.Program
+	needsBody, needsJSON bool
 }
 
 // fields are what a filter may name. Of a parse error only id, topic, ref, size, problem and body (what was found) are set.
@@ -89,7 +89,7 @@ func ParseFilter(text string) (*Filter, error) {
 	if err != nil {
 		return nil, filterError(text, err)
 	}
-	return &Filter{text: text, program: program, needsJSON: c.json}, nil
+	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json}, nil
 }
 
 // filterError says where a filter is broken.
@@ -107,8 +107,8 @@ func filterError(text string, err error) error {
 
 // bounds finds what could make an evaluation long or large.
 type bounds struct {
-	json   bool
-	broken *file.Error
+	body, json bool // is asked for
+	broken     *file.Error
 }
 
 func (b *bounds) refuse(n ast.Node, text string) {
@@ -121,7 +121,7 @@ func (b *bounds) refuse(n ast.Node, text string) {
 func (b *bounds) walk(n ast.Node, loops int) {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		b.json = b.json || n.Value == "json"
+		b.body, b.json = b.body || n.Value == "body", b.json || n.Value == "json"
 	case *ast.BuiltinNode:
 		if !slices.Contains(filterFunctions, n.Name) {
 			b.refuse(n, n.Name+" is not allowed here")
@@ -170,7 +170,7 @@ func (f *Filter) Match(l Letter) (bool, error) {
 	if f == nil {
 		return true, nil
 	}
-	env := fieldsOf(l)
+	env := fieldsOf(l, f.needsBody)
 	if f.needsJSON {
 		if v, err := decodeExact([]byte(env.Body)); err == nil { // otherwise as a field that is not there
 			env.JSON = plainNumbers(v)
@@ -215,11 +215,17 @@ func brief(err error) string {
 	return err.Error()
 }
 
-func fieldsOf(l Letter) fields {
-	f := fields{Topic: l.From, Group: l.Group, Ref: l.Ref.String(), Size: l.size(), Problem: l.Problem, Body: string(l.Raw)}
+// fieldsOf returns what a filter sees of a letter; its body, which may be large, only if it is asked for.
+func fieldsOf(l Letter, body bool) fields {
+	f := fields{Topic: l.From, Group: l.Group, Ref: l.Ref.String(), Size: l.size(), Problem: l.Problem}
+	if body {
+		f.Body = string(l.Raw)
+	}
 	if m := l.Message; m != nil {
 		f.ID, f.Key, f.Priority, f.ContentType, f.Headers = m.ID, m.Key, m.Priority.String(), m.ContentType, m.Headers
-		f.Body, f.PublishedAt = string(m.Body), m.PublishedAt
+		if f.PublishedAt = m.PublishedAt; body {
+			f.Body = string(m.Body)
+		}
 	}
 	if d := l.Dead; d != nil {
 		f.Reason, f.Error, f.Fingerprint, f.Stack, f.Action = string(d.Reason), d.Error, d.Fingerprint, d.Stack, string(d.Action)

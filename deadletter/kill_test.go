@@ -6,11 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/big"
+	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
@@ -69,6 +70,8 @@ func replayUntilKilled(t *testing.T, url, to string, lines int) bool {
 }
 
 // Each dead letter ends exactly once in the queue, however often whoever replays is killed.
+//
+// Lesson: L48
 func TestReplayUnderKill(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
@@ -104,18 +107,13 @@ func replayUnderKill(t *testing.T, url, to string) {
 		}
 		k.bury(letters, slow)
 	})
+	seed := uint64(time.Now().UnixNano())
+	random := mathrand.New(mathrand.NewPCG(seed, 0))
 	kills := 0
-	for {
-		n, err := rand.Int(rand.Reader, big.NewInt(150))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if replayUntilKilled(t, url, to, int(n.Int64())+1) {
-			break
-		}
+	for !replayUntilKilled(t, url, to, 1+random.IntN(150)) {
 		kills++
 	}
-	t.Logf("killed %d times", kills)
+	t.Logf("seed %d: killed %d times", seed, kills)
 	if kills == 0 {
 		t.Error("it was never killed")
 	}

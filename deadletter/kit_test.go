@@ -14,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry/driver/disk"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/driver/redis"
+	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -47,6 +48,13 @@ func backends(t *testing.T) []backend {
 				t.Fatal(err)
 			}
 			return broker(t, d), func(topic, raw string) error { return plantOnRedis(server, d, prefix, topic, raw) }
+		}},
+		{"redisstream", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
+			d, err := redisstream.New(context.Background(), redisstream.Options{URL: server.URL(), Prefix: fmt.Sprintf("x%d", time.Now().UnixNano()), Partitions: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return broker(t, d), nil
 		}},
 	}
 }
@@ -170,6 +178,9 @@ func (k *kit) counts(topic string) driver.GroupStats {
 	k.ok(err)
 	return st.Groups[0]
 }
+
+// exact reports whether the counts of this broker are not estimates.
+func (k *kit) exact() bool { return k.d.Capabilities().Counts == driver.Exact }
 
 func (k *kit) where(text string) *deadletter.Filter {
 	k.Helper()

@@ -49,6 +49,22 @@ idle:        2 handlers, healthy
 the wave:   32 handlers for 2000 mails
 calm again:  2 handlers, healthy
 `,
+	"ratelimit": `
+robot  1: published
+robot  2: published
+robot  3: published
+robot  4: published
+robot  5: published
+robot  6: rate_limited, try again in 10s
+robot  7: rate_limited, try again in 10s
+robot  8: rate_limited, try again in 1h0m0s
+robot  9: key_blocked, try again in 1h0m0s
+robot 10: key_blocked, try again in 1h0m0s
+ann: unblock robot, because it was a load test
+excited: 0 (attempt 1), 1 (attempt 1), 2 (attempt 1), 3 (attempt 1), 4 (attempt 1), had to wait: true
+calm: hello (attempt 1), had to wait: false
+5 messages at 2 a second took more than 2 s: true
+`,
 	"groups": `
 published 3, billed 3 (after 3 failures), shipped 3
 `,

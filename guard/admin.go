@@ -38,6 +38,7 @@ func (a *Admin) changeKey(ctx context.Context, c Change) error {
 	if err := driver.CheckName("limit", c.Limit); err != nil {
 		return err
 	}
+	c.Key = bounded(c.Key)
 	return a.change(ctx, c)
 }
 
@@ -83,7 +84,7 @@ func (a *Admin) Status(ctx context.Context, limit, key string) (Status, error) {
 	if err := driver.CheckName("limit", limit); err != nil {
 		return Status{}, err
 	}
-	return a.store.Status(ctx, limit, key)
+	return a.store.Status(ctx, limit, bounded(key))
 }
 
 // List returns a page of the keys that are blocked, overridden or whitelisted.
@@ -112,7 +113,7 @@ func (a *Admin) Check(ctx context.Context, limit, key string, r *Rule) (Verdict,
 	if err != nil {
 		return Verdict{}, err
 	}
-	return a.store.Take(ctx, Take{Items: []Item{{Limit: limit, Key: key, Rule: &rule}}, Peek: true})
+	return a.store.Take(ctx, Take{Items: []Item{{Limit: limit, Key: bounded(key), Rule: &rule}}, Peek: true})
 }
 
 // Audit returns the newest changes, newest first; the store keeps 1,000.

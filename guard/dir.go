@@ -50,10 +50,10 @@ type commit struct {
 	err  error
 }
 
-const (
-	journalName = "guard.journal"
-	lockName    = "guard.lock"
-)
+// JournalName is the file of a Dir store that holds everything.
+const JournalName = "guard.journal"
+
+const lockName = "guard.lock"
 
 // OpenDir opens the store in a directory, which it creates if needed. One process owns a directory at a time.
 func OpenDir(path string, o DirOptions) (*Dir, error) {
@@ -102,7 +102,7 @@ func lockDir(path string) (*os.File, error) {
 
 // load reads the journal and cuts off what a crash left half-written.
 func (d *Dir) load() error {
-	f, err := os.OpenFile(filepath.Join(d.path, journalName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(d.path, JournalName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return errDir(d.path, err)
 	}
@@ -242,7 +242,7 @@ func (d *Dir) persist(lines []byte, snapshot []entry) error {
 
 // compact writes a new file beside the old one, which stays until the new one is whole.
 func (d *Dir) compact(snapshot []entry) error {
-	name := filepath.Join(d.path, journalName)
+	name := filepath.Join(d.path, JournalName)
 	var lines []byte
 	var err error
 	for _, e := range snapshot {

@@ -42,7 +42,7 @@ func (h Hook) tell(ctx context.Context, e Event) {
 	if h == nil {
 		return
 	}
-	defer func() { _ = recover() }() //nolint:errcheck // what a hook panics with is its own affair
+	defer func() { _ = recover() }() // what a hook panics with is its own affair
 	h(ctx, e)
 }
 

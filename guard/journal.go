@@ -41,7 +41,9 @@ func (l *ledger) replay(now time.Time, e entry) {
 		delete(l.recorded, id{e.Limit, e.Key})
 	}
 	if now.Before(e.Done) {
-		l.marks[id{e.Name, e.ID}] = mark{until: e.Done}
+		k := id{e.Name, e.ID}
+		l.marks[k] = mark{until: e.Done}
+		l.fades = append(l.fades, fade{k, e.Done})
 	}
 	if e.Audit != nil {
 		l.force(*e.Audit)

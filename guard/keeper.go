@@ -12,8 +12,10 @@ var ErrLost = errors.New("the guard lost its lease")
 // keeper renews a lease while a handler runs, and ends the handler's context when it is lost. A handler that is quicker
 // than a third of the lease costs a timer.
 type keeper struct {
-	ctx    context.Context
+	ctx    context.Context // the handler's
 	cancel context.CancelCauseFunc
+	asking context.Context // of renewals, which outlive the handler's
+	halt   context.CancelFunc
 	renew  func(ctx context.Context) (held bool, err error)
 	lease  time.Duration
 	until  time.Time // the lease, reckoned from before it was asked for
@@ -26,6 +28,7 @@ type keeper struct {
 func keep(ctx context.Context, asked time.Time, lease time.Duration, renew func(ctx context.Context) (bool, error)) *keeper {
 	k := &keeper{renew: renew, lease: lease, until: asked.Add(lease), quit: make(chan struct{}), ended: make(chan struct{})}
 	k.ctx, k.cancel = context.WithCancelCause(ctx)
+	k.asking, k.halt = context.WithCancel(context.WithoutCancel(ctx))
 	k.timer = time.AfterFunc(lease/3, k.run)
 	return k
 }
@@ -35,7 +38,7 @@ func (k *keeper) run() {
 	tick := time.NewTicker(k.lease / 3)
 	defer tick.Stop()
 	for {
-		if !k.try() {
+		if !k.try() && k.asking.Err() == nil {
 			k.cancel(ErrLost)
 			return
 		}
@@ -50,7 +53,7 @@ func (k *keeper) run() {
 // try renews once, and reports whether the lease may still be ours.
 func (k *keeper) try() bool {
 	asked := time.Now()
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(k.ctx), k.until)
+	ctx, cancel := context.WithDeadline(k.asking, k.until)
 	defer cancel()
 	held, err := k.renew(ctx)
 	switch {
@@ -65,6 +68,7 @@ func (k *keeper) try() bool {
 
 // stop ends the keeper and reports whether the lease was kept.
 func (k *keeper) stop() bool {
+	k.halt()
 	if !k.timer.Stop() {
 		close(k.quit)
 		<-k.ended

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
@@ -101,10 +102,10 @@ func chooseKey(what string, f KeyFunc, template string) (KeyFunc, error) {
 	return ByKey, nil
 }
 
-// bounded keeps hostile keys from filling a store: of a long one it takes a hash.
+// bounded keeps hostile keys out of stores and lists: of one that is long, or no text, it takes a hash.
 func bounded(key string) string {
 	const longest = 512
-	if len(key) <= longest {
+	if len(key) <= longest && utf8.ValidString(key) {
 		return key
 	}
 	sum := sha256.Sum256([]byte(key))

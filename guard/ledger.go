@@ -14,12 +14,13 @@ type ledger struct {
 	maxKeys  int
 	accounts map[id]*account
 	recorded map[id]*account // those with a record
-	ops      int             // since the last look for idle accounts
+	debt     int             // of looks for idle accounts, in 1/64
 	swept    time.Time       // when all were looked at because there was no room
 
 	slots map[id]*slotSet
 	spare []*slotSet // empty ones
 	marks map[id]mark
+	fades []fade // marks of what was done, by when that was
 	token uint64
 
 	audit   []Change // oldest first
@@ -84,7 +85,7 @@ type answer struct {
 
 func (l *ledger) take(now time.Time, t *Take) (Verdict, error) {
 	if !t.Peek {
-		l.tidy(now)
+		l.tidy(now, 1)
 	}
 	at := now.Sub(l.epoch)
 	v := Verdict{Admitted: true, Ticket: uint64(at)}
@@ -267,17 +268,19 @@ func (l *ledger) account(now time.Time, k id) (*account, error) {
 				"raise MaxKeys, or limit by something that has fewer values", nil)
 		}
 	}
+	l.tidy(now, 256)
 	acc := new(account)
 	l.accounts[k] = acc
 	return acc, nil
 }
 
-// tidy looks at a few accounts now and then, and forgets idle ones.
-func (l *ledger) tidy(now time.Time) {
-	const every, look = 256, 512
-	if l.ops++; l.ops >= every {
-		l.ops = 0
-		l.sweep(now, look)
+// tidy looks for idle accounts now and then, so that there are at most about a third more than are needed: four looks
+// for each new one, and one for every 64 messages.
+func (l *ledger) tidy(now time.Time, debt int) {
+	const batch = 256
+	if l.debt += debt; l.debt >= 64*batch {
+		l.debt = 0
+		l.sweep(now, batch)
 	}
 }
 
@@ -286,15 +289,6 @@ func (l *ledger) sweep(now time.Time, look int) {
 		if acc.idle(now, l.epoch) {
 			delete(l.accounts, k)
 			delete(l.recorded, k)
-		}
-		if look--; look <= 0 {
-			break
-		}
-	}
-	look = 512
-	for k, m := range l.marks {
-		if m.over(now) {
-			delete(l.marks, k)
 		}
 		if look--; look <= 0 {
 			break

@@ -69,8 +69,24 @@ type mark struct {
 
 func (m mark) over(now time.Time) bool { return m.token == 0 && !now.Before(m.until) }
 
+// fade is when a mark may be forgotten.
+type fade struct {
+	id    id
+	until time.Time
+}
+
+// fade forgets marks whose time is over. Those of longer windows may hold up others for a while.
+func (l *ledger) fade(now time.Time) {
+	for len(l.fades) > 0 && !now.Before(l.fades[0].until) {
+		if m, ok := l.marks[l.fades[0].id]; ok && m.over(now) {
+			delete(l.marks, l.fades[0].id)
+		}
+		l.fades = l.fades[1:]
+	}
+}
+
 func (l *ledger) begin(now time.Time, r MarkRequest) (Mark, error) {
-	l.tidy(now)
+	l.fade(now)
 	k := id{r.Name, r.ID}
 	m, known := l.marks[k]
 	switch {
@@ -83,11 +99,8 @@ func (l *ledger) begin(now time.Time, r MarkRequest) (Mark, error) {
 		return Mark{}, nil
 	}
 	if !known && len(l.marks) >= l.maxKeys {
-		l.sweep(now, len(l.marks))
-		if len(l.marks) >= l.maxKeys {
-			return Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("%d marks are remembered already", l.maxKeys),
-				"raise MaxKeys, or make the window shorter", nil)
-		}
+		return Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("%d marks are remembered already", l.maxKeys),
+			"raise MaxKeys, or make the window shorter", nil)
 	}
 	l.token++
 	l.marks[k] = mark{token: l.token}
@@ -96,7 +109,9 @@ func (l *ledger) begin(now time.Time, r MarkRequest) (Mark, error) {
 
 func (l *ledger) complete(now time.Time, r MarkRequest) {
 	until := now.Add(r.Window)
-	l.marks[id{r.Name, r.ID}] = mark{until: until}
+	k := id{r.Name, r.ID}
+	l.marks[k] = mark{until: until}
+	l.fades = append(l.fades, fade{k, until})
 	if l.keep != nil {
 		l.keep(entry{Name: r.Name, ID: r.ID, Done: until})
 	}

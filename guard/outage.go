@@ -76,10 +76,11 @@ func (o *outage) learn(err error) time.Duration {
 
 // later runs a call that frees something: it is made even if the message's context has ended.
 func (o *outage) later(ctx context.Context, ask func(ctx context.Context) error) error {
+	ctx = context.WithoutCancel(ctx)
 	if o.timeout == 0 {
 		return ask(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.timeout)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	return ask(ctx)
 }

@@ -17,7 +17,8 @@ they cause a few seconds later, a report every ten seconds, and about 3 % failur
 most succeed when tried again and some end as dead letters.
 
 The broker lives in a directory (--dir): what was acknowledged survives a restart, and kill -9.
-With --broker it is another one: memory://, redis://...
+With --broker it is another one: memory://, redis://, kafka://host:9092... With --broker kafka and
+no address, a Kafka broker runs inside this process, for development: it ends with the process.
 
 It stops at Ctrl-C (a second one stops at once), lets handlers finish, and then accounts for
 every message.`
@@ -26,6 +27,7 @@ const devExample = `  ferry dev
   ferry dev --rate 200 --duration 30s
   ferry dev --dir /var/lib/ferry
   ferry dev --broker memory
+  ferry dev --broker kafka
   FERRY_BROKER=redis://localhost:6379/0 ferry dev`
 
 // devOptions are the flags of ferry dev.
@@ -35,6 +37,7 @@ type devOptions struct {
 	rate     float64
 	duration time.Duration
 	noDemo   bool
+	inside   string // URL of a Kafka broker inside this process
 }
 
 func newDev(p process) *cobra.Command {
@@ -76,6 +79,14 @@ func (o devOptions) check() error {
 // run owns everything that ferry dev starts, and returns when all of it has ended.
 func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	m := newMeter()
+	if wantsFakeKafka(o.broker) {
+		fake, url, err := startFakeKafka(o.broker)
+		if err != nil {
+			return err
+		}
+		defer fake.close()
+		o.broker, o.inside = url, url
+	}
 	broker, err := openBroker(ctx, o.broker, ferry.Options{Hooks: m.hooks()})
 	if err != nil {
 		return err
@@ -110,6 +121,9 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 
 // place says which broker it is, without secrets.
 func (o devOptions) place(b *ferry.Broker) string {
+	if o.inside != "" {
+		return o.inside
+	}
 	if name := brokerName(b); name != "disk://" || o.dir == "" {
 		return name
 	}
@@ -119,7 +133,11 @@ func (o devOptions) place(b *ferry.Broker) string {
 // welcome says what runs. It claims nothing that does not exist.
 func (o devOptions) welcome(t *terminal, b *ferry.Broker) {
 	ok := t.green("✓")
-	t.printf("  %s broker   %s   %s\n", ok, o.place(b), t.dim("a publish survives: "+b.Driver().Capabilities().Durability.String()))
+	survives := "a publish survives: " + b.Driver().Capabilities().Durability.String()
+	if o.inside != "" {
+		survives = "for development: inside this process, nothing survives its end"
+	}
+	t.printf("  %s broker   %s   %s\n", ok, o.place(b), t.dim(survives))
 	if o.noDemo {
 		t.printf("  %s demo     off\n", t.dim("-"))
 	} else {

@@ -220,3 +220,20 @@ func TestShortly(t *testing.T) {
 		}
 	}
 }
+
+// TestDevOnKafka runs a Kafka broker inside the process, and says that it is for development.
+func TestDevOnKafka(t *testing.T) {
+	t.Parallel()
+	for url, fake := range map[string]bool{"kafka": true, "kafka://": true, "kafka:///?partitions=2": true, "kafka://h:9092": false, "memory": false} {
+		if got := wantsFakeKafka(url); got != fake {
+			t.Errorf("%s: a broker inside the process: %v, want %v", url, got, fake)
+		}
+	}
+	out, err := runDev(t, devOptions{broker: "kafka://?partitions=2", rate: 20, duration: 2 * time.Second}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "for development") || !strings.Contains(out, "orders") {
+		t.Errorf("it says:\n%s", out)
+	}
+}

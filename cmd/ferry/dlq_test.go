@@ -41,6 +41,7 @@ func TestDLQList(t *testing.T) {
 	d.fails(exitUsage, `is broken at column 8`, "dlq", "rm", "orders", "--all", "--reason", "timeout", "--where", "reason = 1")
 	d.has(d.run("dlq", "ls", "--where", `json.a.b == 1`).err, "4 could not be asked, and were left out")
 	d.has(d.ok("dlq", "ls", "orders", "--reason", "none"), "No dead letters.")
+	d.has(d.run("dlq", "ls", "orders", "--reason", "time_out").err, `reason "time_out" is none of Ferry's own`, "timeout, panic")
 	var v []entryView
 	if err := json.Unmarshal([]byte(d.ok("dlq", "ls", "--output", "json")), &v); err != nil || len(v) != 4 {
 		t.Fatal(err, len(v))

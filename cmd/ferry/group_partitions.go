@@ -49,7 +49,7 @@ func (v partitionView) holders() string {
 
 // listPartitions prints how far the groups of a topic have come in each partition.
 func (s session) listPartitions(ctx context.Context, topic string) error {
-	l, err := s.log()
+	l, err := s.log(ctx, topic)
 	if err != nil {
 		return err
 	}

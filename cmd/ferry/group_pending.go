@@ -53,7 +53,7 @@ var pendingColumns = []column[pendingView]{
 }
 
 func (s session) listPending(ctx context.Context, q driver.PendingQuery) error {
-	l, err := s.log()
+	l, err := s.log(ctx, q.Topic)
 	if err != nil {
 		return err
 	}

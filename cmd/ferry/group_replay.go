@@ -41,8 +41,11 @@ func newGroupReplay(p process) *cobra.Command {
 	return c
 }
 
-// log returns what only a driver with a log can do.
-func (s session) log() (driver.Log, error) {
+// log returns what only a driver with a log can do, for a topic that exists.
+func (s session) log(ctx context.Context, topic string) (driver.Log, error) {
+	if _, err := s.driver.Stats(ctx, topic); err != nil {
+		return nil, err
+	}
 	l, ok := s.driver.(driver.Log)
 	if !ok {
 		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the %s driver keeps no log", s.driver.Capabilities().Driver), "use a redisstream:// broker", nil)
@@ -51,7 +54,7 @@ func (s session) log() (driver.Log, error) {
 }
 
 func (s session) replayGroup(ctx context.Context, topic, group string, o driver.ReplayOptions, yes bool) error {
-	l, err := s.log()
+	l, err := s.log(ctx, topic)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -86,13 +87,13 @@ func (d *guardDesk) openStore(ctx context.Context) (guard.Store, error) {
 	return nil, usage("the scheme of --store is not known", storeHint)
 }
 
-// openGuardDir opens a directory that is there: a new one would only look empty.
+// openGuardDir opens a store that is there: a new one would only look empty, and litter a directory of something else.
 func openGuardDir(rest string) (guard.Store, error) {
 	dir, err := url.PathUnescape(rest)
 	if err != nil || dir == "" {
 		return nil, usage("a disk:// store names a directory", storeHint)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if _, err := os.Stat(filepath.Join(dir, guard.JournalName)); err != nil {
 		return nil, driver.NewError(driver.ErrNotFound, "there is no guard store in "+dir, "give the directory that the program opens with guard.OpenDir", err)
 	}
 	return guard.OpenDir(dir, guard.DirOptions{})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,21 @@ func (l letterFilter) compile() (*deadletter.Filter, error) {
 		return nil, nil
 	}
 	return deadletter.ParseFilter(strings.Join(parts, " and "))
+}
+
+// noteReason helps with a reason that is none of Ferry's own, if nothing was found for it.
+func (s session) noteReason(reason string, found int) {
+	own := []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonMaxDeliveries, driver.ReasonFatal, driver.ReasonTimeout, driver.ReasonPanic, driver.ReasonExpired,
+		driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonBreakerOpen, driver.ReasonQueueFull, driver.ReasonInvalidMessage, driver.ReasonDownstream,
+		driver.ReasonOverload, driver.ReasonRejected}
+	if found > 0 || reason == "" || slices.Contains(own, driver.Reason(reason)) {
+		return
+	}
+	names := make([]string, len(own))
+	for i, r := range own {
+		names[i] = string(r)
+	}
+	s.notef("reason %q is none of Ferry's own, and nothing died for it; Ferry gives %s", reason, strings.Join(names, ", "))
 }
 
 // office returns what works on letters.

@@ -96,6 +96,7 @@ func (b bulk) run(ctx context.Context, s session, topic string, d deed) error {
 	if err != nil {
 		return err
 	}
+	s.noteReason(b.filter.reason, plan.Done+plan.Skipped)
 	if b.dryRun || plan.Done == 0 {
 		v := bulkView{Topic: topic, Result: d.done, Matched: plan.Done, Skipped: plan.Skipped, Why: plan.Why, DryRun: b.dryRun}
 		return s.one(v, func() error {

@@ -107,6 +107,7 @@ func (s session) listLetters(ctx context.Context, l listFlags, sel deadletter.Se
 		full := l.scope.limit > 0 && out.count >= l.scope.limit || l.maxScan > 0 && page.Scanned >= l.maxScan
 		if page.Next == "" || full {
 			s.noteFaulty(faulty, fault)
+			s.noteReason(l.filter.reason, out.count)
 			if page.Next != "" {
 				s.notef("%s; go on with --cursor %s", progressOf(page.Scanned, page.Total, out.count), page.Next)
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -185,13 +184,4 @@ func share(b *testing.B, callers int, do func() error) {
 	b.StopTimer()
 	b.ReportMetric(float64(cpuTime(b)-began)/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-}
-
-// cpuTime is what this process has used: a loaded machine changes it less than the time on the wall.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -31,6 +31,9 @@ type crash struct {
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	points := 2000
+	if slowdown > 1 {
+		points = 600
+	}
 	if s := os.Getenv("FERRY_CRASH_POINTS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {

@@ -75,8 +75,8 @@ func TestStalledSync(t *testing.T) {
 		release()
 		wg.Wait()
 		for _, x := range <-got {
-			if x.Deliveries != 1 || x.Attempt != 1 {
-				t.Errorf("%q: the stall was counted: delivery %d, attempt %d", x.ID, x.Deliveries, x.Attempt)
+			if x.Deliveries != 1 || x.Attempt != 1 || x.Cause != driver.CauseFirst {
+				t.Errorf("%q: the stall was counted: delivery %d, attempt %d, cause %s", x.ID, x.Deliveries, x.Attempt, x.Cause)
 			}
 		}
 		if took := time.Since(start); took > time.Second {

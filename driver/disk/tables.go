@@ -15,13 +15,13 @@ import (
 // apartUpTo is the number of the last topic whose messages have tables of their own: tables must not become too many.
 const apartUpTo = 64
 
-// spanOf says where the table that begins with a key must end.
+// spanOf says where the table that begins with a key must end: always behind the key, or nowhere.
 func spanOf(key []byte) (pebble.SpanPolicy, []byte, error) {
 	const topicSize = 4
-	topic := uint32(0)
-	if len(key) >= topicSize {
-		topic = binary.BigEndian.Uint32(key)
+	if len(key) < topicSize {
+		return pebble.SpanPolicy{}, nil, nil // not a key of the engine
 	}
+	topic := binary.BigEndian.Uint32(key)
 	if topic > apartUpTo {
 		return pebble.SpanPolicy{}, nil, nil
 	}

@@ -21,7 +21,39 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // found is an entry with its place in a listing, which is also the cursor.
 type found struct {
 	driver.Entry
-	at string
+	at    string
+	spill *spot // where its content is, if not in memory
+}
+
+// spot is a record of a side log.
+type spot struct {
+	topic     string
+	partition int32
+	offset    int64
+}
+
+// whole reads the content of entries that are not in memory.
+func (d *Driver) whole(ctx context.Context, fs ...*found) error {
+	for _, f := range fs {
+		if f.spill == nil {
+			continue
+		}
+		r, err := d.readOne(ctx, f.spill.topic, f.spill.partition, f.spill.offset)
+		if err != nil {
+			return err
+		}
+		if r == nil || r.Value == nil {
+			continue // settled meanwhile
+		}
+		if m, err := envelope.Decode(r.Value); err == nil {
+			m.Topic = f.Topic
+			f.Message = m
+		}
+		if s, ok := stateOf(r); ok {
+			f.History, _ = envelope.DecodeHistory(s.History)
+		}
+	}
+	return nil
 }
 
 // sortKey orders by time, then by place in the log.
@@ -56,6 +88,9 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	for i, f := range all {
 		if f.at <= q.Cursor {
 			continue
+		}
+		if err := d.whole(ctx, &f); err != nil {
+			return driver.Page{}, err
 		}
 		page.Entries = append(page.Entries, f.Entry)
 		page.Scanned++
@@ -118,7 +153,11 @@ func (v *view) entries(match func(*item) bool) (out []found) {
 		for _, it := range p.items {
 			if !seen[it] && it.state != gone && match(it) {
 				seen[it] = true
-				out = append(out, found{it.entry(v.group), sortKey(it.msg.PublishedAt.UnixMilli(), it.ref)})
+				f := found{Entry: it.entry(v.group), at: sortKey(it.msg.PublishedAt.UnixMilli(), it.ref)}
+				if it.spilled {
+					f.spill = &spot{v.sideName, p.id, it.at}
+				}
+				out = append(out, f)
 			}
 		}
 	}
@@ -141,7 +180,7 @@ func (d *Driver) browseDelayed(ctx context.Context, t *topicState, state driver.
 	rows, err := d.delayedOf(ctx, t.name)
 	for _, x := range rows {
 		if x.s.Hold == (state == driver.StateHeld) {
-			out = append(out, found{x.entry(), sortKey(x.m.PublishedAt.UnixMilli(), x.ref)})
+			out = append(out, found{Entry: x.entry(), at: sortKey(x.m.PublishedAt.UnixMilli(), x.ref)})
 		}
 	}
 	return out, err
@@ -165,7 +204,7 @@ func (d *Driver) browseDead(ctx context.Context, t *topicState, group string) (o
 			continue
 		}
 		if e, ok := deadEntry(t.name, r); ok {
-			out = append(out, found{e, sortKey(e.PublishedAt.UnixMilli(), e.Ref)})
+			out = append(out, found{Entry: e, at: sortKey(e.PublishedAt.UnixMilli(), e.Ref)})
 		}
 	}
 	return out, nil
@@ -203,7 +242,7 @@ func (d *Driver) browseInvalid(ctx context.Context, t *topicState) (out []found,
 	}
 	for _, r := range bad.all() {
 		e := invalidEntry(r)
-		out = append(out, found{e, sortKey(r.Timestamp.UnixMilli(), e.Ref)})
+		out = append(out, found{Entry: e, at: sortKey(r.Timestamp.UnixMilli(), e.Ref)})
 	}
 	return out, nil
 }

@@ -30,7 +30,9 @@ func (m *member) keepCommitting(ctx context.Context) {
 		}
 		m.mu.Unlock()
 		if len(ps) > 0 {
-			_ = m.commit(ctx, ps...) // tried again with the next tick, since it stays dirty
+			if err := m.commit(ctx, ps...); err != nil { // tried again with the next tick, since it stays dirty
+				m.noteGeneration(m.cl) // partitions that stay ours in a rebalance have a new one
+			}
 		}
 	}
 }
@@ -51,7 +53,7 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 			return
 		}
 		if m.cl != nil {
-			m.noteGeneration()
+			m.noteGeneration(m.cl)
 		}
 	}
 }
@@ -72,7 +74,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 		req.Generation = -1
 	}
 	for _, p := range ps {
-		if !p.dirty {
+		if !p.dirty || p.lost {
 			continue
 		}
 		p.dirty = false

@@ -76,7 +76,7 @@ func TestKilledConsumer(t *testing.T) {
 		}
 		if i == 0 {
 			t.Logf("redelivered %v after kill -9", time.Since(killed))
-			if waited := time.Since(killed); waited > 8*time.Second {
+			if waited := time.Since(killed); waited > 20*time.Second { // 7 s, but for a machine that is busy with other tests
 				t.Errorf("redelivered only after %v", waited)
 			}
 		}

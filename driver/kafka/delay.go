@@ -12,7 +12,7 @@ import (
 // time, so that each partition is first in, first out and only its head is looked at, however many wait. From there it
 // hops to the largest tier that is not too long. The last stretch is a timer in the memory of the partition's owner.
 const (
-	tiers       = 19                      // 0 s, then 1 s, 2 s, 4 s ... 2^17 s; longer waits pass the last one again
+	tiers       = 10                      // 0 s, then 1 s, 4 s, 16 s ... 18 h; longer waits pass the last one again
 	lastStretch = 1200 * time.Millisecond // below it a message waits in memory
 	tierMargin  = 200 * time.Millisecond  // a tier is left this long before the message is due
 
@@ -26,7 +26,7 @@ func tierWait(tier int) time.Duration {
 	if tier == 0 {
 		return 0
 	}
-	return time.Second << (tier - 1)
+	return time.Second << (2 * (tier - 1))
 }
 
 // tierFor is the largest tier that does not hold a message too long.

@@ -137,11 +137,11 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 	name := d.delayTopic()
 	w.cl, err = kgo.NewClient(d.clientOptions(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(d.o.Session), kgo.HeartbeatInterval(d.o.Session/6),
-		kgo.FetchMaxWait(fetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10), kgo.MaxConcurrentFetches(2),
+		kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10), kgo.MaxConcurrentFetches(2),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(w.offsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
-		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { w.noteGeneration() }),
-		kgo.OnPartitionsRevoked(func(ctx context.Context, _ *kgo.Client, ps map[string][]int32) { w.revoke(ctx, ps[name]) }),
+		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, _ map[string][]int32) { w.noteGeneration(cl) }),
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, ps map[string][]int32) { w.drop(ps[name]) }))...)
 	if err != nil {
 		w.held.close()
@@ -173,8 +173,8 @@ func (w *delays) poke() {
 	}
 }
 
-func (w *delays) noteGeneration() {
-	id, generation := w.cl.GroupMetadata()
+func (w *delays) noteGeneration(cl *kgo.Client) {
+	id, generation := cl.GroupMetadata()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.memberID, w.generation = id, generation
@@ -189,7 +189,6 @@ func (w *delays) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.Offset
 
 // assign takes over partitions where their last owner left off.
 func (w *delays) assign(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	w.noteGeneration()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, o := range offsets[w.d.delayTopic()] {
@@ -200,8 +199,8 @@ func (w *delays) assign(_ context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-func (w *delays) revoke(ctx context.Context, ids []int32) {
-	w.noteGeneration()
+func (w *delays) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
+	w.noteGeneration(cl)
 	ctx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
 	w.mu.Lock()
@@ -301,7 +300,9 @@ func (w *delays) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		_ = w.commit(ctx) // tried again with the next tick
+		if err := w.commit(ctx); err != nil { // tried again with the next tick
+			w.noteGeneration(w.cl)
+		}
 		if time.Since(swept) > sweepEvery {
 			swept = time.Now()
 			w.trim(ctx)

@@ -44,7 +44,7 @@ func (d *Driver) replicaFinding(brokers int) driver.Finding {
 // offsetsFinding looks how long brokers keep the offsets of a group that nobody consumes.
 func (d *Driver) offsetsFinding(ctx context.Context, broker int32) driver.Finding {
 	minutes := d.brokerMillis(ctx, broker, "offsets.retention.minutes") / time.Millisecond
-	kept := time.Duration(minutes) * time.Minute
+	kept := minutes * time.Minute
 	switch {
 	case kept == 0:
 		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "offsets", Text: "how long brokers keep the offsets of idle groups is hidden", Hint: "allow DESCRIBE_CONFIGS on the cluster"}

@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
@@ -275,4 +277,78 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	t.Errorf("retention.ms of 60 s was not reported: %+v", fs)
+}
+
+// TestSpilled: the bodies of many parked messages are not in memory, and come back whole and in order.
+func TestSpilled(t *testing.T) {
+	t.Parallel()
+	const parked = 40 // of 900 KiB: more than is kept in memory
+	d := openFake(t, fake(t))
+	publish(t, d, message("head", "k"))
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Retry, time.Hour)
+	for i := range parked {
+		m := message(fmt.Sprintf("m%03d", i), "k")
+		m.Body, m.Headers = bytes.Repeat([]byte{byte(i)}, 900<<10), map[string]string{"n": m.ID}
+		publish(t, d, m)
+	}
+	for deadline := time.Now().Add(time.Minute); d.Spilled("orders", driver.DefaultGroup) == 0 || d.Unparked("orders", driver.DefaultGroup) <= parked; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d are parked, %d spilled", d.Unparked("orders", driver.DefaultGroup)-1, d.Spilled("orders", driver.DefaultGroup))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	last := fmt.Sprintf("m%03d", parked-1)
+	if es, err := d.Get(t.Context(), target(last)); err != nil || len(es[0].Body) != 900<<10 || es[0].Headers["n"] != last {
+		t.Errorf("Get of a spilled message: %v", err)
+	}
+	if err := d.Move(t.Context(), []driver.Move{{Target: target("head")}})[0]; err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	for i := range parked {
+		x := receive(t, s)
+		if want := fmt.Sprintf("m%03d", i); x.ID != want || len(x.Body) != 900<<10 || x.Body[0] != byte(i) || x.Headers["n"] != want {
+			t.Fatalf("received %s with %d bytes, want %s whole", x.ID, len(x.Body), want)
+		}
+		settle(t, s, x, driver.Ack, 0)
+	}
+}
+
+// TestForeignRejected: a record of a producer that does not know Ferry goes whole to the parse-error store when foreign ones are rejected.
+func TestForeignRejected(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Partitions: 1, InternalPartitions: 1, RejectForeign: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, d)
+	publish(t, d, message("ours", "k"))
+	plain, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if err := plain.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("theirs")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, d, message("after", "k"))
+	s := subscribe(t, d, "x")
+	for _, want := range []string{"ours", "after"} {
+		x := receive(t, s)
+		if x.ID != want {
+			t.Errorf("received %s, want %s", x.ID, want)
+		}
+		settle(t, s, x, driver.Ack, 0)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; { // it is stored while others are delivered
+		page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", State: driver.StateInvalid})
+		if err == nil && len(page.Entries) == 1 && string(page.Entries[0].Raw) == "theirs" {
+			return
+		}
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the parse-error store has %+v, %v", page.Entries, err)
+		}
+	}
 }

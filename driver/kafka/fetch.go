@@ -93,23 +93,21 @@ func (d *Driver) fetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.Partiti
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return nil, offset, err
 	}
-	for i := range resp.Topics {
-		for j := range resp.Topics[i].Partitions {
-			got := &resp.Topics[i].Partitions[j]
-			err := kerr.ErrorForCode(got.ErrorCode)
-			switch {
-			case errors.Is(err, kerr.OffsetOutOfRange) && offset < got.LogStartOffset:
-				return nil, got.LogStartOffset, nil // trimmed meanwhile
-			case errors.Is(err, kerr.OffsetOutOfRange):
-				return d.restart(ctx, t.Topic, p.Partition, offset)
-			case err != nil:
-				return nil, offset, err
-			}
-			fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
-			return fp.Records, next, fp.Err
-		}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, offset, driver.NewError(driver.ErrNotApplied, "a broker answered without the partition", "try again", nil)
 	}
-	return nil, offset, driver.NewError(driver.ErrNotApplied, "a broker answered without the partition", "try again", nil)
+	got := &resp.Topics[0].Partitions[0]
+	err = kerr.ErrorForCode(got.ErrorCode)
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange) && offset < got.LogStartOffset:
+		return nil, got.LogStartOffset, nil // trimmed meanwhile
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		return d.restart(ctx, t.Topic, p.Partition, offset)
+	case err != nil:
+		return nil, offset, err
+	}
+	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
+	return fp.Records, next, fp.Err
 }
 
 // restart goes on at the start of a partition that was trimmed beyond an offset.

@@ -118,6 +118,9 @@ func (d *Driver) getIn(ctx context.Context, t *topicState, group string, target 
 	}
 	defer vs.close()
 	for _, f := range vs.entries(func(it *item) bool { return named(target, it.ref, it.msg.ID) }) {
+		if err := d.whole(ctx, &f); err != nil {
+			return nil, err
+		}
 		out = append(out, f.Entry)
 	}
 	dead, err := d.browseDead(ctx, t, group)

@@ -37,6 +37,7 @@ type item struct {
 	state   itemState
 	place   uint64 // among its lane and key
 	since   time.Time
+	ends    time.Time // see expires
 	due     time.Time // while waiting
 	loose   bool      // waits without blocking its key
 	tail    bool      // joins the tail when it is due
@@ -49,11 +50,15 @@ type item struct {
 	claimed *claim
 }
 
+// expires is when its TTL ends, by the clock of this machine; zero for never.
 func (it *item) expires() time.Time {
 	if it.msg.TTL <= 0 || it.spared {
 		return time.Time{}
 	}
-	return it.msg.PublishedAt.Add(it.msg.TTL)
+	if it.ends.IsZero() {
+		it.ends = it.p.m.d.local(it.msg.PublishedAt.Add(it.msg.TTL))
+	}
+	return it.ends
 }
 
 func (it *item) expired(now time.Time) bool {

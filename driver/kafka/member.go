@@ -61,10 +61,12 @@ func (m *member) join() error {
 		kgo.ConsumerGroup(m.d.groupID(m.topic.name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
-		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.Session/6), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxBytes(16<<20),
+		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.Session/6), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.offsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.assigned(got[m.mainName]) }),
-		kgo.OnPartitionsRevoked(func(ctx context.Context, _ *kgo.Client, lost map[string][]int32) { m.revoke(ctx, lost[m.mainName]) }),
+		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, got map[string][]int32) { m.assigned(cl, got[m.mainName]) }),
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
+			m.revoke(ctx, cl, lost[m.mainName])
+		}),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.drop(lost[m.mainName]) }),
 	)...)
 	if err != nil {
@@ -80,8 +82,8 @@ func (m *member) join() error {
 }
 
 // assigned is told what a rebalance brings. It is loaded by assign.
-func (m *member) assigned(ids []int32) {
-	m.noteGeneration()
+func (m *member) assigned(cl *kgo.Client, ids []int32) {
+	m.noteGeneration(cl)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = true
@@ -91,8 +93,9 @@ func (m *member) assigned(ids []int32) {
 	m.wakeAll()
 }
 
-func (m *member) noteGeneration() {
-	id, generation := m.cl.GroupMetadata()
+// noteGeneration is given the client, since callbacks begin before its maker has returned it.
+func (m *member) noteGeneration(cl *kgo.Client) {
+	id, generation := cl.GroupMetadata()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.memberID, m.generation = id, generation
@@ -107,7 +110,6 @@ func (m *member) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.Offset
 
 // assign loads new partitions before anything is fetched from them.
 func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	m.noteGeneration()
 	for id, o := range offsets[m.mainName] {
 		m.mu.Lock()
 		metadata := m.metas[id]
@@ -174,11 +176,11 @@ func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
 }
 
 // revoke lets the holders of deliveries finish, then commits. It returns when the partitions may go to others.
-func (m *member) revoke(ctx context.Context, ids []int32) {
+func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	if len(ids) == 0 {
 		return
 	}
-	m.noteGeneration() // in a cooperative rebalance the partitions are ours in the new generation too
+	m.noteGeneration(cl) // in a cooperative rebalance the partitions are ours in the new generation too
 	ctx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
 	m.mu.Lock()

@@ -155,6 +155,14 @@ func (d *Driver) moveWaiting(ctx context.Context, t *topicState, m *driver.Move,
 func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *driver.Message) error {
 	m.mu.Lock()
 	it := p.find(c.Ref, c.ID)
+	for it != nil && it.spilled {
+		m.mu.Unlock()
+		if err := m.fill(ctx, it); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		it = p.find(c.Ref, c.ID)
+	}
 	if it == nil || it.state != waiting {
 		m.mu.Unlock()
 		return errBusy(c.ID, driver.StateReady)

@@ -75,7 +75,7 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 		return // it is in the side log, with older counters
 	}
 	m.mu.Lock()
-	if it.state == gone || it.p.lost {
+	if it.state == gone || it.p.lost || it.spilled {
 		m.mu.Unlock()
 		return
 	}
@@ -90,6 +90,10 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 			return // it is still in the main topic, or in the side log with older counters
 		}
 		m.mu.Lock()
+		if it.p.lost { // the next owner reads it
+			m.mu.Unlock()
+			return
+		}
 		settled := it.state == gone
 		if !settled {
 			it.p.saved(it, r)

@@ -46,7 +46,7 @@ func end(t *testing.T, d driver.Driver) {
 // TestRebalance lets processes come and go while messages flow: none is lost, none is handled twice, keys stay in order.
 func TestRebalance(t *testing.T) {
 	t.Parallel()
-	const messages, keys = 2000, 40
+	const messages, keys = 800, 40
 	c, namespace := kafkatest.Shared(t), "r"+rand.Text()[:10]+"."
 	producer := open(t, c, namespace)
 	defer end(t, producer)

@@ -91,6 +91,12 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 	}
 	c := *m
 	c.PublishedAt = time.Time{}
+	if !m.At.IsZero() {
+		if err := d.startClock(ctx); err != nil { // by the brokers' clock
+			d.unclaim(p.claims)
+			return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
+		}
+	}
 	if wait, hold := d.waitOf(m); wait > 0 || hold {
 		var w *delays
 		if w, err = d.startDelays(ctx); err == nil && hold {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -65,7 +66,7 @@ func (d *Driver) committedOf(ctx context.Context, group, topic string) (map[int3
 	if err == nil {
 		err = found.Error()
 	}
-	if err != nil {
+	if err != nil && !isKafka(err, kerr.GroupIDNotFound) {
 		return nil, unreached("reading committed offsets", err)
 	}
 	offsets := map[int32]kadm.Offset{}

@@ -173,6 +173,7 @@ func (m *member) back(it *item, after time.Duration) {
 		m.detach(it)
 	}
 	m.wait(it)
+	m.spill(it)
 	if after > parkAfter {
 		m.parkBehind(it)
 	}

@@ -67,7 +67,29 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
+	m.awaitJoined(ctx)
 	return s, nil
+}
+
+// awaitJoined waits a while until the group has given us our partitions, or none. What is late comes later.
+func (m *member) awaitJoined(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, m.d.o.Session)
+	defer cancel()
+	for {
+		m.mu.Lock()
+		over, wake := m.left || m.joined && len(m.coming) == 0, m.await()
+		m.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		case <-m.d.done:
+			return
+		}
+	}
 }
 
 // Receive claims what is ready. It does no I/O: the partitions are ours.

@@ -92,23 +92,28 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 	return nil
 }
 
-// keep notes that the deliveries are held, and takes out those that expired while the answer was under way.
-func (b *batch) keep() (late []driver.Settlement) {
-	now := time.Now()
+// keep notes that the deliveries are held.
+func (b *batch) keep() {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	all := b.ds
-	b.ds = b.ds[:0:len(b.ds)]
-	for _, d := range all {
+	for _, d := range b.ds {
 		b.s.held[d.Token.(*token)] = true
-		if expired(d, now) {
-			late = append(late, driver.Settlement{Delivery: d, Outcome: driver.Release})
-			b.dropped++
-			continue
-		}
-		b.ds = append(b.ds, d)
 	}
-	return late
+}
+
+// late reports whether the answer came so late that the claim must be asked for again: its lease is half over, or something in it
+// has expired meanwhile.
+func (b *batch) late() bool {
+	now := time.Now()
+	if now.Sub(b.before) > b.s.o.Lease/2 {
+		return true
+	}
+	for _, d := range b.ds {
+		if expired(d, now) {
+			return true
+		}
+	}
+	return false
 }
 
 func at(list []string, i int) string {

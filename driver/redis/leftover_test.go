@@ -131,3 +131,54 @@ func TestMemoryReturns(t *testing.T) {
 		}
 	}
 }
+
+// searching are commands that take longer the more there is.
+var searching = []string{"keys", "scan", "lrem", "lpos", "linsert", "smembers", "hgetall", "hkeys", "hvals", "hscan", "zscan", "sscan", "sort"}
+
+// Publishing, claiming, settling, promoting and looking after things never search: what one of them costs does not depend on how
+// much is in flight or queued.
+//
+// Lessons: L22, L53
+func TestNothingIsSearched(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t, redistest.Options{})
+	d, err := redis.New(t.Context(), redis.Options{URL: server.URL(), Fallback: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, d)
+	s := subscribe(t, d, "jobs")
+	for i := range 40 {
+		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 3)}, {Priority: driver.High}, {TTL: time.Hour}, {Delay: time.Millisecond}, {OwnID: true}}
+		for _, m := range ms {
+			m.ID, m.Topic = rand.Text(), "jobs"
+		}
+		if _, err := d.Publish(t.Context(), ms, driver.PublishOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ds, err := s.Receive(t.Context(), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, err := range s.Extend(t.Context(), ds) {
+			if err != nil {
+				t.Fatalf("Extend of delivery %d: %v", n, err)
+			}
+		}
+		for n, x := range ds {
+			o := []driver.Outcome{driver.Ack, driver.Retry, driver.Dead, driver.Drop}[(i+n)%4]
+			if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: o, Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
+				t.Fatalf("%s: %v", o, err)
+			}
+		}
+	}
+	reply, err := server.Command("INFO", "commandstats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range searching {
+		if strings.Contains(reply.Text, "cmdstat_"+name+":") {
+			t.Errorf("the server was asked %s", name)
+		}
+	}
+}

@@ -65,7 +65,10 @@ type question struct {
 
 func (c *scheduler) questions(shards []*shard) (all []question) {
 	for _, s := range shards {
-		all = append(all, question{s, "", 'z', s.keys[keyDelayed]}, question{s, "", 'z', s.keys[keyExpires]}, question{s, "", 'h', s.keys[keyBodies]})
+		all = append(all, question{s, "", 'z', s.keys[keyDelayed]}, question{s, "", 'z', s.keys[keyExpires]})
+		if s.moved.Load() >= tidyAfter {
+			all = append(all, question{s, "", 'h', s.keys[keyBodies]})
+		}
 		g := s.groups()
 		for i, name := range g.names {
 			of := g.keys[topicKeys+i*groupKeys:]
@@ -87,11 +90,14 @@ func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
 		keys[i], kinds[i] = q.key, q.kind
 	}
 	reply, err := c.d.run(ctx, &c.d.scripts.peek, keys, string(kinds))
-	if err != nil || len(reply) != len(keys)+1 {
+	if err != nil {
 		return // the next one will say
 	}
 	now, _ := strconv.ParseInt(text(reply, 0), 10, 64)
 	c.d.clock.saw(now)
+	if len(reply) != len(keys)+1 {
+		return // there is nothing
+	}
 	for i, q := range asked {
 		answer, err := strconv.ParseInt(text(reply, i+1), 10, 64)
 		switch {
@@ -100,7 +106,7 @@ func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
 			c.note(q.s, time.Now().Add(soon(answer-now)))
 		case q.kind == 'e' && answer == 1:
 			c.d.announce(q.s.topic, q.group)
-		case q.kind == 'h' && answer == 1 && q.s.moved.Load() >= tidyAfter:
+		case q.kind == 'h' && answer == 1:
 			q.s.moved.Store(0)
 			c.tidy(ctx, q.s)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // uncounted are the commands that our scripts call while nothing happens, which nobody sends, and those of replication.
-var uncounted = map[string]bool{"time": true, "zrange": true, "exists": true, "hlen": true, "ping": true, "replconf": true, "psync": true}
+var uncounted = map[string]bool{"time": true, "exists": true, "ping": true, "replconf": true, "psync": true}
 
 // sentTo returns how many commands a server was sent.
 func sentTo(t *testing.T, s *redistest.Server) int {
@@ -34,8 +34,9 @@ func sentTo(t *testing.T, s *redistest.Server) int {
 	return sum
 }
 
-// idle consumes from so many topics, and returns how many commands each of the servers is sent in a second.
-func idle(t *testing.T, d driver.Driver, topics int, servers []*redistest.Server) []float64 {
+// quiet consumes from so many topics and demands that all servers together are sent no more than limit commands a second. While
+// connections and scripts are new there are more, and on a busy machine that takes its time, so it may try again.
+func quiet(t *testing.T, d driver.Driver, topics int, limit float64, servers []*redistest.Server) {
 	t.Helper()
 	closing(t, d)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,41 +45,38 @@ func idle(t *testing.T, d driver.Driver, topics int, servers []*redistest.Server
 		s := subscribe(t, d, fmt.Sprint("topic-", i))
 		go func() { _, _ = s.Receive(ctx, 10) }()
 	}
-	const seconds = 4
-	time.Sleep(2500 * time.Millisecond) // until all have settled down; the passing of time is what is measured
-	before := make([]int, len(servers))
-	for i, s := range servers {
-		before[i] = sentTo(t, s)
+	count := func() (sum int) {
+		for _, s := range servers {
+			sum += sentTo(t, s)
+		}
+		return sum
 	}
-	time.Sleep(seconds * time.Second)
-	rates := make([]float64, len(servers))
-	for i, s := range servers {
-		rates[i] = float64(sentTo(t, s)-before[i]-1) / seconds // without our INFO
+	const seconds, tries = 4, 3
+	var rates []float64
+	for range tries {
+		time.Sleep(2 * time.Second) // until all have settled down; the passing of time is what is measured
+		before := count()
+		time.Sleep(seconds * time.Second)
+		rate := float64(count()-before-len(servers)) / seconds // without our own INFO
+		if rates = append(rates, rate); rate <= limit {
+			return
+		}
 	}
-	return rates
+	t.Errorf("%.1f commands a second, want at most %v", rates, limit)
 }
 
 // A consumer of 20 idle topics sends no more than five commands a second to a single server.
 func TestIdleIsQuiet(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{})
-	if rate := idle(t, open(t, server.URL(), namespace()), 20, []*redistest.Server{server})[0]; rate > 5 {
-		t.Errorf("%.1f commands a second", rate)
-	}
+	quiet(t, open(t, server.URL(), namespace()), 20, 5, []*redistest.Server{server})
 }
 
 // On a cluster it sends no more than one command a second for each shard.
 func TestIdleIsQuietOnCluster(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, redistest.Options{})
-	const topics = 20
-	sum := 0.0
-	for _, rate := range idle(t, open(t, set.URL(), namespace()), topics, set.Nodes) {
-		sum += rate
-	}
-	if sum > topics {
-		t.Errorf("%.1f commands a second for %d shards", sum, topics)
-	}
+	quiet(t, open(t, set.URL(), namespace()), 20, 20, set.Nodes)
 }
 
 // When the server comes back, a waiting consumer goes on within two seconds; until then it does not knock all the time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -29,9 +30,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			return nil, err
 		}
 		stray, extra, p, news, err := s.reserve(max)
-		if len(extra) > 0 {
-			s.Settle(ctx, extra)
-		}
+		s.unclaim(ctx, extra)
 		if err != nil || len(stray) > 0 {
 			return stray, err
 		}
@@ -67,7 +66,7 @@ func (p plan) reserved() int {
 
 // reserve returns what an earlier claim brought for nobody, with releases of what cannot be returned, or makes room for a
 // claim.
-func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []driver.Settlement, p plan, news <-chan struct{}, err error) {
+func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*driver.Delivery, p plan, news <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -98,7 +97,7 @@ var closedNews = func() <-chan struct{} { c := make(chan struct{}); close(c); re
 
 // takeStray takes what is still held of what a cancelled claim brought. A run is never spread over two calls of Receive: a
 // settlement that returns the rest of it could cross the second one. What does not fit of it is released. The caller has the lock.
-func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []driver.Settlement) {
+func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []*driver.Delivery) {
 	keys := map[string]bool{}
 	rest := s.stray[:0:0]
 	now := time.Now()
@@ -107,12 +106,12 @@ func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []dr
 		switch {
 		case !s.held[t] || now.After(t.until):
 		case expired(d, now):
-			extra = append(extra, driver.Settlement{Delivery: d, Outcome: driver.Release})
+			extra = append(extra, d)
 		case len(stray) < most:
 			stray = append(stray, d)
 			keys[d.Key] = d.Key != ""
 		case keys[d.Key]:
-			extra = append(extra, driver.Settlement{Delivery: d, Outcome: driver.Release})
+			extra = append(extra, d)
 		default:
 			rest = append(rest, d)
 		}
@@ -210,7 +209,7 @@ func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery,
 		found = append(found, ds...)
 		if err != nil {
 			s.mu.Lock()
-			if !errors.Is(err, driver.ErrUnknown) { // or claimFrom has noted it
+			if !slices.Contains(s.unknown, l) { // or claimFrom has noted it
 				s.unknown = append(s.unknown, l)
 			}
 			s.unknown = append(s.unknown, p.again[i+1:]...)
@@ -222,9 +221,7 @@ func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery,
 	s.stray = append(s.stray, found...)
 	ds, extra := s.takeStray(p.most)
 	s.mu.Unlock()
-	if len(extra) > 0 {
-		s.Settle(ctx, extra)
-	}
+	s.unclaim(ctx, extra)
 	return ds, unlessSome(ds, err)
 }
 
@@ -239,18 +236,17 @@ func unlessSome(ds []*driver.Delivery, err error) error {
 // claimTries bounds how often a claim is repeated because its answer took too long.
 const claimTries = 3
 
-// claimFrom makes one lease of one shard. Leases are reckoned from before the request; one that is half over when its answer
-// comes is asked for again, and the script renews it.
+// claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is asked for
+// again, and the script renews it, without what has expired.
 func (s *subscription) claimFrom(ctx context.Context, shard int, name string, most int) ([]*driver.Delivery, error) {
 	for try := 1; ; try++ {
 		b := &batch{s: s, shard: shard, name: name, before: time.Now()}
 		err := b.claim(ctx, most)
-		took := time.Since(b.before)
-		if err == nil && len(b.ds) > 0 && took > s.o.Lease/2 {
+		if err == nil && len(b.ds) > 0 && b.late() {
 			if try < claimTries {
 				continue
 			}
-			if took > s.o.Lease {
+			if time.Since(b.before) > s.o.Lease {
 				err = driver.NewError(driver.ErrUnknown, "the server takes longer to answer than a lease lasts", "use longer leases", nil)
 				b.claimed = true
 			}
@@ -263,9 +259,7 @@ func (s *subscription) claimFrom(ctx context.Context, shard int, name string, mo
 			}
 			return nil, err
 		}
-		if late := b.keep(); len(late) > 0 {
-			s.Settle(ctx, late)
-		}
+		b.keep()
 		if len(b.ds) > 0 || b.dropped == 0 {
 			return b.ds, nil
 		}

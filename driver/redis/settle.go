@@ -80,7 +80,26 @@ func errLost(d *driver.Delivery) error {
 		"extend leases in time; the message is delivered again", nil)
 }
 
-var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
+// unseen gives back what nobody has seen, as if it had not been claimed.
+const unseen = driver.Drop + 1
+
+var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x", unseen: "u"}
+
+// unclaim gives back deliveries that were claimed and cannot be handed out.
+func (s *subscription) unclaim(ctx context.Context, ds []*driver.Delivery) {
+	for len(ds) > 0 {
+		n := 1
+		for n < len(ds) && n < settleAtOnce && ds[n].Token.(*token).shard == ds[0].Token.(*token).shard {
+			n++
+		}
+		ss, run := make([]driver.Settlement, n), make([]int, n)
+		for i, d := range ds[:n] {
+			ss[i], run[i] = driver.Settlement{Delivery: d, Outcome: unseen}, i
+		}
+		s.settle(ctx, ss, run, make([]error, n))
+		ds = ds[n:]
+	}
+}
 
 // settle sends settlements of one shard.
 func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {

@@ -26,8 +26,9 @@ type churn struct {
 }
 
 const (
-	churnKeys = 40
-	churnEach = 50
+	churnConsumers = 20
+	churnKeys      = 40
+	churnEach      = 30
 )
 
 // Consumers join and leave at random: every message is handled, and those of a key in order.
@@ -38,7 +39,7 @@ func TestOrderWhileConsumersComeAndGo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
-	for i := range 6 {
+	for i := range churnConsumers {
 		wg.Go(func() { c.consumer(ctx, i) })
 	}
 	d := open(t, c.url, c.prefix)

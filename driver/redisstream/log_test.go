@@ -69,7 +69,7 @@ func TestPending(t *testing.T) {
 	w.ok(err)
 	rest, err := w.d.Pending(w.ctx(), driver.PendingQuery{Topic: "jobs", Group: "default", Cursor: page.Next})
 	w.ok(err)
-	all := append(page.Entries, rest.Entries...)
+	all := slices.Concat(page.Entries, rest.Entries)
 	if len(page.Entries) != 2 || len(all) != 3 || rest.Next != "" {
 		t.Fatalf("pages %+v and %+v", page, rest)
 	}

@@ -48,24 +48,31 @@ func (s *subscription) rebalance() {
 func (s *subscription) balance(ctx context.Context) error {
 	for range 3 {
 		plan := share(s.members, len(s.t.parts))
-		seen := map[string]bool{}
+		calls := make([]*scriptCall, len(s.t.parts))
 		for i, p := range s.t.parts {
 			mine := i < len(plan) && plan[i] == s.id
-			reply, err := p.run(ctx, &s.d.scripts.own, s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance)
-			if err != nil {
-				return err
+			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: []any{s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance}}
+		}
+		s.d.runAll(ctx, calls)
+		seen := map[string]bool{}
+		for i, c := range calls {
+			if c.err != nil {
+				return c.err
 			}
-			if text(reply, 0) != "ok" {
+			if text(c.reply, 0) != "ok" {
 				return errStale
 			}
-			s.owns(i, text(reply, 1))
-			if text(reply, 1) != "" && text(reply, 3) == "1" {
-				if err := s.retain(ctx, p); err != nil {
-					return err
-				}
-			}
-			for _, m := range texts(reply, 2) {
+			s.owns(i, text(c.reply, 1))
+			for _, m := range texts(c.reply, 2) {
 				seen[m] = true
+			}
+		}
+		for i, c := range calls {
+			if text(c.reply, 1) == "" || text(c.reply, 3) != "1" {
+				continue
+			}
+			if err := s.retain(ctx, s.t.parts[i]); err != nil {
+				return err
 			}
 		}
 		members := make([]string, 0, len(seen))

@@ -169,4 +169,3 @@ func (p *partition) moved(ctx context.Context, err error) {
 		c.ReloadState(ctx)
 	}
 }
-

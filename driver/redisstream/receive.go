@@ -120,13 +120,13 @@ func (s *subscription) choose() (at int, x stake) {
 	}
 	n := len(s.stakes)
 	for range n {
+		s.turn++
 		at := s.turn % n
 		x := &s.stakes[at]
 		if x.epoch != "" && !x.taken && (x.ready || !now.Before(x.due)) {
 			x.taken, x.ready = true, false
 			return at, *x
 		}
-		s.turn++
 	}
 	return -1, stake{}
 }
@@ -140,9 +140,6 @@ func (s *subscription) put(at int, epoch string, got claimed) {
 		x.ready, x.deep, x.due = x.ready || got.more, got.deep, time.Now().Add(got.next)
 	}
 	waiting := x.ready
-	if !got.deep {
-		s.turn++
-	}
 	s.mu.Unlock()
 	if waiting {
 		s.announce()

@@ -23,7 +23,7 @@ type script struct{ name, source, sha string }
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
 	create, publish, store, claim, book, ack, settle, extend, own, leave, group, ungroup, drop, configure script
-	get, browse, stats, del, move, purge, reset, invalid, audit, progress, pending, span, trim, split   script
+	get, browse, stats, del, move, purge, reset, invalid, audit, progress, pending, span, trim, split     script
 }
 
 // newScripts puts fragments and operations together. From Redis 7 on, those that relieve a full server may write when it is
@@ -34,7 +34,7 @@ func newScripts(flags bool) *scripts {
 		if flags {
 			return newScript("#!lua flags=allow-oom\n", parts...)
 		}
-		return newScript("", parts...)
+		return newScript("redis.call('UNLINK', KEYS[1] .. ':none')\n", parts...) // before 7.0, a script whose first write relieves may go on
 	}
 	return &scripts{
 		create:    plain("head", "create"),

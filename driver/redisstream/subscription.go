@@ -51,7 +51,7 @@ type token struct {
 	lease string
 	name  string // id of the message
 	key   string
-	size  int // bytes of the entry
+	size  int       // bytes of the entry
 	until time.Time // by our clock; guarded by the lock of the subscription
 }
 
@@ -164,15 +164,25 @@ func (s *subscription) Close(ctx context.Context) error {
 		lost[i] = s.stakes[i].lost
 	}
 	s.mu.Unlock()
+	return s.leave(ctx, tokens, lost)
+}
+
+// leave returns what is held in each partition, and then lets go of all partitions.
+func (s *subscription) leave(ctx context.Context, tokens [][]any, lost []string) error {
 	var err error
+	last := make([]*scriptCall, len(s.t.parts))
 	for i, p := range s.t.parts {
 		for chunk := range slices.Chunk(tokens[i], 2*leaveAtOnce) {
 			if _, e := p.run(ctx, &s.d.scripts.leave, append([]any{s.o.Group, "", ""}, chunk...)...); e != nil {
 				err = e
 			}
 		}
-		if _, e := p.run(ctx, &s.d.scripts.leave, s.o.Group, s.id, lost[i]); e != nil {
-			err = e
+		last[i] = &scriptCall{part: p, script: &s.d.scripts.leave, args: []any{s.o.Group, s.id, lost[i]}}
+	}
+	s.d.runAll(ctx, last)
+	for _, c := range last {
+		if c.err != nil {
+			err = c.err
 		}
 	}
 	return err

@@ -89,6 +89,10 @@ var Light = []struct{ Packages, Links []string }{
 		Packages: []string{"driver/memory"},
 		Links:    []string{"google.golang.org/protobuf/encoding/protowire"}, // a leaf of 3 packages, without reflection
 	},
+	{
+		Packages: []string{"guard"}, // the Redis store is guard/redis
+		Links:    []string{"github.com/sony/gobreaker/v2"},
+	},
 }
 
 // badNames say nothing about what a package is for.
@@ -103,6 +107,7 @@ var (
 	sleepAllowed = map[string]string{
 		"driver/drivertest": "is test code: it lets virtual time pass, or polls a real backend",
 		"ferrytest":         "is test code: it lets virtual time pass",
+		"guard/guardtest":   "is test code: it lets virtual time pass, or waits for a real store",
 		"bench/...":         "measures: handlers that take time are what is measured",
 	}
 

@@ -106,7 +106,7 @@ const parcelsAtOnce = 23
 func (s *subscription) deliver(claims []claim, read []reading, now moment) []*driver.Delivery {
 	var parcels []parcel
 	ds := make([]*driver.Delivery, 0, len(claims))
-	bodies := make([]byte, 0, sharedSize(claims))
+	bodies := bodyRoom{left: sharedSize(claims)}
 	until := now.at.Add(s.o.Lease)
 	for i := range claims {
 		if len(parcels) == 0 {
@@ -121,7 +121,7 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 			c.fillFrom(r.message, &p.m)
 		} else {
 			c.entry.fill(&p.m, s.t.name, c.content)
-			p.m.Body, bodies = copyBody(c.content.body, bodies)
+			p.m.Body = bodies.copy(c.content.body)
 		}
 		parcels = parcels[1:]
 		d := &p.d // field by field: a literal would be made elsewhere and copied
@@ -141,8 +141,10 @@ func (c *claim) fillFrom(stored, m *driver.Message) {
 	}
 }
 
-// shareBelow is the size up to which bodies of one Receive share an allocation.
-const shareBelow = 4 << 10
+const (
+	shareBelow   = 4 << 10  // the size up to which bodies of one Receive share an allocation
+	bodiesAtOnce = 32 << 10 // the size of such an allocation: see parcelsAtOnce
+)
 
 func sharedSize(claims []claim) int {
 	n := 0
@@ -154,15 +156,25 @@ func sharedSize(claims []claim) int {
 	return n
 }
 
-// copyBody copies a body, into shared if it is small. Appending to one body never reaches the next.
-func copyBody(body, shared []byte) (own, rest []byte) {
-	if len(body) == 0 {
-		return nil, shared
+// bodyRoom is where the small bodies of one Receive go.
+type bodyRoom struct {
+	free []byte
+	left int // bytes of the bodies to come
+}
+
+// copy returns a copy of a body. Appending to one body never reaches the next.
+func (r *bodyRoom) copy(body []byte) []byte {
+	n := len(body)
+	switch {
+	case n == 0:
+		return nil
+	case n >= shareBelow:
+		return append([]byte(nil), body...)
+	case n > len(r.free):
+		r.free = make([]byte, min(r.left, bodiesAtOnce))
 	}
-	if len(body) >= shareBelow {
-		return append([]byte(nil), body...), shared
-	}
-	n := len(shared)
-	shared = append(shared, body...)
-	return shared[n:len(shared):len(shared)], shared
+	own := r.free[:n:n]
+	copy(own, body)
+	r.free, r.left = r.free[n:], r.left-n
+	return own
 }

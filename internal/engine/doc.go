@@ -13,11 +13,15 @@
 // A topic is one shard with one mutex. Critical sections are short, and no mutex is held across a wait. There is no
 // permanent goroutine: each topic has one timer, armed for the next moment at which something is due.
 //
+// Without a store the memory of messages that are gone is used again (spent.go). So no pointer to an entry or an item is
+// kept beyond the lock of its topic, but in a claim.
+//
 // Where things are:
 //
 //	topic     log (by position), ids, dedup ids, delayed and held messages, expiries
 //	group     four lanes of what can be claimed, chains of messages with the same key, dead letters, waiting consumers
 //	item      one message as one group sees it: state, counters, history
+//	table     finds messages by their ids, and chains by their keys
 //	claim     one lease of one item by one subscription; also its fencing token
 //	journal   what one step changes; keys.go and record_*.go say how that is stored
 package engine

@@ -18,7 +18,7 @@ const (
 )
 
 // entry is one stored message. It is compact, because there may be millions: what few messages have is in extra.
-// Once fanned its content never changes, so it can be read without the lock of the topic.
+// Once fanned its content never changes, so that who claimed it can read it without the lock of the topic.
 type entry struct {
 	seq         uint64 // its place in the log
 	fan         uint64 // its place among what became ready; zero before that

@@ -141,7 +141,7 @@ func TestAllocations(t *testing.T) {
 		_, _ = e.Publish(context.Background(), msgs, driver.PublishOptions{})
 		drain()
 	})
-	if perMessage := all / batch; perMessage > 2.2 {
-		t.Errorf("publish, receive and ack allocate %.2f for each message, want 2 and little more", perMessage)
+	if perMessage := all / batch; perMessage > 1 {
+		t.Errorf("publish, receive and ack allocate %.2f for each message, want little: their memory is used again, but for what a pool loses under the race detector", perMessage)
 	}
 }

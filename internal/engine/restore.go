@@ -116,7 +116,7 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func() error{r.readClaims, r.readKnown} {
+	for _, step := range []func() error{r.clearIndex, r.readClaims, r.readKnown} {
 		if err := step(); err != nil {
 			return err
 		}

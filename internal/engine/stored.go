@@ -127,7 +127,7 @@ func (s *subscription) awaitSafety(ctx context.Context, safety Round, claims []c
 	return false, ctx.Err()
 }
 
-// putBack releases claims that could not be delivered, uncounted.
+// putBack releases claims that could not be delivered, uncounted. Their causes stay: nobody has seen them.
 func (s *subscription) putBack(claims []claim) {
 	s.t.mu.Lock()
 	now := s.e.now()
@@ -138,7 +138,6 @@ func (s *subscription) putBack(claims []claim) {
 	for i := range claims {
 		if it := claims[i].item; it != nil {
 			claims[i].end()
-			it.cause = driver.CauseReleased
 			s.g.comeBack(it, now)
 		}
 	}

@@ -53,7 +53,7 @@ end
 
 -- release_behind returns, uncounted, what is held of the same key behind an item, and lists it in ended. Unless a lease
 -- was split, all of a run is in the lease of its first item.
-local function release_behind(o, item, l, ended)
+local function release_behind(o, item, l, ended, unseen)
   local key = key_of(item)
   if not key then return end
   if attribute(o, 'split') then
@@ -65,7 +65,7 @@ local function release_behind(o, item, l, ended)
       if other and place_of(other) > place_of(item) and key_of(other) == key then
         unlease(o, held, seq)
         local s = state_of(o, seq) or new_state(other)
-        s.cause = RELEASED
+        if not unseen then s.cause = RELEASED end
         ended[#ended + 1] = seq
         come_back(o, other, s)
       end

@@ -28,7 +28,8 @@ local function fail(o, seq, s, failure)
   call('HSET', KEYS[o + HISTORY], seq, history)
 end
 
--- settle_one reads from ARGV[at] on: token of the lease, sequence number, outcome (a ack, r retry, d dead, l release, x drop),
+-- settle_one reads from ARGV[at] on: token of the lease, sequence number, outcome (a ack, r retry, d dead, l release, x drop, u given
+-- back unseen, as if it had not been claimed),
 -- wait in ms, failure, instance. It returns k when settled or l when lost, and adds to ended the sequence numbers that were
 -- returned with others of their key.
 local function settle_one(o, at, ended)
@@ -39,8 +40,8 @@ local function settle_one(o, at, ended)
   unlease(o, l, seq)
   local s = state_of(o, seq) or new_state(item)
   local ordered = strict(o, item)
-  if ordered and (outcome == 'r' or outcome == 'l') then
-    release_behind(o, item, l, ended)
+  if ordered and (outcome == 'r' or outcome == 'l' or outcome == 'u') then
+    release_behind(o, item, l, ended, outcome == 'u')
   end
   if outcome == 'a' or outcome == 'x' then
     unhold(o, item)
@@ -49,6 +50,8 @@ local function settle_one(o, at, ended)
     fail(o, seq, s, failure)
     unhold(o, item)
     bury(o, seq, s, instance, failure)
+  elseif outcome == 'u' then
+    come_back(o, item, s)
   elseif outcome == 'l' then
     s.cause = RELEASED
     if after == '0' then come_back(o, item, s) else wait(o, item, s, soon + after, false, true) end

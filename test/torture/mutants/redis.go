@@ -71,7 +71,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "bytes-not-decremented", Bug: "the bytes of acknowledged messages still count",
-			Edits: lua("ack", "  call('HINCRBY', TOPIC, 'bytes', -bytes)\n", ""),
+			Edits: lua("ack", "  call('HINCRBY', TOPIC, 'bytes', bytes)\n", ""),
 			Check: tortureRedis("none"),
 		},
 		{
@@ -86,8 +86,8 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "lease-too-short", Bug: "a lease ends at half its time",
-			Edits: lua("quick", "{}, soon + ARGV[4]\n", "{}, soon + floor(ARGV[4] / 2)\n"),
-			Check: onRedis("lease/until_is_honest"),
+			Edits: lua("claim", "soon + ARGV[4], 'L' .. token)\n  tally(", "soon + floor(ARGV[4] / 2), 'L' .. token)\n  tally("),
+			Check: tortureRedis("crash"),
 		},
 		{
 			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",

@@ -44,6 +44,11 @@ func openApps(ctx context.Context, o Options) (stage, error) {
 		if s.disk, err = mountSmallDisk(s.dir); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(s.dir), o.discard(bin))
 		}
+	case setupFreezable:
+		query = fmt.Sprintf("?reserve=%d", reserveBytes)
+		if s.disk, err = mountFreezable(s.dir); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(s.dir), o.discard(bin))
+		}
 	}
 	s.url = "disk://" + filepath.Join(s.dir, "store") + query
 	return s, nil
@@ -95,6 +100,9 @@ func (s *appStage) close(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
+	if s.disk != nil {
+		errs = append(errs, s.disk.thaw())
+	}
 	for _, p := range s.processes {
 		errs = append(errs, p.kill())
 	}

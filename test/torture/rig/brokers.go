@@ -51,7 +51,7 @@ func brokers() map[string]broker {
 		},
 		"disk": {
 			actions: together(handlers(), signals(app), diskActions()), roles: []string{app},
-			setups: []string{setupInterval, setupSmallDisk}, owned: true, open: openApps,
+			setups: []string{setupInterval, setupSmallDisk, setupFreezable}, owned: true, open: openApps,
 		},
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
 		"redisstream": single.asLog(), "redisstream-sentinel": sentinel.asLog(), "redisstream-cluster": cluster.asLog(),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/disk"
 )
 
 // Endure runs load and faults without histories, for as long as Load says, while watch looks on. In the end everything
@@ -18,8 +20,9 @@ func Endure(ctx context.Context, o Options, watch func(context.Context, driver.D
 	if err != nil {
 		return err
 	}
-	if b.owned {
-		return fmt.Errorf("nobody can look into %s while its process runs: soak a program of yours, or another broker", o.Broker)
+	if b.owned { // nobody could look into it while its process runs: its processes live in this one
+		b = brokers()["memory"]
+		b.open = openDiskHere
 	}
 	s, err := b.open(ctx, o)
 	if err != nil {
@@ -40,6 +43,29 @@ func Endure(ctx context.Context, o Options, watch func(context.Context, driver.D
 		err = s.look(ctx, func(d driver.Driver) error { return balanced(ctx, d) })
 	}
 	return errors.Join(err, watched, s.close(context.WithoutCancel(ctx)))
+}
+
+// openDiskHere opens a store in this process.
+func openDiskHere(ctx context.Context, o Options) (stage, error) {
+	dir, err := os.MkdirTemp("", "ferry-soak-store-")
+	if err != nil {
+		return nil, err
+	}
+	d, err := disk.New(disk.Options{Dir: dir})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &ownedStage{newLocalStage(d, o), dir}, nil
+}
+
+// ownedStage is a local one around a store.
+type ownedStage struct {
+	*localStage
+	dir string
+}
+
+func (s *ownedStage) close(ctx context.Context) error {
+	return errors.Join(s.localStage.close(ctx), os.RemoveAll(s.dir))
 }
 
 // balanced compares the broker's counters with themselves.

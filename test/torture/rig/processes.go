@@ -109,7 +109,7 @@ func (s *processStage) close(ctx context.Context) error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, p := range s.processes {
-		errs = append(errs, p.kill(), p.closeProxies())
+		errs = append(errs, p.kill())
 	}
 	errs = append(errs, s.broker.Close(ctx), s.o.discard(s.bin))
 	s.backend.close()

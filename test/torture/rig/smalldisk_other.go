@@ -23,3 +23,9 @@ func mountSmallDisk(string) (*smallDisk, error) { return nil, errNoSmallDisk }
 func (*smallDisk) unmount() error                                { return errNoSmallDisk }
 func (*smallDisk) begin(schedule.Step, int) (string, error)      { return "", errNoSmallDisk }
 func (*smallDisk) end(context.Context, schedule.Step, int) error { return errNoSmallDisk }
+
+func mountFreezable(string) (*smallDisk, error) {
+	return nil, errors.New("a disk that stalls needs Linux")
+}
+
+func (d *smallDisk) thaw() error { return nil }

@@ -59,6 +59,7 @@ func (o Options) spawn(bin, address string, behind []string, role, name string, 
 		if err != nil && !p.killed && !p.early() {
 			p.result = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 		}
+		p.result = errors.Join(p.result, p.closeProxies()) // lives are many, and each has its own
 		p.mu.Unlock()
 		close(p.over)
 	}()

@@ -33,7 +33,16 @@ func Probes(d driver.Driver, topic string) []Probe {
 			return float64(pick(s)), err
 		}
 	}
+	usage := func(pick func(driver.Usage) float64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			u, err := d.Usage(ctx)
+			return pick(u), err
+		}
+	}
 	return []Probe{
+		{Series{Name: "memory of the backend", Unit: "MiB", PerHour: 4, Noise: 8}, usage(func(u driver.Usage) float64 { return float64(u.Memory) / mib })},
+		{Series{Name: "disk of the backend", Unit: "MiB", PerHour: 16, Noise: 64}, usage(func(u driver.Usage) float64 { return float64(u.Disk) / mib })},
+		{Series{Name: "connections of the backend", PerHour: 1, Noise: 20}, usage(func(u driver.Usage) float64 { return float64(u.Connections) })},
 		{Series{Name: "resident memory", Unit: "MiB", PerHour: 1, Noise: 8}, resident},
 		{Series{Name: "live heap", Unit: "MiB", PerHour: 1, Noise: 4}, liveHeap},
 		{Series{Name: "goroutines", PerHour: 1, Noise: 20}, func(context.Context) (float64, error) { return float64(runtime.NumGoroutine()), nil }},

@@ -1,0 +1,78 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/deadletter"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// refusing is a broker that takes no dead letters.
+type refusing struct{ driver.Driver }
+
+func (r refusing) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	s, err := r.Driver.Subscribe(ctx, o)
+	return refusingSubscription{s}, err
+}
+
+type refusingSubscription struct{ driver.Subscription }
+
+func (r refusingSubscription) Settle(ctx context.Context, list []driver.Settlement) []error {
+	errs := make([]error, len(list))
+	for i, s := range list {
+		if errs[i] = driver.ErrNotApplied; s.Outcome != driver.Dead {
+			errs[i] = r.Subscription.Settle(ctx, list[i:i+1])[0]
+		}
+	}
+	return errs
+}
+
+// What a worker wrote in an emergency is left out while the broker has it, and comes back once into one that lost it.
+func TestTheEmergencyFileIsImported(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "emergency.ndjson")
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t, broker(t, refusing{memory.New(memory.Options{})}))
+		k.publish(&driver.Message{ID: "m", Body: []byte("\xffhello"), Headers: map[string]string{"a": "b"}})
+		b, err := ferry.New(shared{k.d}, ferry.Options{})
+		k.ok(err)
+		w := worker.New(b, worker.Options{Emergency: worker.Emergency{File: file}})
+		worker.Handle(w, topic, func(context.Context, *ferry.Msg[[]byte]) error { return worker.Fatal(errors.New("no")) })
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		_ = w.Run(ctx) // says that outcomes were not accepted
+		saved, err := os.Open(file)
+		k.ok(err)
+		defer func() { _ = saved.Close() }()
+		got, err := k.office.Import(k.ctx(), saved, deadletter.Import{})
+		k.ok(err)
+		if got != (deadletter.Imported{Lines: 1, Present: 1}) {
+			k.Errorf("the broker still has it: %+v", got)
+		}
+		lost := newKit(t, broker(t, memory.New(memory.Options{})))
+		for _, want := range []deadletter.Imported{{Lines: 1, Published: 1}, {Lines: 1, Present: 1}} {
+			_, err := saved.Seek(0, 0)
+			k.ok(err)
+			got, err := lost.office.Import(k.ctx(), saved, deadletter.Import{})
+			k.ok(err)
+			if got != want {
+				k.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		lost.take(topic, driver.DefaultGroup, 1, func(d *driver.Delivery) driver.Settlement {
+			if string(d.Body) != "\xffhello" || d.Headers["a"] != "b" || d.Headers[deadletter.HeaderReplayOf] != "orders/default/m" {
+				k.Errorf("%q %v", d.Body, d.Headers)
+			}
+			return driver.Settlement{Outcome: driver.Ack}
+		})
+	})
+}
