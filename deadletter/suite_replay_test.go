@@ -45,6 +45,8 @@ func replayByFilter(k *kit) {
 	}
 }
 
+// replayKeepsOrder: what died in another order than it was published, because some came back in between, returns in
+// the order of publishing.
 func replayKeepsOrder(k *kit) {
 	var want []string
 	for i := range 20 {
@@ -132,6 +134,7 @@ func replayToAnotherTopic(k *kit) {
 	}
 }
 
+// shared is a driver that a second broker does not close.
 type shared struct{ driver.Driver }
 
 func (shared) Close(context.Context) error { return nil }

@@ -9,6 +9,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// oneRunnerWorks: of two runners one holds the lease, and the other takes over when it stops.
 func oneRunnerWorks(k *kit) {
 	k.dead(driver.Failure{Reason: "now", Error: "x"}, numbered("m", 20)...)
 	options := deadletter.RunnerOptions{Interval: 20 * time.Millisecond, Strategies: []deadletter.Strategy{{Name: "now", Reasons: []driver.Reason{"now"}, MaxRounds: 1000}}}

@@ -5,7 +5,6 @@ import (
 )
 
 // cases is the suite: each runs on every broker, which is empty.
-
 var cases = []struct {
 	name string
 	run  func(k *kit)
@@ -30,11 +29,8 @@ var cases = []struct {
 }
 
 // TestOffice runs the suite on every broker.
-
 //
-
 // Lesson: L73
-
 func TestOffice(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends(t) {
@@ -54,7 +50,6 @@ func TestOffice(t *testing.T) {
 }
 
 // audit demands that nothing is lost or counted twice.
-
 func (k *kit) audit() {
 	k.Helper()
 	topics, err := k.d.Topics(k.ctx())
@@ -67,11 +62,3 @@ func (k *kit) audit() {
 		}
 	}
 }
-
-// replayKeepsOrder: what died in another order than it was published, because some came back in between, returns in
-
-// the order of publishing.
-
-// shared is a driver that a second broker does not close.
-
-// oneRunnerWorks: of two runners one holds the lease, and the other takes over when it stops.

@@ -147,3 +147,32 @@ func TestFoundClaimIsPortioned(t *testing.T) {
 		t.Errorf("a sixth delivery %v although five are held", ds)
 	}
 }
+
+// What is released returns before what came after it, although a follower of some key was put at the end of the lane meanwhile.
+func TestReleasedKeepsItsPlaceBesideKeys(t *testing.T) {
+	t.Parallel()
+	d := open(t, redistest.Shared(t).URL(), namespace())
+	closing(t, d)
+	s := subscribe(t, d, "jobs")
+	ms := []*driver.Message{{ID: "a", Key: "k"}, {ID: "b", Key: "k"}, {ID: "first"}, {ID: "second"}}
+	for _, m := range ms {
+		m.Topic = "jobs"
+	}
+	if _, err := d.Publish(t.Context(), ms, driver.PublishOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ds := take(t, s, 2)
+	ack(t, s, ds[:1]) // now b may go
+	if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: ds[1], Outcome: driver.Release}})[0]; err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, x := range take(t, s, 3) {
+		if x.Key == "" {
+			order = append(order, x.ID)
+		}
+	}
+	if len(order) != 2 || order[0] != "first" {
+		t.Errorf("without keys came %v, want first and second", order)
+	}
+}

@@ -168,7 +168,7 @@ func rowEnds(s *suite) {
 func penaltiesGrow(s *suite) {
 	block, history := time.Hour, 24*time.Hour
 	if !s.Virtual {
-		block, history = 2*s.unit, 40*s.unit
+		block, history = 2*s.unit, time.Hour
 	}
 	r := s.rule(guard.Rule{Limit: 1, Window: 3 * block, Penalty: guard.Penalty{After: 1, Block: block, Max: 24 * block, History: history}})
 	if !s.Virtual {

@@ -9,11 +9,12 @@ local function push(o, item)
   if call('RPUSH', KEYS[o + LANE + lane_of(item)], item) == 1 then wake(o) end
 end
 
--- offer puts an item at its old place in its lane.
+-- offer puts an item at its old place in its lane. Those with keys may stand a little late in a list (see ack), so that one of them
+-- at the end tells nothing about those without, whose order is kept.
 local function offer(o, item)
   local lane = KEYS[o + LANE + lane_of(item)]
   local last = call('LINDEX', lane, -1)
-  if not last or place_of(last) < place_of(item) then
+  if not last or place_of(last) < place_of(item) and (key_of(item) or not key_of(last)) then
     call('RPUSH', lane, item)
     if not last then wake(o) end
   else
