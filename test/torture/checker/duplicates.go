@@ -88,9 +88,6 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return "its holder was well and had not let go"
 		}
 	case causeReleased:
-		if a == nil && l.stood(from, b.At) {
-			return "" // a claim that was still under way when its caller had given up
-		}
 		if (a == nil || !l.gaveBack(c, a, b.At)) && !l.closedIn(from, b.At) {
 			return "nobody had given it back"
 		}
@@ -112,16 +109,6 @@ func (l *ledger) unexplained(c *course, i int) string {
 func (l *ledger) harmed(a *lease, from, to int64) bool {
 	for _, s := range l.faults {
 		if (a == nil || s.process == "" || s.process == a.Process) && s.overlaps(from, to) {
-			return true
-		}
-	}
-	return false
-}
-
-// stood says that the broker itself was harmed meanwhile.
-func (l *ledger) stood(from, to int64) bool {
-	for _, s := range l.faults {
-		if s.process == "" && s.overlaps(from, to) {
 			return true
 		}
 	}

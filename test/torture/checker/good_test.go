@@ -24,11 +24,6 @@ var good = map[string]func(*tape){
 		t.publish(ev{ID: "c"})
 		t.handle("consumer-1.1", ev{ID: "c"})
 	},
-	"a claim that hung with the disk is given back before anybody saw it": func(t *tape) {
-		t.publish(ev{ID: "a"})
-		t.serverFault("stall-disk", time.Second)
-		t.handle("consumer-1.1", ev{ID: "a", Cause: causeReleased})
-	},
 	"a group set back gets again what it had settled": func(t *tape) {
 		t.publish(ev{ID: "a", Key: "k", Seq: 1})
 		t.publish(ev{ID: "b", Key: "k", Seq: 2})

@@ -104,7 +104,7 @@ func appFaults() []Fault {
 		{Name: "no-space", Help: "not a byte is left on the disk", Setup: setupSmallDisk, Least: 10 * time.Second,
 			Schedule: "every 4s from 1s fill with 0 for 1500ms; every 4s from 3s kill app 1"},
 		{Name: "stalled-disk", Help: "the disk stands still: no write and no fsync returns", Setup: setupFreezable, Least: 10 * time.Second,
-			Schedule: "every 3s from 1s stall-disk for 700ms; at 7s stall-disk for LEASE*1.5"},
+			Schedule: "every 2s from 1s until 5s stall-disk for 700ms; at 6s stall-disk for LEASE*1.5"},
 		{Name: "mix-app", Help: "a bit of everything", Least: 15 * time.Second,
 			Schedule: `every 1s-3s kill app 1; every 3s-5s term app 1; every 5s from 2s stop app 1 for LEASE*1.2
 			every 1s fail consumer all with 0.1 for 1s; every 3s slow consumer all with LEASE*1.5 for 1s`},
