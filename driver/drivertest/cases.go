@@ -207,6 +207,8 @@ func Cases() []Case {
 		{"reset/to ref", resetToRef},
 		{"reset/to end", resetToEnd},
 		{"reset/keeps key order", resetKeepsKeyOrder},
+		{"reset/leaves out what expired", resetLeavesOutWhatExpired},
+		{"reset/expires what it replays", resetExpiresWhatItReplays},
 		{"reset/with consumers", resetWithConsumers},
 		{"reset/is one group's", resetIsOneGroups},
 		{"reset/unsupported", resetUnsupported},

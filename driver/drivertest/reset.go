@@ -74,6 +74,41 @@ func resetToEnd(t *T) {
 	t.subscribe(driver.SubscribeOptions{}).expect("c")
 }
 
+// handledWithTTL settles a message with this TTL, and one without, in a topic that keeps them.
+func (t *T) handledWithTTL(d time.Duration) {
+	t.Helper()
+	if t.Caps.History == driver.None {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.publish(t.msg("gone", ttl(d)), t.msg("stays"))
+	s.ack(s.take(2)...)
+	s.leave()
+}
+
+func resetLeavesOutWhatExpired(t *T) {
+	t.handledWithTTL(2 * unit)
+	t.pass(3 * unit)
+	want := driver.ResetReport{Replayed: 1}
+	if t.Caps.Counts == driver.Estimate {
+		want.Replayed = 2 // it counts places, and finds out when it comes to them
+	}
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, want)
+	s := t.subscribe(driver.SubscribeOptions{})
+	s.expect("stays")
+	s.idle()
+}
+
+func resetExpiresWhatItReplays(t *T) {
+	t.handledWithTTL(4 * unit)
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 2})
+	t.pass(5 * unit)
+	s := t.subscribe(driver.SubscribeOptions{})
+	s.expect("stays")
+	s.idle()
+}
+
 // resetKeepsKeyOrder: what is delivered again comes before what was ready all the time.
 func resetKeepsKeyOrder(t *T) {
 	if t.Caps.History == driver.None {

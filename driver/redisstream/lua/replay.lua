@@ -10,9 +10,10 @@ local function start_of(position)
 end
 
 -- replay makes an entry ready that the group had read.
-local function replay(g, id, fields, cause)
+local function replay(g, id, m, fields, cause)
   local s = fresh(id, fields)
-  need(id, meta(id))
+  need(id, m)
+  if m.exp > 0 then timer(EXPIRES, m.exp, id) end
   tally(g, 'received', 1)
   call('XCLAIM', STREAM, g, 'ferry', 0, id, 'FORCE', 'JUSTID')
   if cause == s.c then

@@ -36,8 +36,11 @@ for _, e in ipairs(entries) do
     local s = state(g, id)
     skip_ready(id, s)
     if not s and from and not before(id, from) and (not to or before(id, to)) then
-      replayed = replayed + 1
-      if not dry then replay(g, id, e[2], tonumber(ARGV[6])) end
+      local m = meta(id)
+      if m.exp == 0 or m.exp > now then
+        replayed = replayed + 1
+        if not dry then replay(g, id, m, e[2], tonumber(ARGV[6])) end
+      end
     end
   end
 end
