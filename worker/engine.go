@@ -40,6 +40,7 @@ type engine struct {
 	closing      bool // everything is settled, or given up: goroutines end
 	active       int  // runs in a handler, zombies not counted
 	parked       int  // fetchers that wait for room
+	fetches      int  // under way: what they bring is held from the moment the broker hands it out
 	zombies      int
 	worked       time.Duration // by all handlers that returned
 	unsettled    int           // outcomes with the settlers

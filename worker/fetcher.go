@@ -101,6 +101,7 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 		}
 		if n := c.room(); n > 0 {
 			c.ask()
+			e.fetches++
 			return n, true
 		}
 		c.intake.parked = true
@@ -153,6 +154,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.fetches--
 	c.intake.fetches++
 	size := 0
 	for i := range runs {

@@ -28,7 +28,7 @@ func (e *engine) suspicion(r *run, now time.Duration) {
 
 // suspectMayRun reports whether nothing else is in flight.
 func (e *engine) suspectMayRun() bool {
-	return e.suspect != nil && e.suspect.state == waiting && e.active == 0 && e.unsettled == 0
+	return e.suspect != nil && e.suspect.state == waiting && e.active == 0 && e.unsettled == 0 && e.fetches == 0
 }
 
 // nextSuspect starts the suspect if it may.
