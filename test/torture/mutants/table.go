@@ -57,7 +57,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "retry-to-every-group", Bug: "a retry is stored again in the topic, so that every group gets it",
-			Edits: edit(engine+"settle.go", "\t\tg.retry(it, o, now)", "\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, now)\n\t\ts.t.store(newEntry(it.e.message(s.t.name, it.e), now), now)"),
+			Edits: edit(engine+"settle.go", "\t\tg.retry(it, o, now)", "\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, now)\n\t\ts.t.store(s.e.newEntry(it.e.message(s.t.name, it.e), now), now)"),
 			Check: conformance("groups/retry_belongs_to_one"),
 		},
 		{
