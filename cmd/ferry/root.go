@@ -46,7 +46,7 @@ func run(ctx context.Context, p process) int {
 }
 
 const rootLong = `Ferry (摆渡) is a message queue for Go: the same program runs on a broker inside its own
-process (in memory or in a directory), on Redis and on Redis Streams; Kafka is planned.
+process (in memory or in a directory), on Redis, on Redis Streams and on Kafka.
 
 Flags can also be set in the environment: FERRY_BROKER for --broker, FERRY_RATE for --rate and
 so on; not those that name one message or confirm a change (--id, --all, --yes, ...). A URL with
