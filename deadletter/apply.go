@@ -83,7 +83,7 @@ func (op *Operation) prepare(ctx context.Context, p planned) (r ready, out Outco
 	if l.rounds() != p.rounds {
 		return r, out, errAgain
 	}
-	r = ready{letter: l, move: driver.Move{Target: p.target, After: op.replay.After}}
+	r = ready{letter: l, move: driver.Move{Target: p.target, After: op.replay.After, To: op.replay.ToGroup}}
 	if op.replay.Edit == nil && op.replay.To == "" {
 		return r, out, nil
 	}

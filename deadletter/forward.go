@@ -76,11 +76,14 @@ func (op *Operation) forward(ctx context.Context, list []ready) error {
 	for i, err := range op.office.delete(ctx, targets) {
 		out := outcomeOf(sent[i].letter)
 		out.To, out.NewID = op.replay.To, sent[i].msg.ID
-		if err != nil && failed == nil {
+		switch {
+		case err == nil:
+			op.succeed(out)
+		case permanent(err): // somebody else replayed it meanwhile
+			op.skip(out, err)
+		case failed == nil:
 			failed = fmt.Errorf("letter %s is in topic %s, and not deleted here: %w", out.ID, op.replay.To, err)
-			continue
 		}
-		op.succeed(out)
 	}
 	return failed
 }

@@ -2,6 +2,7 @@ package deadletter_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,9 +13,11 @@ import (
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/disk"
+	"github.com/ferrymq/ferry/driver/kafka"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/driver/redis"
 	"github.com/ferrymq/ferry/driver/redisstream"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -28,7 +31,7 @@ type backend struct {
 }
 
 func backends(t *testing.T) []backend {
-	server := redistest.Single(t, redistest.Options{AOF: "everysec"})
+	server, cluster := redistest.Single(t, redistest.Options{AOF: "everysec"}), kafkatest.Single(t)
 	return []backend{
 		{"memory", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
 			m := memory.New(memory.Options{})
@@ -55,6 +58,13 @@ func backends(t *testing.T) []backend {
 				t.Fatal(err)
 			}
 			return broker(t, d), nil
+		}},
+		{"kafka", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
+			d, err := kafka.New(context.Background(), kafka.Options{Brokers: cluster.Addrs(), Namespace: "s" + rand.Text()[:10] + ".", Partitions: 2, InternalPartitions: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return broker(t, d), func(topic, raw string) error { return d.StoreRaw(context.Background(), topic, []byte(raw)) }
 		}},
 	}
 }
@@ -99,7 +109,7 @@ func newKit(t *testing.T, b *ferry.Broker) *kit {
 }
 
 func (k *kit) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // of a broker that shares a busy machine
 	k.Cleanup(cancel)
 	return ctx
 }

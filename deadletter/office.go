@@ -66,11 +66,14 @@ type Letter struct {
 	From string
 }
 
-// Target names the letter for Selection.Only.
+// Target names the letter for Selection.Only: this death of it, no other.
 func (l Letter) Target() driver.Target {
 	t := driver.Target{Topic: l.From, Group: l.Group, Ref: l.Ref}
 	if l.Ref.IsZero() && l.Message != nil {
 		t.ID = l.ID
+	}
+	if l.Dead != nil {
+		t.Death = 1 + l.Dead.Rounds
 	}
 	return t
 }

@@ -164,7 +164,9 @@ func (r *Runner) replayPart(ctx context.Context, s *Strategy, part []candidate) 
 	list := make([]planned, len(part))
 	for i, c := range part {
 		list[i] = planOf(c.letter)
-		letters[list[i].target] = c.letter
+		at := list[i].target
+		at.Death = 0 // an outcome does not tell it
+		letters[at] = c.letter
 	}
 	op, err := r.office.newOperation(Replay{Edit: s.Prepare, Rate: r.o.Rate, Each: func(out Outcome) {
 		t := driver.Target{Topic: out.Topic, Group: out.Group, Ref: out.Ref}

@@ -62,7 +62,7 @@ var (
 	errRounds = driver.NewError(driver.ErrConflict, "it was replayed too often already", "raise MaxRounds, or look into why it dies", nil)
 	errAgain  = driver.NewError(driver.ErrConflict, "it was replayed meanwhile, and died again", "begin a new replay for it", nil)
 	errGone   = driver.NewError(driver.ErrNotFound, "it is no dead letter any more", "it was replayed or deleted meanwhile; there is nothing to do", nil)
-	errHere   = driver.NewError(driver.ErrConflict, "it is in that topic already", "leave --to out: it then goes back to its own group", nil)
+	errHere   = driver.NewError(driver.ErrConflict, "it is there already", "leave the target out: it then goes back to its own group", nil)
 )
 
 // take decides whether a letter of the selection belongs to this operation.
@@ -74,7 +74,7 @@ func (op *Operation) take(l Letter) bool {
 	case op.replay.MaxRounds > 0 && l.rounds() >= op.replay.MaxRounds:
 		op.skip(outcomeOf(l), errRounds)
 		return false
-	case op.replay.To == l.From:
+	case op.replay.To == l.From, op.replay.ToGroup == l.Group && l.Group != "":
 		op.skip(outcomeOf(l), errHere)
 		return false
 	}

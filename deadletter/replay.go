@@ -13,6 +13,8 @@ type Replay struct {
 	Selection
 	// To is another topic, to which they are moved. Empty: each goes back to where it died, to its group alone.
 	To string
+	// ToGroup is another group of their topic, which gets them instead; only what it has settled already. Empty: their own.
+	ToGroup string
 	// After makes them due this long from now.
 	After time.Duration
 	// Edit changes each message. Parse errors need one; KeepBody is the least.
@@ -100,6 +102,9 @@ func (r Replay) check(o *Office) error {
 	case r.State == driver.StateInvalid && r.Edit == nil && !r.remove:
 		return bad("what could not be decoded has no message to replay", "give an Edit that makes one; KeepBody takes the bytes as they are")
 	}
+	if r.ToGroup != "" {
+		return r.checkGroup()
+	}
 	if r.To == "" {
 		return nil
 	}
@@ -107,6 +112,19 @@ func (r Replay) check(o *Office) error {
 		return bad("the letters are in topic "+r.To+" already", "leave To out: each then goes back to its own group")
 	}
 	return driver.CheckName("topic", r.To)
+}
+
+func (r Replay) checkGroup() error {
+	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
+	switch {
+	case r.To != "":
+		return bad("letters go to another topic or to another group, not to both", "leave To or ToGroup out")
+	case r.State == driver.StateInvalid:
+		return bad("what could not be decoded belongs to no group", "leave ToGroup out")
+	case r.ToGroup == r.Group:
+		return bad("the letters are in group "+r.ToGroup+" already", "leave ToGroup out")
+	}
+	return driver.CheckName("group", r.ToGroup)
 }
 
 // Replay brings letters back to work, and returns when all that were there as it began are done. An error, or the end of

@@ -16,6 +16,8 @@ var cases = []struct {
 	{"replay keeps the order of a key", replayKeepsOrder},
 	{"replay edits and patches", replayEdits},
 	{"replay to another topic", replayToAnotherTopic},
+	{"replay to another group", replayToAnotherGroup},
+	{"another death is another letter", anotherDeathIsAnotherLetter},
 	{"two replays at once double nothing", twoReplaysAtOnce},
 	{"a replay is cancelled and resumed", replayIsResumed},
 	{"a replay in parts leaves alone what died again", replayInParts},

@@ -37,6 +37,9 @@ type Target struct {
 	Group string
 	Ref   Ref
 	ID    string
+	// Death, if not zero, means only the dead letter of Group whose Rounds is Death-1. Move and Delete then change nothing
+	// else: a message that lives, or has died again since, is ErrConflict.
+	Death int
 }
 
 // State is where a message is, as one group sees it.

@@ -81,6 +81,9 @@ type Move struct {
 	After time.Duration
 	// Edit replaces body, content type, headers, key, priority and retry overrides. Nil keeps them. The ID stays.
 	Edit *Message
+	// To is another group of the topic that gets a dead letter of Group instead: there it is received, here it is cancelled.
+	// ErrConflict for what is not dead, and when that group has not settled the message. Empty: Group itself.
+	To string
 }
 
 // ResetOptions say where to, and how.

@@ -34,6 +34,34 @@ func CheckName(what, name string) error {
 		"use 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit", nil)
 }
 
+// Check says what is wrong with a target of Move or Delete, or nil.
+func (t Target) Check() error {
+	if t.Death < 0 || t.Death > 0 && t.Group == "" {
+		return NewError(ErrInvalid, fmt.Sprintf("death %d of a message in group %s does not exist", t.Death, quote(t.Group)),
+			"name the group of the dead letter; Death is 1 + its Rounds, or zero", nil)
+	}
+	return nil
+}
+
+// Check says what is wrong with a move, or nil. Its edit is checked apart.
+func (m Move) Check() error {
+	if m.To != "" && (m.Group == "" || m.Group == m.To) {
+		return NewError(ErrInvalid, fmt.Sprintf("a dead letter cannot go from group %s to group %s", quote(m.Group), quote(m.To)),
+			"name the group where it died, and another one", nil)
+	}
+	return m.Target.Check()
+}
+
+// Outlived is the error for a Target whose Death is over.
+func (t Target) Outlived() error {
+	what := t.Ref.String()
+	if t.Ref.IsZero() {
+		what = quote(t.ID)
+	}
+	return NewError(ErrConflict, fmt.Sprintf("message %s is not that dead letter of group %s any more", what, quote(t.Group)),
+		"it was replayed meanwhile; look at it again", nil)
+}
+
 // checkText says what is wrong with a key or id: text that may contain anything printable.
 func checkText(what, s string, limit int) error {
 	if len(s) > limit {

@@ -23,7 +23,7 @@ func openKafka(ctx context.Context, rest string, p *parameters, o ferry.Options)
 	ko := kafka.Options{
 		Namespace: p.text("namespace"), Partitions: int(p.number("partitions")), InternalPartitions: int(p.number("internal_partitions")),
 		Replicas: int(p.number("replicas")), MaxBody: int(p.number("max_body")), ClientID: p.text("client_id"), Rack: p.text("rack"),
-		Session: p.duration("session"), Broker: o,
+		Session: p.duration("session"), Transactions: p.flag("transactions"), Broker: o,
 	}
 	switch foreign := p.text("foreign"); foreign {
 	case "", "accept":

@@ -52,6 +52,9 @@ type Options struct {
 	// CacheBytes is how much content of messages may stay in memory, so that fresh ones are not read from the store.
 	// Defaults to 64 MiB.
 	CacheBytes int64
+	// Window is how many ready messages of each topic are in memory. What lies behind them is read when it is their turn.
+	// Defaults to 16,384.
+	Window int
 	// Logger is told about start-up and trouble in the background. Defaults to silence.
 	Logger *slog.Logger
 	// Broker are the options of the Broker that Open returns.
@@ -88,6 +91,7 @@ const (
 	DefaultMaxMessages = 50_000_000
 	DefaultReserve     = 256 << 20
 	DefaultCacheBytes  = 64 << 20
+	DefaultWindow      = 16_384
 
 	idWindow = 60 * time.Second
 	maxIDs   = 1_000_000
@@ -131,7 +135,7 @@ func newDriver(ctx context.Context, o Options) (*Driver, error) {
 	}
 	d.broker = engine.New(engine.Options{
 		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
-		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom,
+		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, Window: o.Window,
 	})
 	if err := d.restore(ctx); err != nil {
 		return nil, errors.Join(err, d.store.close(), dir.leave())
@@ -157,13 +161,14 @@ func (o Options) resolved() (Options, error) {
 	switch {
 	case o.Dir == "":
 		return o, driver.NewError(driver.ErrInvalid, "no directory is given", "set Options.Dir", nil)
-	case o.MaxBody < 0 || o.MaxMessages < 0 || o.Reserve < 0 || o.CacheBytes < 0 || o.Sync.every < 0:
+	case o.MaxBody < 0 || o.MaxMessages < 0 || o.Reserve < 0 || o.CacheBytes < 0 || o.Window < 0 || o.Sync.every < 0:
 		return o, driver.NewError(driver.ErrInvalid, fmt.Sprintf("an option for %q is negative", o.Dir), "leave it zero for the default", nil)
 	}
 	setDefault(&o.MaxBody, DefaultMaxBody)
 	setDefault(&o.MaxMessages, DefaultMaxMessages)
 	setDefault(&o.Reserve, DefaultReserve)
 	setDefault(&o.CacheBytes, DefaultCacheBytes)
+	setDefault(&o.Window, DefaultWindow)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -60,6 +60,15 @@ func TestDriver(t *testing.T) {
 	drivertest.Run(t, h)
 }
 
+// TestDriverWithATinyWindow is the same with nearly everything cold.
+func TestDriverWithATinyWindow(t *testing.T) {
+	h := harness(driver.Synced, func(testing.TB) Options {
+		return Options{Dir: "/store", CacheBytes: 1, Window: 8, fs: vfs.NewMem(), snapshotFrom: 1}
+	})
+	h.Virtual, h.Steps = true, 20_000/slowdown
+	drivertest.Run(t, h)
+}
+
 // TestDriverOnDisk runs the whole suite on a real disk, with the defaults.
 func TestDriverOnDisk(t *testing.T) {
 	if testing.Short() {

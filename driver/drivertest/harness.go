@@ -89,7 +89,7 @@ func Run(t *testing.T, h Harness) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			h.inTime(t, func(tb testing.TB) { h.run(tb, c) })
+			h.judge(t, c)
 		})
 	}
 	t.Run("history", func(t *testing.T) {
@@ -98,8 +98,18 @@ func Run(t *testing.T, h Harness) {
 	})
 	t.Run("stress", func(t *testing.T) {
 		t.Parallel()
-		h.inTime(t, func(tb testing.TB) { h.run(tb, Case{Name: "stress", Run: stress}) })
+		h.judge(t, Case{Name: "stress", Run: stress})
 	})
+}
+
+// judge runs one case.
+func (h Harness) judge(t *testing.T, c Case) {
+	t.Helper()
+	if !h.Virtual {
+		h.patiently(t, c)
+		return
+	}
+	synctest.Test(t, func(t *testing.T) { h.run(t, c) })
 }
 
 // inTime runs f in virtual time where the driver can, and in real time otherwise.

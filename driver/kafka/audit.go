@@ -22,11 +22,11 @@ func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditR
 	}
 	report.Checked = len(rows)
 	for _, g := range d.groupsOf(topic) {
-		dead, err := d.browseDead(ctx, t, g)
+		dead, err := d.deadLetters(ctx, t)
 		if err != nil {
 			return report, err
 		}
-		report.Checked += len(dead)
+		report.Checked += int(dead.count(g))
 		vs, err := d.look(ctx, t, g)
 		if err != nil {
 			return report, err

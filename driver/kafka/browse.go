@@ -79,6 +79,12 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
+	if q.State == driver.StateDead {
+		if err := d.checkGroup(t, q.Group, q.State); err != nil {
+			return driver.Page{}, err
+		}
+		return d.deadPage(ctx, t, q)
+	}
 	all, err := d.inState(ctx, t, q.Group, q.State)
 	if err != nil {
 		return driver.Page{}, err
@@ -112,17 +118,10 @@ func (d *Driver) inState(ctx context.Context, t *topicState, group string, state
 	default:
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", state), "use one of the State constants", nil)
 	}
-	if group == "" {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %s belongs to a group, and none is named", state), "set Query.Group", nil)
+	if err := d.checkGroup(t, group, state); err != nil {
+		return nil, err
 	}
-	var row groupRow
-	if !d.metaRow(groupKey(t.name, group), &row) {
-		return nil, errNoGroup(t.name, group)
-	}
-	switch state {
-	case driver.StateDead:
-		return d.browseDead(ctx, t, group)
-	case driver.StateDone:
+	if state == driver.StateDone {
 		return nil, nil
 	}
 	vs, err := d.look(ctx, t, group)
@@ -131,6 +130,18 @@ func (d *Driver) inState(ctx context.Context, t *topicState, group string, state
 	}
 	defer vs.close()
 	return vs.entries(func(it *item) bool { return it.entryState() == state }), nil
+}
+
+// checkGroup refuses to browse a state of a group that is not named, or does not exist.
+func (d *Driver) checkGroup(t *topicState, group string, state driver.State) error {
+	if group == "" {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %s belongs to a group, and none is named", state), "set Query.Group", nil)
+	}
+	var row groupRow
+	if !d.metaRow(groupKey(t.name, group), &row) {
+		return errNoGroup(t.name, group)
+	}
+	return nil
 }
 
 func (it *item) entryState() driver.State {
@@ -192,22 +203,6 @@ func (x *delayed) entry() driver.Entry {
 		e.State = driver.StateHeld
 	}
 	return e
-}
-
-func (d *Driver) browseDead(ctx context.Context, t *topicState, group string) (out []found, err error) {
-	dead, err := d.deadTable(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range dead.all() {
-		if !strings.HasPrefix(string(r.Key), deadKey(group, "")) {
-			continue
-		}
-		if e, ok := deadEntry(t.name, r); ok {
-			out = append(out, found{Entry: e, at: sortKey(e.PublishedAt.UnixMilli(), e.Ref)})
-		}
-	}
-	return out, nil
 }
 
 func deadEntry(topic string, r *kgo.Record) (driver.Entry, bool) {

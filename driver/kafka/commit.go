@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -64,8 +66,11 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	if len(ps) == 0 {
 		return nil
 	}
-	m.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
-	defer m.commits.Unlock()
+	slices.SortFunc(ps, func(a, b *partition) int { return cmp.Compare(a.id, b.id) })
+	for _, p := range ps {
+		p.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
+		defer p.commits.Unlock()
+	}
 	t := kmsg.NewOffsetCommitRequestTopic()
 	t.Topic = m.mainName
 	m.mu.Lock()

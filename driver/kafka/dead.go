@@ -30,11 +30,7 @@ func (m *member) deadRecord(it *item, last driver.Failure, instance string) *kgo
 		Value: envelope.AppendDeadLetter(nil, dl)}
 }
 
-// deadTable follows the dead letters of a topic from the first look on.
-func (d *Driver) deadTable(ctx context.Context, t *topicState) (*table, error) {
-	return d.lookAt(ctx, &t.dead, d.deadTopic(t.name))
-}
-
+// invalidTable follows the broken records of a topic from the first look on.
 func (d *Driver) invalidTable(ctx context.Context, t *topicState) (*table, error) {
 	return d.lookAt(ctx, &t.invalid, d.invalidTopic(t.name))
 }

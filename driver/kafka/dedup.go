@@ -15,29 +15,54 @@ type remembered struct {
 type remembering struct {
 	id    string
 	until time.Time
+	by    *claiming     // the call that publishes it
+	open  chan struct{} // closed when it is known whether it was stored; nil: it was
 }
+
+// claiming is one call that publishes. Within it a repeat need not wait.
+type claiming struct{ _ byte } // not empty: each has an address of its own
 
 func newRemembered() *remembered { return &remembered{ids: map[string]remembering{}} }
 
-// claim remembers key for a window, or returns the id it was remembered with.
-func (m *remembered) claim(key, id string, window time.Duration) (first string, fresh bool) {
+// claim remembers key for a window, or returns the id it was remembered with. While nobody knows whether that one was stored, it returns what to wait for.
+func (m *remembered) claim(key, id string, window time.Duration, by *claiming) (first string, fresh bool, open <-chan struct{}) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(now)
-	if r, ok := m.ids[key]; ok && now.Before(r.until) {
-		return r.id, false
+	if r, ok := m.ids[key]; ok && (r.open != nil || now.Before(r.until)) {
+		if r.by == by {
+			return r.id, false, nil
+		}
+		return r.id, false, r.open
 	}
 	if len(m.ids) < maxRemembered {
-		m.ids[key] = remembering{id, now.Add(window)}
+		m.ids[key] = remembering{id, now.Add(window), by, make(chan struct{})}
 	}
-	return id, true
+	return id, true, nil
 }
 
-func (m *remembered) forget(key string) {
+// resolve says what became of keys: stored, or to be forgotten.
+func (m *remembered) resolve(keys []string, stored bool) {
+	if len(keys) == 0 {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.ids, key)
+	for _, key := range keys {
+		r, ok := m.ids[key]
+		if !ok {
+			continue
+		}
+		if r.open != nil {
+			close(r.open)
+		}
+		if r.open, r.by = nil, nil; stored {
+			m.ids[key] = r
+		} else {
+			delete(m.ids, key)
+		}
+	}
 }
 
 func (m *remembered) sweep(now time.Time) {
@@ -46,7 +71,7 @@ func (m *remembered) sweep(now time.Time) {
 	}
 	m.next = now.Add(10 * time.Second)
 	for k, r := range m.ids {
-		if !now.Before(r.until) {
+		if r.open == nil && !now.Before(r.until) {
 			delete(m.ids, k)
 		}
 	}

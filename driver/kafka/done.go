@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // maxMetadata is what a broker stores beside a committed offset by default (offset.metadata.max.bytes).
@@ -25,6 +26,13 @@ type doneSet struct {
 
 func newDoneSet(at int64) *doneSet {
 	return &doneSet{base: at, next: at, first: at &^ 63}
+}
+
+// clone returns a copy that can be changed.
+func (s *doneSet) clone() *doneSet {
+	c := *s
+	c.words = slices.Clone(s.words)
+	return &c
 }
 
 func (s *doneSet) has(off int64) bool {

@@ -55,11 +55,8 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d := &Driver{o: o.resolved(), sessionGiven: o.Session != 0, tables: map[topicPartition]*table{}, topics: map[string]*topicState{}, members: map[string]*member{},
 		joining: map[string]chan struct{}{}, done: make(chan struct{}), known: newRemembered(), unpack: kgo.DefaultDecompressor(),
 		clock: brokerClock{probes: map[string]chan time.Time{}}}
-	o = d.o
 	var err error
-	if d.client, err = kgo.NewClient(d.clientOptions(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()), kgo.ProducerBatchMaxBytes(int32(o.MaxBody)+100<<10),
-		kgo.RecordDeliveryTimeout(30*time.Second))...); err != nil {
+	if d.client, err = kgo.NewClient(d.clientOptions(d.producerOptions()...)...); err != nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 	}
 	d.admin = kadm.NewClient(d.client)
@@ -75,13 +72,24 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	return d, nil
 }
 
+// producerOptions are those of clients that store messages.
+func (d *Driver) producerOptions() []kgo.Opt {
+	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
+		kgo.ProducerBatchMaxBytes(int32(d.o.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(30 * time.Second)}
+}
+
 // clientOptions are those of every client, with some more.
 func (d *Driver) clientOptions(more ...kgo.Opt) []kgo.Opt {
 	versions := kversion.Stable()
-	versions.SetMaxKeyVersion(int16(kmsg.OffsetCommit), 9) // later ones name topics by id
-	opts := []kgo.Opt{kgo.SeedBrokers(d.o.Brokers...), kgo.ClientID(d.o.ClientID), kgo.MaxVersions(versions), kgo.MetadataMinAge(100 * time.Millisecond)}
+	versions.SetMaxKeyVersion(int16(kmsg.OffsetCommit), 9)    // later ones name topics by id
+	versions.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4) // later ones need the second protocol of transactions
+	opts := []kgo.Opt{kgo.SeedBrokers(d.o.Brokers...), kgo.ClientID(d.o.ClientID), kgo.MaxVersions(versions), kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()} // markers are kept, so that it shows how far a fetch came
 	if d.o.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(d.o.TLS))
+	}
+	if d.o.Dial != nil {
+		opts = append(opts, kgo.Dialer(d.o.Dial))
 	}
 	if d.o.SASL != nil {
 		opts = append(opts, kgo.SASL(d.o.SASL))
@@ -106,12 +114,15 @@ func (d *Driver) open(ctx context.Context) error {
 	go d.readTables(run)
 	d.tasks.Go(func() { d.keepHouse(run) })
 	d.meta = d.followAll(d.metaTopic(), []int32{0}, d.metaSeen, d.metaChanged)
-	if err := d.meta.sync(ctx); err != nil {
+	err := d.meta.sync(ctx)
+	if err == nil {
+		err = d.announceTransactions(ctx)
+	}
+	if err != nil {
 		cancel()
 		d.tasks.Wait()
-		return err
 	}
-	return nil
+	return err
 }
 
 func (d *Driver) capabilities() driver.Capabilities {
@@ -119,10 +130,14 @@ func (d *Driver) capabilities() driver.Capabilities {
 	if d.o.Replicas > 1 {
 		level = driver.Replicated(1) // min.insync.replicas is 2
 	}
+	emit := driver.None
+	if d.o.Transactions {
+		emit = driver.Transaction
+	}
 	return driver.Capabilities{
 		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
 		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: idWindow,
-		Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: driver.None, Counts: driver.Estimate,
+		Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: emit, Counts: driver.Estimate,
 		GetByID: driver.Scan, PhysicalDelete: false, History: driver.RetainedOnly,
 		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
+	"sort"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -46,6 +48,37 @@ func (d *Driver) readSpans(ctx context.Context, topic string, spans map[int32][2
 	return nil
 }
 
+// readAt calls use with the records at some offsets of some partitions, as far as they are there.
+func (d *Driver) readAt(ctx context.Context, topic string, wanted map[int32][]int64, use func(*kgo.Record)) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := d.admin.ListTopics(ctx, topic)
+	if err == nil {
+		err = found[topic].Err
+	}
+	if err != nil {
+		return unreached("reading "+topic, err)
+	}
+	for id, offsets := range wanted {
+		slices.Sort(offsets)
+		for len(offsets) > 0 { // one answer has all that lies close together
+			rs, next, err := d.fetchAt(ctx, found[topic], found[topic].Partitions[id], offsets[0])
+			if err != nil {
+				return unreached("reading "+topic, err)
+			}
+			for _, r := range rs {
+				if _, ok := slices.BinarySearch(offsets, r.Offset); ok && !r.Attrs.IsControl() {
+					use(r)
+				}
+			}
+			next = max(next, offsets[0]+1)
+			offsets = offsets[sort.Search(len(offsets), func(i int) bool { return offsets[i] >= next }):]
+		}
+	}
+	return nil
+}
+
 func (d *Driver) readFromLeaders(ctx context.Context, t kadm.TopicDetail, left map[int32][2]int64, use func(*kgo.Record)) error {
 	for _, p := range t.Partitions {
 		for {
@@ -78,7 +111,7 @@ func (d *Driver) readFromLeaders(ctx context.Context, t kadm.TopicDetail, left m
 // fetchAt reads records from an offset on, and returns where to go on: the same offset at the end.
 func (d *Driver) fetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.PartitionDetail, offset int64) ([]*kgo.Record, int64, error) {
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = 10, 1, 8*spanBytes, -1
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch, req.IsolationLevel = 10, 1, 8*spanBytes, -1, 1
 	rt := kmsg.NewFetchRequestTopic()
 	rt.Topic, rt.TopicID = t.Topic, t.ID
 	rp := kmsg.NewFetchRequestTopicPartition()
@@ -106,7 +139,7 @@ func (d *Driver) fetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.Partiti
 	case err != nil:
 		return nil, offset, err
 	}
-	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
+	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, IsolationLevel: kgo.ReadCommitted(), Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
 	return fp.Records, next, fp.Err
 }
 

@@ -123,14 +123,6 @@ func (d *Driver) getIn(ctx context.Context, t *topicState, group string, target 
 		}
 		out = append(out, f.Entry)
 	}
-	dead, err := d.browseDead(ctx, t, group)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range dead {
-		if named(target, f.Ref, f.ID) {
-			out = append(out, f.Entry)
-		}
-	}
-	return out, nil
+	dead, err := d.findDead(ctx, t, group, target)
+	return append(out, dead...), err
 }

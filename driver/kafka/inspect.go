@@ -69,6 +69,13 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		st.Messages = max(st.Messages, gs.Ready+gs.Inflight+gs.Waiting)
 	}
 	st.Messages += st.Delayed + st.Held
+	if d.rowOf(t).Config.MaxBytes > 0 && st.Messages > 0 {
+		size, err := d.averageSize(ctx, t, ends)
+		if err != nil {
+			return st, err
+		}
+		st.Bytes = size * st.Messages
+	}
 	return st, nil
 }
 
@@ -76,15 +83,11 @@ func (d *Driver) groupStats(ctx context.Context, t *topicState, group string, en
 	var row groupRow
 	d.metaRow(groupKey(t.name, group), &row)
 	gs := driver.GroupStats{Group: group, Order: row.Order, Paused: row.Paused}
-	dead, err := d.deadTable(ctx, t)
+	dead, err := d.deadLetters(ctx, t)
 	if err != nil {
 		return gs, err
 	}
-	for _, r := range dead.all() {
-		if strings.HasPrefix(string(r.Key), deadKey(group, "")) {
-			gs.Dead++
-		}
-	}
+	gs.Dead = dead.count(group)
 	if err := d.countGroup(ctx, t, &gs, ends); err != nil {
 		return gs, err
 	}

@@ -114,10 +114,11 @@ func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
 	if err := d.putMeta(ctx, topicKey(topic), nil); err != nil {
 		return err
 	}
-	for _, tb := range []*table{t.dead, t.invalid} {
-		if tb != nil {
-			tb.close()
-		}
+	if t.dead != nil {
+		t.dead.close()
+	}
+	if t.invalid != nil {
+		t.invalid.close()
 	}
 	d.mu.Lock()
 	delete(d.topics, topic)
@@ -156,14 +157,8 @@ func (d *Driver) DeleteGroup(ctx context.Context, topic, group string) error {
 	if err := d.refuseConsumers(ctx, topic, group); err != nil {
 		return err
 	}
-	dead, err := d.browseDead(ctx, t, group)
-	if err != nil {
+	if err := d.endAllDead(ctx, t, group); err != nil {
 		return err
-	}
-	for _, f := range dead {
-		if err := d.endDead(ctx, t, group, f.ID); err != nil {
-			return err
-		}
 	}
 	if err := d.putMeta(ctx, groupKey(topic, group), nil); err != nil {
 		return err
@@ -193,7 +188,7 @@ func (d *Driver) deleteTopics(ctx context.Context, names ...string) error {
 
 // endDead deletes a dead letter.
 func (d *Driver) endDead(ctx context.Context, t *topicState, group, id string) error {
-	dead, err := d.deadTable(ctx, t)
+	dead, err := d.deadLetters(ctx, t)
 	if err != nil {
 		return err
 	}

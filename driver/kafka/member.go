@@ -41,10 +41,9 @@ type member struct {
 	asked      []asked        // commands from elsewhere
 	called     chan struct{}
 
-	commits sync.Mutex // one commit at a time; see commit
-	ctx     context.Context
-	cancel  context.CancelFunc
-	tasks   sync.WaitGroup
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
 }
 
 func (d *Driver) newMember(t *topicState, group string, order driver.Order) *member {
@@ -84,6 +83,7 @@ func (m *member) join() error {
 // assigned is told what a rebalance brings. It is loaded by assign.
 func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.noteGeneration(cl)
+	m.endOpen(ids)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = true
@@ -250,9 +250,9 @@ func (m *member) drain(ctx context.Context, ps []*partition) {
 
 // drop forgets partitions without committing: leases on them are lost.
 func (m *member) drop(ids []int32) {
-	var tables []*table
 	m.mu.Lock()
-	for _, p := range m.stopHanding(ids) {
+	dropped := m.stopHanding(ids)
+	for _, p := range dropped {
 		p.lost = true
 		for _, it := range p.items {
 			if it.claimed != nil {
@@ -266,12 +266,11 @@ func (m *member) drop(ids []int32) {
 		}
 		delete(m.parts, p.id)
 		delete(m.coming, p.id)
-		tables = append(tables, p.side)
 	}
 	m.wakeAll()
 	m.mu.Unlock()
-	for _, t := range tables {
-		t.close()
+	for _, p := range dropped {
+		p.close()
 	}
 }
 
@@ -292,7 +291,7 @@ func (m *member) leave(ctx context.Context) {
 	}
 	m.mu.Unlock()
 	m.commitLast(ctx, ps)
-	m.cancel()
+	m.endTasks()
 	if m.cl != nil {
 		m.cl.CloseAllowingRebalance()
 	}
@@ -304,9 +303,16 @@ func (m *member) leave(ctx context.Context) {
 	m.drop(ids)
 }
 
+// endTasks lets no new task begin, and ends the others.
+func (m *member) endTasks() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cancel()
+}
+
 // suspend leaves the group and keeps the subscriptions, for join to follow.
 func (m *member) suspend() {
-	m.cancel()
+	m.endTasks()
 	m.cl.CloseAllowingRebalance()
 	m.tasks.Wait()
 	m.mu.Lock()
@@ -320,6 +326,8 @@ func (m *member) suspend() {
 	m.joined = false
 	clear(m.coming)
 	m.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 }
 

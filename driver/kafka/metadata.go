@@ -20,6 +20,8 @@ const (
 	heldSidePart     = 'h' // as heldPart, by offset of the side log
 	returnedSidePart = 'g' // as returnedPart, by offset of the side log
 
+	markPart = 'T' // names the transaction that committed it
+
 	maxHeldBytes = 600 // of each list; what does not fit is delivered again uncounted
 )
 
@@ -38,13 +40,13 @@ type place struct {
 // readMetadata takes what is committed beside an offset. Text of others is ignored.
 func (s *doneSet) readMetadata(text string) {
 	s.before = map[place]byte{}
-	for len(text) > 0 && strings.IndexByte("NRC"+listParts, text[0]) >= 0 {
+	for len(text) > 0 && strings.IndexByte("NRCT"+listParts, text[0]) >= 0 {
 		part, rest, found := strings.Cut(text[1:], ";")
 		if !found {
 			return
 		}
 		switch kind := text[0]; kind {
-		case tallyPart: // see readTally
+		case tallyPart, markPart: // see readTally, findOut
 		case cleanPart:
 			s.clean = true
 		case replayPart:
@@ -61,6 +63,39 @@ func (s *doneSet) readMetadata(text string) {
 
 // metadata writes what is committed beside the base of a partition.
 func (p *partition) metadata() string {
+	text := p.preface("")
+	text += p.deliveries(nil)
+	return text + p.done.encode(maxMetadata-len(text))
+}
+
+// metadataWith is metadata with a mark, for when some items are settled. It reports whether all their offsets fit in; what is held is left out for them.
+func (p *partition) metadataWith(mark string, done *doneSet, ending map[*item]bool, offsets []int64) (string, bool) {
+	for _, lists := range []string{p.deliveries(ending), ""} {
+		text := p.preface(mark) + lists
+		text += done.encode(maxMetadata - len(text))
+		again := newDoneSet(done.base)
+		again.readMetadata(text)
+		if !slices.ContainsFunc(offsets, func(off int64) bool { return !again.has(off) }) {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// preface is what comes first: counts, a mark, what is a replay, and whether the owner leaves.
+func (p *partition) preface(mark string) string {
+	text := p.current().String() + mark
+	if p.done.replay > p.done.base {
+		text += fmt.Sprintf("%c%d;", replayPart, p.done.replay)
+	}
+	if p.leaving || p.m.visiting {
+		text += cleanText
+	}
+	return text
+}
+
+// deliveries lists what is held or was given back, but for items that are about to be settled.
+func (p *partition) deliveries(ending map[*item]bool) (text string) {
 	lists := map[byte][]int64{}
 	for at, kind := range p.done.before { // what is not fetched yet stays as it was
 		if !at.side && at.offset >= p.done.next {
@@ -70,6 +105,8 @@ func (p *partition) metadata() string {
 	for _, it := range p.items {
 		kind, at := byte(returnedPart), it.offset
 		switch {
+		case ending[it]:
+			continue
 		case it.state == inflight && it.claimed != nil:
 			kind = heldPart
 		case it.cause != driver.CauseReleased:
@@ -82,17 +119,10 @@ func (p *partition) metadata() string {
 		}
 		lists[kind] = append(lists[kind], at)
 	}
-	text := p.current().String()
-	if p.done.replay > p.done.base {
-		text += fmt.Sprintf("%c%d;", replayPart, p.done.replay)
-	}
-	if p.leaving || p.m.visiting {
-		text += cleanText
-	}
 	for i := range len(listParts) {
 		text += writeOffsets(listParts[i], lists[listParts[i]])
 	}
-	return text + p.done.encode(maxMetadata-len(text))
+	return text
 }
 
 func writeOffsets(part byte, offsets []int64) string {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,7 +22,7 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
-	if err := d.checkEdit(m); err != nil {
+	if err := d.checkMove(m); err != nil {
 		return err
 	}
 	t, err := d.existing(ctx, m.Topic)
@@ -38,6 +39,9 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	if err != nil {
 		return err
 	}
+	if err := d.mayMove(ctx, t, m, es); err != nil {
+		return err
+	}
 	for _, e := range es {
 		if e.State == driver.StateReady || e.State == driver.StateInflight {
 			return errBusy(e.ID, e.State)
@@ -51,9 +55,39 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	return nil
 }
 
-func (d *Driver) checkEdit(m *driver.Move) error {
-	if m.Edit == nil {
+// mayMove refuses a dead letter that is not the one that is meant, and another group that has not settled the message.
+func (d *Driver) mayMove(ctx context.Context, t *topicState, m *driver.Move, es []driver.Entry) error {
+	if m.Death > 0 && !meant(m.Target, es) {
+		return m.Outlived()
+	}
+	if m.To == "" {
 		return nil
+	}
+	var row groupRow
+	if !d.metaRow(groupKey(t.name, m.To), &row) {
+		return errNoGroup(t.name, m.To)
+	}
+	there, err := d.getIn(ctx, t, m.To, driver.Target{Topic: t.name, ID: es[0].ID})
+	if err == nil && (len(there) > 0 || es[0].State != driver.StateDead) {
+		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", es[0].ID, m.Group, m.To),
+			"only dead letters go to another group, and only where that group has settled the message", nil)
+	}
+	return err
+}
+
+// meant reports whether one of the entries is the dead letter that a target asks for, and none lives.
+func meant(target driver.Target, es []driver.Entry) bool {
+	for _, e := range es {
+		if e.State != driver.StateDead || e.Dead.Rounds != target.Death-1 {
+			return false
+		}
+	}
+	return len(es) > 0
+}
+
+func (d *Driver) checkMove(m *driver.Move) error {
+	if err := m.Check(); err != nil || m.Edit == nil {
+		return err
 	}
 	c := *m.Edit
 	c.Topic = m.Topic
@@ -65,7 +99,7 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 	case driver.StateInvalid:
 		return d.mend(ctx, t, m, e)
 	case driver.StateDead:
-		if err := d.insert(ctx, t, e.Group, edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
+		if err := d.insert(ctx, t, cmp.Or(m.To, e.Group), edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
 			After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())}); err != nil {
 			return err
 		}

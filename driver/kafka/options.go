@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -34,9 +36,14 @@ type Options struct {
 	SASL sasl.Mechanism
 	// Rack is where this program runs: what it follows is fetched from a replica in the same rack where there is one.
 	Rack string
+	// Dial makes the connections to the brokers, by the addresses they advertise. Defaults to plain TCP, or to TLS.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Session is how soon a consumer that died is replaced: the default and the shortest lease. Defaults to 6 s, which
 	// is also the shortest that brokers allow (group.min.session.timeout.ms).
 	Session time.Duration
+	// Transactions stores follow-ups in one transaction with the outcome of their parent (Capabilities.AtomicEmit). Defaults to
+	// storing them before it.
+	Transactions bool
 	// RejectForeign sends records of producers that do not know Ferry to the parse-error store. Defaults to delivering
 	// them as messages with their headers.
 	RejectForeign bool
@@ -93,6 +100,8 @@ func (o Options) check() error {
 		return driver.NewError(driver.ErrInvalid, "the namespace cannot begin the name of a Kafka topic", "use at most 64 letters, digits, '.', '_' or '-'", nil)
 	case o.MaxBody > maxMaxBody:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a largest body of %d bytes is too much for Kafka", o.MaxBody), fmt.Sprintf("use at most %d, and publish references to what is larger", maxMaxBody), nil)
+	case o.Dial != nil && o.TLS != nil:
+		return driver.NewError(driver.ErrInvalid, "both Dial and TLS are set", "let Dial make the TLS connection, and leave TLS empty", nil)
 	case o.Partitions > 10_000 || o.InternalPartitions > 100:
 		return driver.NewError(driver.ErrInvalid, "there are too many partitions", "use at most 10,000, and 100 internal ones", nil)
 	}

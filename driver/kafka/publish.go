@@ -20,6 +20,7 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 // posting is one message on its way.
 type posting struct {
 	record *kgo.Record
+	by     *claiming
 	claims []string // what it made us remember
 	refer  func(*kgo.Record) driver.Ref
 }
@@ -32,28 +33,28 @@ func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, o driver.P
 		}
 		return rs, err
 	}
-	posts := make([]posting, len(msgs))
-	var records []*kgo.Record
-	var at []int
+	posts, by := make([]posting, len(msgs)), &claiming{}
+	records, at := make([]*kgo.Record, 0, len(msgs)), make([]int, 0, len(msgs))
 	for i, m := range msgs {
+		posts[i].by = by
 		if rs[i] = d.prepare(ctx, m, &posts[i]); posts[i].record != nil {
 			records, at = append(records, posts[i].record), append(at, i)
 		}
 	}
-	for n, err := range d.produceEach(ctx, records) {
-		i := at[n]
-		if err == nil {
+	// What is not stored is forgotten, also when nobody knows: stored twice is better than never.
+	answers := d.produceAnd(ctx, records, func(n int, err error) { d.known.resolve(posts[at[n]].claims, err == nil) })
+	for n, err := range answers {
+		if i := at[n]; err == nil {
 			rs[i].Ref = posts[i].refer(records[n])
-			continue
-		}
-		rs[i].Err = err
-		if !errors.Is(err, driver.ErrUnknown) {
-			d.unclaim(posts[i].claims)
+		} else {
+			rs[i].Err = err
 		}
 	}
 	var errs []error
 	for i := range rs {
-		errs = append(errs, rs[i].Err)
+		if rs[i].Err != nil {
+			errs = append(errs, rs[i].Err)
+		}
 	}
 	return rs, errors.Join(errs...)
 }
@@ -81,19 +82,19 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 	if err != nil {
 		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
 	}
-	if err := d.withinBound(ctx, t); err != nil {
+	if err := d.withinBound(ctx, t, m); err != nil {
 		return driver.Receipt{ID: m.ID, Err: err}
 	}
-	first, fresh := d.remembered(m, p)
+	first, fresh, err := d.remembered(ctx, m, p)
 	if !fresh {
-		d.unclaim(p.claims)
-		return driver.Receipt{ID: first, Duplicate: true}
+		d.known.resolve(p.claims, false)
+		return driver.Receipt{ID: first, Duplicate: err == nil, Err: err}
 	}
 	c := *m
 	c.PublishedAt = time.Time{}
 	if !m.At.IsZero() {
 		if err := d.startClock(ctx); err != nil { // by the brokers' clock
-			d.unclaim(p.claims)
+			d.known.resolve(p.claims, false)
 			return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
 		}
 	}
@@ -110,7 +111,7 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 		p.refer = refOf
 	}
 	if err != nil {
-		d.unclaim(p.claims)
+		d.known.resolve(p.claims, false)
 		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
 	}
 	return driver.Receipt{ID: m.ID}
@@ -163,42 +164,36 @@ func (d *Driver) ensurePublished(ctx context.Context, topic string) (*topicState
 	return t, err
 }
 
-func (d *Driver) remembered(m *driver.Message, p *posting) (first string, fresh bool) {
+// remembered claims the ids of a message. It waits for another call that publishes the same id: only what was stored makes a duplicate.
+func (d *Driver) remembered(ctx context.Context, m *driver.Message, p *posting) (first string, fresh bool, err error) {
 	if m.DedupID != "" {
-		key := "d/" + m.Topic + "/" + m.DedupID
-		if first, fresh = d.known.claim(key, m.ID, m.DedupWindow); !fresh {
-			return first, false
+		if first, fresh, err = d.claim(ctx, "d/"+m.Topic+"/"+m.DedupID, m.ID, m.DedupWindow, p); !fresh {
+			return first, false, err
 		}
-		p.claims = append(p.claims, key)
 	}
 	if m.OwnID {
-		key := "o/" + m.Topic + "/" + m.ID
-		if first, fresh = d.known.claim(key, m.ID, idWindow); !fresh {
-			return first, false
+		if first, fresh, err = d.claim(ctx, "o/"+m.Topic+"/"+m.ID, m.ID, idWindow, p); !fresh {
+			return first, false, err
 		}
-		p.claims = append(p.claims, key)
 	}
-	return m.ID, true
+	return m.ID, true, nil
 }
 
-func (d *Driver) unclaim(keys []string) {
-	for _, k := range keys {
-		d.known.forget(k)
+func (d *Driver) claim(ctx context.Context, key, id string, window time.Duration, p *posting) (first string, fresh bool, err error) {
+	for {
+		first, fresh, open := d.known.claim(key, id, window, p.by)
+		if fresh {
+			p.claims = append(p.claims, key)
+		}
+		if open == nil {
+			return first, fresh, nil
+		}
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return "", false, driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was known what became of it", "try again", ctx.Err())
+		case <-d.done:
+			return "", false, errClosed()
+		}
 	}
-}
-
-// withinBound refuses a message when the lag says that the topic is full. An estimate: others publish meanwhile.
-func (d *Driver) withinBound(ctx context.Context, t *topicState) error {
-	c := d.rowOf(t).Config
-	if c.MaxMessages == 0 || ctx.Value(boundless{}) != nil {
-		return nil
-	}
-	st, err := d.Stats(ctx, t.name)
-	if err != nil {
-		return d.notStored(err)
-	}
-	if st.Messages < c.MaxMessages {
-		return nil
-	}
-	return driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q holds %d of %d messages", t.name, st.Messages, c.MaxMessages), "wait for consumers, or raise MaxMessages", nil)
 }

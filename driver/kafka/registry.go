@@ -16,13 +16,21 @@ import (
 
 // topicState is what this process knows of a topic that exists.
 type topicState struct {
-	name       string
+	name, key  string // key is its row in the meta topic
 	partitions int
 	grouped    atomic.Bool // it has had a group
 	spread     uint32      // where the next message without a key goes
-	dead       *table      // nil until somebody looks
+	dead       *letters    // nil until somebody looks
 	invalid    *table
 	history    []settled // for trimming
+	bound      bound
+	row        atomic.Pointer[parsedRow]
+}
+
+// parsedRow is a row of the meta topic with the record that it was read from.
+type parsedRow struct {
+	from *kgo.Record
+	topicRow
 }
 
 // topicRow is a topic in the meta topic, under "t/name".
@@ -137,9 +145,15 @@ func (d *Driver) current(ctx context.Context, topic string) (*topicState, error)
 }
 
 // rowOf is how a topic is configured.
-func (d *Driver) rowOf(t *topicState) (row topicRow) {
-	d.metaRow(topicKey(t.name), &row)
-	return row
+func (d *Driver) rowOf(t *topicState) topicRow {
+	r := d.meta.get(t.key)
+	if have := t.row.Load(); have != nil && have.from == r {
+		return have.topicRow
+	}
+	row := parsedRow{from: r}
+	d.metaRow(t.key, &row.topicRow)
+	t.row.Store(&row)
+	return row.topicRow
 }
 
 // remember keeps what publishing needs to know of a topic.
@@ -157,7 +171,7 @@ func (d *Driver) remember(ctx context.Context, topic string) (*topicState, error
 	if n == 0 {
 		return nil, errNoTopic(topic)
 	}
-	t = &topicState{name: topic, partitions: n}
+	t = &topicState{name: topic, key: topicKey(topic), partitions: n}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if other := d.topics[topic]; other != nil {
@@ -275,7 +289,7 @@ var (
 // position turns a place in the history into an offset of each partition.
 func (d *Driver) position(ctx context.Context, t *topicState, p driver.Position) (map[int32]int64, error) {
 	name := d.mainTopic(t.name)
-	list := d.admin.ListEndOffsets
+	list := d.admin.ListCommittedOffsets
 	switch p.From {
 	case driver.FromBegin:
 		if keep := d.rowOf(t).Config.Keep; keep > 0 {

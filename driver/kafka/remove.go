@@ -154,6 +154,9 @@ func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 }
 
 func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
+	if err := target.Check(); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, target.Topic)
 	if err != nil {
 		return err
@@ -170,6 +173,9 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	es, err := d.getSettled(ctx, t, target)
 	if err != nil {
 		return err
+	}
+	if target.Death > 0 && !meant(target, es) {
+		return target.Outlived()
 	}
 	for _, e := range es {
 		if e.State == driver.StateInflight {

@@ -17,6 +17,10 @@ type settling struct {
 	last  driver.Failure
 	first *kgo.Record // stored before the outcome takes effect: a retry in the side log, or a dead letter
 	then  *kgo.Record // stored after first: the end of what the side log holds
+
+	emits []posting     // in one transaction with the outcome
+	err   error         // of the transaction
+	over  chan struct{} // closed when it has ended
 }
 
 // Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done.
@@ -28,11 +32,10 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		work[i], errs[i] = s.begin(&ss[i])
 	}
 	s.m.mu.Unlock()
-	s.emit(ctx, work, errs)
+	together := s.emit(ctx, work, errs)
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.then })
 	s.m.mu.Lock()
-	defer s.m.mu.Unlock()
 	for i, w := range work {
 		switch {
 		case w == nil:
@@ -44,7 +47,11 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 			s.apply(w)
 		}
 	}
+	s.m.mu.Unlock()
 	s.m.makeRoom()
+	for i, w := range together {
+		errs[i] = w.await(ctx)
+	}
 	return errs
 }
 
@@ -89,16 +96,6 @@ func (s *subscription) begin(o *driver.Settlement) (*settling, error) {
 		m.returnBehind(it, driver.CauseReleased)
 	}
 	return w, nil
-}
-
-// emit publishes follow-ups, no later than their outcome.
-func (s *subscription) emit(ctx context.Context, work []*settling, errs []error) {
-	for i, w := range work {
-		if w == nil || len(w.o.Emit) == 0 {
-			continue
-		}
-		_, errs[i] = s.m.d.publish(withoutBound(ctx), w.o.Emit, driver.PublishOptions{})
-	}
 }
 
 func (s *subscription) store(ctx context.Context, work []*settling, errs []error, which func(*settling) *kgo.Record) {
@@ -180,11 +177,4 @@ func (m *member) back(it *item, after time.Duration) {
 	if at := it.expires(); !at.IsZero() {
 		m.alarm(at, it, nil)
 	}
-}
-
-type boundless struct{}
-
-// withoutBound marks a publish that no bound refuses.
-func withoutBound(ctx context.Context) context.Context {
-	return context.WithValue(ctx, boundless{}, true)
 }

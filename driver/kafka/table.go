@@ -97,7 +97,7 @@ func (t *table) take(records []*kgo.Record) {
 	}
 	for _, r := range records {
 		switch {
-		case t.bare:
+		case t.bare || r.Attrs.IsControl():
 		case r.Value == nil:
 			delete(t.rows, string(r.Key))
 		default:
@@ -111,7 +111,7 @@ func (t *table) take(records []*kgo.Record) {
 
 // sync waits until everything stored before the call is in the table.
 func (t *table) sync(ctx context.Context) error {
-	ends, err := t.d.admin.ListEndOffsets(ctx, t.topic)
+	ends, err := t.d.admin.ListCommittedOffsets(ctx, t.topic)
 	if err == nil {
 		err = ends.Error()
 	}

@@ -80,43 +80,6 @@ func (d *Driver) partitionsOf(ctx context.Context, name string) (int, error) {
 	return 0, nil
 }
 
-// produce stores records and waits for all; the error is of the first that failed.
-func (d *Driver) produce(ctx context.Context, rs ...*kgo.Record) error {
-	if len(rs) == 0 {
-		return nil
-	}
-	errs := d.produceEach(ctx, rs)
-	return errors.Join(errs...)
-}
-
-// produceEach stores records, one error each. It returns when ctx ends; the records are stored or fail all the same.
-func (d *Driver) produceEach(ctx context.Context, rs []*kgo.Record) []error {
-	type result struct {
-		i   int
-		err error
-	}
-	results := make(chan result, len(rs))
-	for i, r := range rs {
-		d.client.Produce(context.WithoutCancel(ctx), r, func(_ *kgo.Record, err error) { results <- result{i, err} })
-	}
-	errs := make([]error, len(rs))
-	got := make([]bool, len(rs))
-	for range rs {
-		select {
-		case x := <-results:
-			errs[x.i], got[x.i] = unsure("the record", x.err), true
-		case <-ctx.Done():
-			for i := range errs {
-				if !got[i] {
-					errs[i] = driver.NewError(driver.ErrUnknown, "the context ended before the brokers answered", "it is likely stored: check, or repeat it with the same id", ctx.Err())
-				}
-			}
-			return errs
-		}
-	}
-	return errs
-}
-
 // tombstone deletes a key of a compacted topic.
 func tombstone(topic string, partition int32, key string) *kgo.Record {
 	return &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key)}

@@ -190,7 +190,7 @@ func (v *view) finish(ctx context.Context) error {
 func (m *member) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.d.o.Session)
 	defer cancel()
-	ends, err := m.d.admin.ListEndOffsets(ctx, m.mainName)
+	ends, err := m.d.admin.ListCommittedOffsets(ctx, m.mainName)
 	if err != nil {
 		return unreached("reading offsets", err)
 	}

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -19,7 +20,7 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
-	if err := d.checkEdit(m); err != nil {
+	if err := d.checkMove(m); err != nil {
 		return err
 	}
 	t, s, seq, err := d.target(ctx, m.Target)
@@ -56,10 +57,13 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	defer d.requests.giveBack(r)
 	request := r.name()
 	reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
-		return []any{request, seq, offsetText(g, m.Group), milliseconds(m.After), text, edit}
+		return []any{request, seq, offsetText(g, m.Group), milliseconds(m.After), text, edit, strconv.Itoa(m.Death), offsetText(g, m.To)}
 	})
 	if err != nil {
 		return err
+	}
+	if len(reply) > 0 && reply[0] == "other" {
+		return t.noGroup(m.To, s.groups().names)
 	}
 	return d.verdict(t, s, m.Target, reply)
 }
@@ -92,10 +96,10 @@ func (v *view) moved(seq string, m *driver.Move) (text string, edit []byte, ok b
 	return itemText(&msg, seq), edit, true
 }
 
-// checkEdit says what is wrong with the content that an operator wrote.
-func (d *Driver) checkEdit(m *driver.Move) error {
-	if m.Edit == nil {
-		return nil
+// checkMove says what is wrong with a move and the content that an operator wrote.
+func (d *Driver) checkMove(m *driver.Move) error {
+	if err := m.Check(); err != nil || m.Edit == nil {
+		return err
 	}
 	c := driver.Message{ID: m.Edit.ID, Topic: m.Topic, Key: m.Edit.Key, Body: m.Edit.Body, ContentType: m.Edit.ContentType,
 		Headers: m.Edit.Headers, Priority: m.Edit.Priority, MaxAttempts: m.Edit.MaxAttempts, Retry: m.Edit.Retry}

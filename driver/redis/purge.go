@@ -142,6 +142,9 @@ func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 }
 
 func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
+	if err := target.Check(); err != nil {
+		return err
+	}
 	t, s, seq, err := d.target(ctx, target)
 	if err != nil {
 		return err
@@ -149,7 +152,9 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	r := d.requests.take()
 	defer d.requests.giveBack(r)
 	request := r.name()
-	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any { return []any{request, seq, offsetText(g, target.Group)} })
+	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any {
+		return []any{request, seq, offsetText(g, target.Group), strconv.Itoa(target.Death)}
+	})
 	if err != nil {
 		return err
 	}
@@ -200,6 +205,11 @@ func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply []any) 
 		return driver.NewError(driver.ErrNotFound, fmt.Sprintf("message %s belongs to the topic, not to group %q", describe(target), target.Group), "leave the group out", nil)
 	case "group":
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named", describe(target)), "name the group", nil)
+	case "outlived":
+		return target.Outlived()
+	case "settled":
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is not dead in group %q, or not settled in the other one", describe(target), target.Group),
+			"only dead letters go to another group, and only where that group has settled the message", nil)
 	case "flying":
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)), "try again when its consumer has settled it", nil)
 	case "conflict":

@@ -13,6 +13,8 @@ import (
 var (
 	//go:embed lua/head.lua
 	luaHead string
+	//go:embed lua/types.lua
+	luaTypes string
 	//go:embed lua/guard.lua
 	luaGuard string
 	//go:embed lua/slim.lua
@@ -107,28 +109,30 @@ func newScripts(flags bool) *scripts {
 		}
 		return newScript("redis.call('HDEL', KEYS[1], '')\n", parts...)
 	}
+	head := luaHead + "\n" + luaTypes + "\n"
+	guarded := luaHead + "\n" + luaGuard + "\n" + luaTypes + "\n"
 	store := luaMemory + "\n" + luaAnswers + "\n" + luaStore
-	group := luaHead + store + luaChain + luaState
+	group := head + store + luaChain + luaState
 	return &scripts{
-		publish:   plain(luaHead, luaGuard, store, luaChain, luaFan, luaStoring, luaPublish),
+		publish:   plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
 		plain:     plain(luaSlim, luaGuard, luaAnswers, luaPlain),
-		claim:     relief(luaHead, luaQuick, store, luaChain, luaState, luaLeases, luaClaim),
+		claim:     relief(luaHead, luaQuick, luaTypes, store, luaChain, luaState, luaLeases, luaClaim),
 		ack:       relief(luaHead, luaMemory, luaAnswers, luaAck),
 		settle:    relief(group, luaLeases, luaSettling, luaSettle),
-		emit:      relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
+		emit:      relief(guarded, store, luaChain, luaState, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
 		check:     plain(group, luaLeases, luaCheck),
 		extend:    relief(group, luaLeases, luaExtend),
 		leave:     relief(group, luaLeases, luaLeave),
-		promote:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFan, luaPromote),
-		group:     plain(luaHead, luaGroup),
-		ungroup:   relief(luaHead, luaUngroup),
-		configure: relief(luaHead, luaConfigure),
-		del:       relief(luaHead, luaGuard, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaDelete),
-		move:      relief(luaHead, luaGuard, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
-		purge:     relief(luaHead, luaGuard, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
-		drop:      relief(luaHead, luaGuard, luaDrop),
-		invalid:   relief(luaHead, luaGuard, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
-		repair:    relief(luaHead, luaGuard, store, luaChain, luaState, luaFlight, luaRepair),
+		promote:   relief(guarded, store, luaChain, luaState, luaLeases, luaFan, luaPromote),
+		group:     plain(head, luaGroup),
+		ungroup:   relief(head, luaUngroup),
+		configure: relief(head, luaConfigure),
+		del:       relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaDelete),
+		move:      relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
+		purge:     relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
+		drop:      relief(guarded, luaDrop),
+		invalid:   relief(guarded, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
+		repair:    relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
 		peek:      plain(luaPeek),
 		tidy:      relief(luaTidy),
 	}
@@ -140,15 +144,17 @@ func newScript(first string, parts ...string) script {
 
 // run calls a script.
 func (d *Driver) run(ctx context.Context, s *script, keys []string, args ...any) ([]any, error) {
-	return s.Run(ctx, d.client, keys, args...)
+	reply, err := s.Run(ctx, d.client, keys, args...)
+	return reply, d.nameForeign(ctx, keys, err)
 }
 
 // runAt calls a script at a durability level.
 func (d *Driver) runAt(ctx context.Context, level driver.Durability, s *script, keys []string, args []any) ([]any, error) {
 	if n := level.Replicas(); n > 0 {
-		return s.RunReplicated(ctx, d.client, n, keys, args...)
+		reply, err := s.RunReplicated(ctx, d.client, n, keys, args...)
+		return reply, d.nameForeign(ctx, keys, err)
 	}
-	return s.Run(ctx, d.client, keys, args...)
+	return d.run(ctx, s, keys, args...)
 }
 
 // text returns one element of a reply.

@@ -7,42 +7,59 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// ack ends plain deliveries, in one call to each partition, and returns those that turned out not to be plain.
+// ack ends plain deliveries, and returns those that turned out not to be plain. What a partition has more of than one call takes follows
+// only if all before it is done: nothing may end before another of its key.
 func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map[*partition][]int, errs []error) map[*partition][]int {
-	var calls []*scriptCall
-	var orders [][]int
-	for part, list := range acks {
-		for len(list) > 0 {
-			n := min(len(list), settleAtOnce)
-			order, args := s.ackArgs(ss, list[:n])
+	odd := map[*partition][]int{}
+	for len(acks) > 0 {
+		var calls []*scriptCall
+		var orders [][]int
+		for part, list := range acks {
+			order, args := s.ackArgs(ss, list[:min(len(list), settleAtOnce)])
 			calls, orders = append(calls, &scriptCall{part: part, script: &s.d.scripts.ack, args: args}), append(orders, order)
-			list = list[n:]
+		}
+		s.d.runAll(ctx, calls)
+		for n, c := range calls {
+			more := acks[c.part][len(orders[n]):]
+			if rest := s.acked(c, ss, orders[n], errs); len(rest) > 0 {
+				odd[c.part], more = append(rest, more...), nil
+			}
+			if c.err != nil {
+				for _, i := range more {
+					errs[i] = c.err
+				}
+				more = nil
+			}
+			if acks[c.part] = more; len(more) == 0 {
+				delete(acks, c.part)
+			}
 		}
 	}
-	s.d.runAll(ctx, calls)
-	odd := map[*partition][]int{}
+	return odd
+}
+
+// acked reads the answer to one call, and returns what must be settled otherwise.
+func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int, errs []error) (odd []int) {
+	results := text(c.reply, 1)
+	if c.err == nil && text(c.reply, 0) == "stale" {
+		c.err = s.gone(errStale)
+	} else if c.err == nil && len(results) != len(order) {
+		c.err = errShape("ack", c.reply)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n, c := range calls {
-		results := text(c.reply, 1)
-		if c.err == nil && text(c.reply, 0) == "stale" {
-			c.err = s.gone(errStale)
-		} else if c.err == nil && len(results) != len(orders[n]) {
-			c.err = errShape("ack", c.reply)
+	for at, i := range order {
+		switch {
+		case c.err != nil:
+			errs[i] = c.err
+			continue
+		case results[at] == 's':
+			odd = append(odd, i)
+			continue
+		case results[at] != 'k':
+			errs[i] = errLost(ss[i].Delivery)
 		}
-		for at, i := range orders[n] {
-			switch {
-			case c.err != nil:
-				errs[i] = c.err
-				continue
-			case results[at] == 's':
-				odd[c.part] = append(odd[c.part], i)
-				continue
-			case results[at] != 'k':
-				errs[i] = errLost(ss[i].Delivery)
-			}
-			delete(s.held, ss[i].Delivery.Token.(*token))
-		}
+		delete(s.held, ss[i].Delivery.Token.(*token))
 	}
 	return odd
 }

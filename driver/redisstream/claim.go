@@ -11,7 +11,8 @@ import (
 )
 
 // smallClaim is how many entries are read by the claim script itself, in one round trip. For more, the owner reads: that takes three,
-// but their bodies do not pass through a script, which would cost the server more than reading them.
+// but their bodies do not pass through a script, which would cost the server more than reading them. What was read before and put aside
+// is given out by the script, as many as there is room for.
 const smallClaim = 16
 
 // claimed is what came of a claim.
@@ -27,13 +28,12 @@ func (s *subscription) claimFrom(ctx context.Context, at int, x stake, most int)
 	if x.deep && most > smallClaim {
 		return s.claimDeep(ctx, at, x, most)
 	}
-	most = min(most, smallClaim)
 	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.newToken(), begun: time.Now()}
-	reply, err := c.part.run(ctx, &s.d.scripts.claim, c.args(most)...)
+	reply, err := c.part.run(ctx, &s.d.scripts.claim, c.args(most, false)...)
 	if _, err = c.answer(ctx, reply, err); err != nil {
 		return c.got, err
 	}
-	c.got.more = c.got.more || len(c.got.ds) >= most
+	c.got.more = c.got.more || len(c.got.ds) >= min(most, smallClaim)
 	c.got.deep = len(c.got.ds) >= smallClaim
 	return c.got, nil
 }
@@ -50,10 +50,10 @@ type claim struct {
 	got   claimed
 }
 
-func (c *claim) args(most int) []any {
+func (c *claim) args(most int, deep bool) []any {
 	s := c.s
 	return []any{s.o.Group, s.id, c.x.epoch, c.lease, most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
-		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], c.x.lost, smallClaim}
+		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], c.x.lost, smallClaim, flag(deep)}
 }
 
 // heard notes whether an answer came: what an unknown claim took is returned by the next one.
@@ -116,6 +116,7 @@ func (c *claim) answer(ctx context.Context, reply []any, err error) (read bool, 
 			return false, err
 		}
 	}
+	c.got.more = c.got.more || text(reply, 3) == "2"
 	return text(reply, 3) == "1", nil
 }
 

@@ -180,25 +180,31 @@ func TestChangeOfPartitions(t *testing.T) {
 	w.sound()
 }
 
-// Retention removes what is settled and waits for the rest, unless it may drop it.
+// Retention removes what is settled and waits for the rest, unless it may drop it. Only without an owner, who applies it too, is it
+// certain what one Trim does.
 func TestRetention(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
 	s := w.subscribe("host-1", time.Minute)
 	w.publish(0, 10, "")
 	w.settle(s, driver.Ack, w.take(s, 4)...)
+	w.ok(s.Close(w.ctx()))
 	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3}))
 	report, err := w.d.Trim(w.ctx(), "jobs")
 	w.ok(err)
 	if report != (redisstream.TrimReport{Removed: 4, Waits: true}) || w.c.XLen(w.ctx(), w.stream(0)).Val() != 6 {
 		t.Errorf("4 settled, 6 not: %+v", report)
 	}
+	s = w.subscribe("host-1", time.Minute)
 	held := w.take(s, 1)
 	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3, DropUnsettled: true}))
 	if report, err = w.d.Trim(w.ctx(), "jobs"); err != nil || report.Dropped != 0 || !report.Waits {
 		t.Errorf("behind one in flight: %+v, %v", report, err)
 	}
+	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{}))
 	w.settle(s, driver.Retry, held...)
+	w.ok(s.Close(w.ctx()))
+	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3, DropUnsettled: true}))
 	report, err = w.d.Trim(w.ctx(), "jobs")
 	w.ok(err)
 	st, err := w.d.Stats(w.ctx(), "jobs")
@@ -207,6 +213,17 @@ func TestRetention(t *testing.T) {
 		t.Errorf("dropped %+v: %+v", report, st)
 	}
 	w.sound()
+}
+
+// An owner applies the retention as it renews its ownership.
+func TestOwnersTrim(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
+	s := w.subscribe("host-1", time.Second)
+	w.publish(0, 10, "")
+	w.settle(s, driver.Ack, w.take(s, 4)...)
+	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3}))
+	w.until("the settled ones are gone", func() bool { return w.c.XLen(w.ctx(), w.stream(0)).Val() == 6 })
 }
 
 // sound demands that an audit finds nothing.

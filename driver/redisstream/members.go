@@ -11,16 +11,24 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// maxLife is the longest time for which a member that is not heard of owns its partitions.
-const maxLife = 10 * time.Second
+// How long a member that is not heard of owns its partitions: between minLife and maxLife.
+const (
+	minLife = 500 * time.Millisecond
+	maxLife = 10 * time.Second
+)
 
-// life is how long this member lives without being heard of.
-func (s *subscription) life() time.Duration { return min(s.o.Lease, maxLife) }
+// life is how long this member owns its partitions without being heard of: a part of the lease, so that they have a new owner when the
+// leases of one who died end, also when the first who took over died as well.
+func (s *subscription) life() time.Duration { return min(max(s.o.Lease/4, minLife), maxLife) }
+
+// beat is how often this member says that it lives. It is also the grace in which the member that should own a partition may take it,
+// before anybody does.
+func (s *subscription) beat() time.Duration { return s.life() / 5 }
 
 // keepOwning renews membership and ownership, and moves partitions when members come and go, until ctx ends.
 func (s *subscription) keepOwning(ctx context.Context) {
 	for {
-		timer := time.NewTimer(s.life() / 4)
+		timer := time.NewTimer(s.beat())
 		select {
 		case <-timer.C:
 		case <-s.kick:
@@ -51,7 +59,7 @@ func (s *subscription) balance(ctx context.Context) error {
 		calls := make([]*scriptCall, len(s.t.parts))
 		for i, p := range s.t.parts {
 			mine := i < len(plan) && plan[i] == s.id
-			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: []any{s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance}}
+			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: s.claimOwnership(mine)}
 		}
 		s.d.runAll(ctx, calls)
 		seen := map[string]bool{}
@@ -86,6 +94,10 @@ func (s *subscription) balance(ctx context.Context) error {
 		s.members = members
 	}
 	return nil
+}
+
+func (s *subscription) claimOwnership(mine bool) []any {
+	return []any{s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance, s.beat().Milliseconds()}
 }
 
 // owns notes with which epoch we own a partition, or "" that we do not.

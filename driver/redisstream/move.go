@@ -11,7 +11,9 @@ import (
 func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 	errs := make([]error, len(ts))
 	for i, target := range ts {
-		errs[i] = d.change(ctx, target, &d.scripts.del)
+		if errs[i] = target.Check(); errs[i] == nil {
+			errs[i] = d.change(ctx, target, &d.scripts.del, target.Death)
+		}
 	}
 	return errs
 }
@@ -26,14 +28,17 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (d *Driver) move(ctx context.Context, m driver.Move) error {
-	args := []any{milliseconds(m.After), "", 0}
+	if err := m.Check(); err != nil {
+		return err
+	}
+	args := []any{m.Death, m.To, milliseconds(m.After), "", 0}
 	if m.Edit != nil {
 		edited, err := d.edited(ctx, m)
 		if err != nil {
 			return err
 		}
 		fields, size := fieldsOf(edited)
-		args = append([]any{milliseconds(m.After), edited.ID, size}, fields...)
+		args = append([]any{m.Death, m.To, milliseconds(m.After), edited.ID, size}, fields...)
 	}
 	return d.change(ctx, m.Target, &d.scripts.move, args...)
 }
@@ -74,6 +79,13 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 		case "conflict":
 			return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q %v is in flight or ready", target.ID, target.Ref),
 				"try again when it is settled", nil)
+		case "outlived":
+			return target.Outlived()
+		case "other":
+			return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no such group to move a dead letter to", t.name), "see its groups with 'ferry group ls'", nil)
+		case "settled":
+			return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q %v is not dead in group %q, or not settled in the other one", target.ID, target.Ref, target.Group),
+				"only dead letters go to another group, and only where that group has settled the message", nil)
 		case "noedit":
 			return driver.NewError(driver.ErrInvalid, "an undecodable entry has nothing to publish", "give the message as Move.Edit", nil)
 		}

@@ -49,7 +49,7 @@ func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int)
 // watch begins to watch the ownership, and runs the claim script.
 func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) ([]any, error) {
 	s := &c.s.d.scripts.claim
-	args := append([]any{c.part.of}, c.args(most)...)
+	args := append([]any{c.part.of}, c.args(most, true)...)
 	var result *goredis.Cmd
 	_, _ = conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		p.Do(ctx, "WATCH", c.part.fence(c.s.o.Group))

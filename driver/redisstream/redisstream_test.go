@@ -3,6 +3,7 @@ package redisstream_test
 import (
 	"context"
 	"crypto/rand"
+	"flag"
 	"testing"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil { // the suites mostly wait, whatever there is of processors
+		panic(err)
+	}
 	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
 	goleak.VerifyTestMain(redistest.Main(m))
 }
@@ -63,6 +68,7 @@ func capabilities(level driver.Durability, levels ...driver.Durability) driver.C
 }
 
 func TestDriver(t *testing.T) {
+	t.Parallel()
 	h := harness(redistest.Shared(t).URL(), capabilities(driver.InMemory, driver.InMemory))
 	h.Steps = 5_000
 	drivertest.Run(t, h)

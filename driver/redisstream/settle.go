@@ -53,8 +53,15 @@ func (s *subscription) settleRun(ctx context.Context, ss []driver.Settlement, ru
 		slices.Sort(rest[part])
 	}
 	for part, list := range rest {
+		var failed error
 		for chunk := range slices.Chunk(list, settleAtOnce) {
-			s.settle(ctx, part, ss, chunk, errs)
+			if failed == nil {
+				failed = s.settle(ctx, part, ss, chunk, errs)
+				continue
+			}
+			for _, i := range chunk { // nothing may end before another of its key
+				errs[i] = failed
+			}
 		}
 		s.stir(part.index)
 	}
@@ -110,8 +117,8 @@ func errLost(d *driver.Delivery) error {
 
 var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
 
-// settle sends settlements of one partition.
-func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) {
+// settle sends settlements of one partition. It returns why none of them is known to be done.
+func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) error {
 	args := []any{s.o.Group, s.o.Instance, len(run)}
 	for _, i := range run {
 		x := &ss[i]
@@ -148,6 +155,7 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 			}
 		}
 	}
+	return err
 }
 
 // failureOf encodes a failure. The script adds when it was, and which attempt.

@@ -14,7 +14,7 @@ func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs [
 	if err != nil {
 		return failAll(rs, err)
 	}
-	ts, err := e.lockAll(names, now)
+	ts, err := e.lockAllNew(ctx, names, msgs, entries, now)
 	if err != nil {
 		return failAll(rs, err)
 	}

@@ -36,6 +36,7 @@ func (t *topic) census(report *driver.AuditReport, now moment) {
 	for _, en := range t.log.all() {
 		a.entry(en)
 	}
+	report.Checked += t.cold.count
 	a.compare()
 }
 
@@ -75,7 +76,7 @@ func (a *census) compare() {
 	a.count("", "invalid", s.Invalid, a.topic[invalid])
 	for i, g := range a.t.groups {
 		c, gs := a.groups[g], s.Groups[i]
-		a.count(g.name, "ready", gs.Ready, c[ready])
+		a.count(g.name, "ready", gs.Ready, c[ready]+g.cold)
 		a.count(g.name, "in flight", gs.Inflight, c[inflight])
 		a.count(g.name, "waiting", gs.Waiting, c[waiting])
 		a.count(g.name, "dead", gs.Dead, c[dead])

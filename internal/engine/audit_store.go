@@ -13,10 +13,12 @@ import (
 // auditStore compares every record of the store with memory. The topic goes on meanwhile, so what differs is looked
 // at again, alone, before it counts.
 func (t *topic) auditStore(ctx context.Context, fix bool, report *driver.AuditReport) error {
-	a := &storeAudit{t: t, stored: map[uint64]string{}}
+	a := &storeAudit{t: t, stored: map[uint64]string{}, cold: map[uint64]int{}}
+	before := a.stretches()
 	if err := a.scan(ctx); err != nil {
 		return err
 	}
+	report.Problems = append(report.Problems, a.compareCold(before)...)
 	for _, seq := range a.suspects() {
 		text, err := a.compare(ctx, seq)
 		if err != nil {
@@ -34,7 +36,8 @@ func (t *topic) auditStore(ctx context.Context, fix bool, report *driver.AuditRe
 
 type storeAudit struct {
 	t      *topic
-	stored map[uint64]string // what the store says of each message
+	stored map[uint64]string // what the store says of each message that is in memory, or should be
+	cold   map[uint64]int    // how many messages of each stretch the store has
 }
 
 // scan reads all records, which also checks their checksums.
@@ -50,7 +53,10 @@ func (a *storeAudit) scan(ctx context.Context) error {
 		seq, state, _ := numberOf(key)
 		if !state {
 			last = seq
-			head, a.stored[seq] = a.readMessage(value)
+			if text := ""; !a.isCold(seq) {
+				head, text = a.readMessage(value)
+				a.stored[seq] = text
+			}
 			return nil
 		}
 		s, err := decodeState(value)

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
@@ -16,7 +19,7 @@ const (
 )
 
 // Browse returns a page of entries in one state, in the order of publishing; dead letters in the order of dying.
-func (e *Engine) Browse(_ context.Context, q driver.Query) (driver.Page, error) {
+func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	at, err := resolveQuery(&q)
 	if err != nil {
 		return driver.Page{}, err
@@ -29,7 +32,12 @@ func (e *Engine) Browse(_ context.Context, q driver.Query) (driver.Page, error) 
 			return driver.Page{}, err
 		}
 		more, err := b.look(t, now)
-		t.unlock(now)
+		if more && b.cold != nil && err == nil {
+			err = b.lookCold(ctx, t, now)
+			b.cold = nil
+		} else {
+			t.unlock(now)
+		}
 		if err == nil {
 			err = b.take(t)
 		}
@@ -75,7 +83,8 @@ type browser struct {
 	q    driver.Query
 	at   uint64 // the place that was looked at last
 	page driver.Page
-	seen []view // in this look
+	seen []view   // in this look
+	cold *stretch // comes next
 }
 
 // take completes what was seen in one look, without the lock.
@@ -119,14 +128,37 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 		})
 		return more, nil
 	}
-	log := &t.log
+	log, upTo := &t.log, uint64(math.MaxUint64)
 	if b.q.State == driver.StateInvalid {
 		log = &t.invalid
 	}
+	next := b.nextCold(t)
+	if next != nil {
+		upTo = max(next.first, b.at+1)
+	}
 	log.after(b.at, func(at uint64, e *entry) bool {
-		return step(at, func() (view, bool) { return t.matching(e, g, b.q.State, now) })
+		return at < upTo && step(at, func() (view, bool) { return t.matching(e, g, b.q.State, now) })
 	})
+	if !more && next != nil {
+		if more = true; !b.full() {
+			b.cold = next
+		}
+	}
 	return more, nil
+}
+
+// nextCold returns the stretch that comes next, if it contains what is asked for.
+func (b *browser) nextCold(t *topic) *stretch {
+	if b.q.State != driver.StateReady {
+		return nil
+	}
+	vs := t.cold.stretches.vs
+	i, _ := slices.BinarySearchFunc(vs, b.at+1, func(s stretch, at uint64) int { return cmp.Compare(s.last, at) })
+	if i == len(vs) {
+		return nil
+	}
+	s := vs[i]
+	return &s
 }
 
 // matching returns the view of a message if it is in this state.

@@ -16,6 +16,10 @@ func (t *topic) cache(fresh []*entry) {
 	j := t.journal
 	for i, e := range fresh {
 		fresh[i] = nil
+		if e.state == cold {
+			t.forgetCold(e)
+			continue
+		}
 		if e.extra != nil && e.extra.raw != nil || e.is(cached) {
 			continue // not decoded yet, or counted already
 		}

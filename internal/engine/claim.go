@@ -12,7 +12,7 @@ func (s *subscription) claim(most int, now moment) []claim {
 	picked := s.picked[:0]
 	for len(picked) < most {
 		lane := g.pick(s)
-		if lane < 0 {
+		if lane < 0 || g.lanes[lane].empty() {
 			break
 		}
 		it := g.lanes[lane].front()

@@ -64,7 +64,7 @@ func (e *Engine) DeleteTopic(ctx context.Context, topic string) error {
 			return err
 		}
 	}
-	t.freed += int64(t.log.count)
+	t.freed += int64(t.log.count + t.cold.count)
 	r := t.obliterate(now)
 	t.end()
 	e.topics.Delete(topic)
@@ -91,34 +91,54 @@ func (e *Engine) EnsureGroup(ctx context.Context, topic, group string, o driver.
 	if err != nil {
 		return err
 	}
+	if t, err = e.meltForStart(ctx, t, group, o.Start, now); err != nil {
+		return err
+	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	_, err = t.joined(group, o.Order, o.Start, now)
 	return err
 }
 
 // DeleteGroup removes a group with what it has not settled.
-func (e *Engine) DeleteGroup(ctx context.Context, topic, name string) (err error) {
+func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
 	now := e.now()
-	t, err := e.lockExisting(topic, now)
+	t, err := e.lockExisting(in, now)
 	if err != nil {
 		return err
 	}
+	if err := t.errDeleteGroup(name); err != nil {
+		t.unlock(now)
+		return err
+	}
+	leave := func(t *topic, es []*entry, now moment) {
+		g, ok := t.group(name)
+		for _, en := range es {
+			if it := en.item(g); ok && it != nil {
+				g.cancel(it, now)
+			}
+		}
+	}
+	if t, err = e.melt(ctx, t, now, leave); err != nil {
+		return err
+	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	if err := t.errDeleteGroup(name); err != nil {
+		return err
+	}
+	leave(t, t.log.all(), now)
+	g, _ := t.group(name)
+	t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
+	t.alter()
+	return nil
+}
+
+// errDeleteGroup says why a group cannot be deleted.
+func (t *topic) errDeleteGroup(name string) error {
 	g, ok := t.group(name)
 	if !ok {
 		return t.noGroup(name)
 	}
-	if err := g.errConsumers("delete the group"); err != nil {
-		return err
-	}
-	for _, en := range t.log.all() {
-		if it := en.item(g); it != nil {
-			g.finish(it, gone, now)
-		}
-	}
-	t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
-	t.alter()
-	return nil
+	return g.errConsumers("delete the group")
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.

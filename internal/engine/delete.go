@@ -8,25 +8,34 @@ import (
 )
 
 // Purge removes what is ready, waiting or delayed now.
-func (e *Engine) Purge(ctx context.Context, topic, name string) (n int, err error) {
+func (e *Engine) Purge(ctx context.Context, in, name string) (n int, err error) {
 	now := e.now()
-	t, err := e.lockExisting(topic, now)
+	t, err := e.lockExisting(in, now)
 	if err != nil {
 		return 0, err
 	}
+	if _, ok := t.group(name); !ok && name != "" {
+		defer t.unlock(now)
+		return 0, t.noGroup(name)
+	}
+	newest := t.seq
+	take := func(t *topic, es []*entry, now moment) {
+		only, ok := t.group(name)
+		if !ok && name != "" {
+			return // deleted meanwhile
+		}
+		for _, en := range es {
+			if en.seq <= newest {
+				n += t.purge(en, only, now)
+			}
+		}
+	}
+	if t, err = e.melt(ctx, t, now, take); err != nil {
+		return n, err
+	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	t.alter()
-	var only *group
-	if name != "" {
-		g, ok := t.group(name)
-		if !ok {
-			return 0, t.noGroup(name)
-		}
-		only = g
-	}
-	for _, en := range t.log.all() {
-		n += t.purge(en, only, now)
-	}
+	take(t, t.log.all(), now)
 	return n, nil
 }
 
@@ -74,8 +83,11 @@ func (e *Engine) Delete(ctx context.Context, ts []driver.Target) []error {
 }
 
 func (e *Engine) deleteOne(ctx context.Context, target driver.Target) (err error) {
+	if err := target.Check(); err != nil {
+		return err
+	}
 	now := e.now()
-	t, err := e.lockExisting(target.Topic, now)
+	t, err := e.lockReaching(ctx, target, now)
 	if err != nil {
 		return err
 	}
@@ -90,7 +102,10 @@ func (e *Engine) deleteOne(ctx context.Context, target driver.Target) (err error
 		if err != nil {
 			return err
 		}
-		if it.state == inflight {
+		switch {
+		case !it.meant(target):
+			return target.Outlived()
+		case it.state == inflight:
 			return errInFlight(target)
 		}
 		it.g.cancel(it, now)

@@ -15,7 +15,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Options of an Engine. All fields but Decode, Store and SnapshotFrom are required.
+// Options of an Engine. All fields but Decode, Store, SnapshotFrom and Window are required.
 type Options struct {
 	// Capabilities are what the driver above promises.
 	Capabilities driver.Capabilities
@@ -32,6 +32,8 @@ type Options struct {
 	// SnapshotFrom is how many messages a topic has that is described at the end, so that opening need not read them.
 	// Defaults to 10,000.
 	SnapshotFrom int
+	// Window is how many ready messages of a topic are in memory before others stay in the store only. Zero: all are.
+	Window int
 	// CacheBytes is how much content of messages that are in the store may be in memory too.
 	CacheBytes int64
 }

@@ -15,6 +15,7 @@ const (
 	held                      // belongs to the topic until moved or deleted
 	fanned                    // belongs to the groups
 	invalid                   // could not be decoded; belongs to the topic
+	cold                      // belongs to the groups, and leaves memory when the step ends
 )
 
 // entry is one stored message. It is compact, because there may be millions: what few messages have is in extra.

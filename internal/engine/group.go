@@ -20,6 +20,9 @@ type group struct {
 	stride  stride
 	chains  table[*chain]
 	ready   readyTimes
+	behind  itemHeap       // ready, and behind something cold
+	cold    int64          // ready messages that are in the store only
+	normal  int            // ready items of the normal lane, in memory
 	graves  sequence[item] // dead letters, in the order in which they died
 	buried  uint64         // the place of the newest dead letter
 	members []*subscription
@@ -32,7 +35,7 @@ type group struct {
 }
 
 func newGroup(t *topic, name string, o driver.Order, fixed bool) *group {
-	g := &group{t: t, name: name, order: o, orderFixed: fixed}
+	g := &group{t: t, name: name, order: o, orderFixed: fixed, behind: newItemHeap()}
 	g.chains.hash = t.e.hash
 	for i := range g.lanes {
 		g.lanes[i].back = newItemHeap()
@@ -55,7 +58,7 @@ func (g *group) statistics(now moment) driver.GroupStats {
 	s := g.stats
 	s.Group, s.Order, s.Paused, s.Consumers = g.name, g.order, g.paused, len(g.members)
 	s.Ready, s.Inflight, s.Waiting, s.Dead = g.count[ready], g.count[inflight], g.count[waiting], g.count[dead]
-	if since := g.ready.oldest(); since != never {
+	if since := min(g.ready.oldest(), g.oldestCold()); since != never {
 		s.Oldest = time.Duration(max(0, now.tick-since))
 	}
 	return s

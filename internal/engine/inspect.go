@@ -48,9 +48,9 @@ func (t *topic) statistics(now moment) driver.TopicStats {
 }
 
 // Get returns a message as every group sees it.
-func (e *Engine) Get(_ context.Context, target driver.Target) ([]driver.Entry, error) {
+func (e *Engine) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
 	now := e.now()
-	t, err := e.lockExisting(target.Topic, now)
+	t, err := e.lockReaching(ctx, target, now)
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func (e *entry) unchanged(t *topic) bool {
 	if e.state == invalid {
 		return false
 	}
-	if e.state != fanned {
+	if e.state != fanned { // cold ones are ready for all groups
 		return true
 	}
 	n := 0
@@ -237,8 +237,8 @@ const sweepEmpty = 1000
 // sweep covers the dead beginning of the log with one tombstone, so that the store can drop whole files.
 func (t *topic) sweep(b Batch) {
 	j := t.journal
-	first, enough := t.log.first(), uint64(sweepEvery)
-	if t.log.count == 0 {
+	first, enough := t.first(), uint64(sweepEvery)
+	if t.log.count+t.cold.count == 0 {
 		first, enough = t.seq+1, sweepEmpty
 	}
 	if uint64(j.removed) < enough || first < j.cleared+enough {

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/ferrymq/ferry/driver"
+
 // lane holds what any subscription of a group may claim at one priority. Of a key only one item is ever in a lane.
 //
 // New items arrive in order, so a list is enough for them. Those that return to their old place, and the followers of
@@ -44,6 +46,8 @@ func (g *group) withdraw(it *item) {
 			g.t.waiting.removeAt(it.heapAt)
 		}
 		return
+	case it.inLane == inBehind:
+		g.behind.removeAt(it.heapAt)
 	case it.heapAt != nowhere:
 		g.lanes[it.inLane-1].back.removeAt(it.heapAt)
 	default:
@@ -52,11 +56,11 @@ func (g *group) withdraw(it *item) {
 	it.inLane = 0
 }
 
-// pick chooses the lane that s claims from next, or -1 when nothing can be claimed.
+// pick chooses the lane that s claims from next, or -1 when nothing can be claimed. One that is empty has cold messages.
 func (g *group) pick(s *subscription) int {
 	best := -1
 	for l := len(g.lanes) - 1; l >= 0; l-- {
-		if g.lanes[l].empty() {
+		if g.lanes[l].empty() && !(l == driver.Normal.Lane() && g.nextIsCold()) {
 			continue
 		}
 		if s.o.StrictPriority {

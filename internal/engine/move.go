@@ -17,11 +17,11 @@ func (e *Engine) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (e *Engine) moveOne(ctx context.Context, m *driver.Move) (err error) {
-	if err := e.checkEdit(m); err != nil {
+	if err := e.checkMove(m); err != nil {
 		return err
 	}
 	now := e.now()
-	t, err := e.lockExisting(m.Topic, now)
+	t, err := e.lockReaching(ctx, m.Target, now)
 	if err != nil {
 		return err
 	}
@@ -43,16 +43,57 @@ func (e *Engine) moveOne(ctx context.Context, m *driver.Move) (err error) {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named", describe(m.Target)), "name the group", nil)
 	}
 	it, err := t.findItem(en, m.Target)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !it.meant(m.Target):
+		return m.Outlived()
+	case m.To != "":
+		return t.handOver(it, m, now)
 	}
 	return it.g.reviveOne(it, m, now)
 }
 
-// checkEdit says what is wrong with the content that an operator wrote.
-func (e *Engine) checkEdit(m *driver.Move) error {
-	if m.Edit == nil {
-		return nil
+// meant reports whether an item is the dead letter that a target asks for, if it asks for one.
+func (it *item) meant(target driver.Target) bool {
+	return target.Death == 0 || it.state == dead && int(it.more.rounds) == target.Death-1
+}
+
+// handOver gives a dead letter of one group to another one.
+func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
+	to, ok := t.group(m.To)
+	if !ok {
+		return t.noGroup(m.To)
+	}
+	other := it.e.item(to)
+	if it.state != dead || other != nil && other.state != done {
+		return errHandOver(m)
+	}
+	if it.e.expired(now) {
+		t.spare(it.e)
+	}
+	if other == nil {
+		other = it.e.newItem(to)
+	}
+	other.failures, other.lost, other.cause, other.more = 0, 0, driver.CauseReplay, &record{edited: it.more.edited, rounds: it.more.rounds + 1}
+	if m.Edit != nil {
+		other.edit(m.Edit)
+	}
+	to.stats.Received++
+	to.dueAfter(other, m, true, now)
+	it.g.cancel(it, now)
+	return nil
+}
+
+func errHandOver(m *driver.Move) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is not dead in group %q, or not settled in group %q", describe(m.Target), m.Group, m.To),
+		"only dead letters go to another group, and only where that group has settled the message", nil)
+}
+
+// checkMove says what is wrong with a move and the content that an operator wrote.
+func (e *Engine) checkMove(m *driver.Move) error {
+	if err := m.Check(); err != nil || m.Edit == nil {
+		return err
 	}
 	c := driver.Message{
 		ID: m.Edit.ID, Topic: m.Topic, Key: m.Edit.Key, Body: m.Edit.Body, ContentType: m.Edit.ContentType,

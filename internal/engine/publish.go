@@ -28,7 +28,7 @@ func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	var last Round // of a store that keeps the order of rounds: what is safe in it is safe in all before
 	for i := 0; i < len(msgs); {
 		n := sameTopic(msgs[i:])
-		chunkFailed, r := e.publishEach(msgs[i:i+n], rs[i:i+n], o)
+		chunkFailed, r := e.publishEach(ctx, msgs[i:i+n], rs[i:i+n], o)
 		failed = chunkFailed || failed
 		if r != nil {
 			last = r
@@ -85,7 +85,7 @@ func (e *Engine) publishOne(ctx context.Context, m *driver.Message, o driver.Pub
 	}
 	now := e.now()
 	en := e.newEntry(m, now) // copied before the lock is taken
-	t, err := e.lock(m.Topic, now)
+	t, err := e.lockNew(ctx, m.Topic, []*entry{en}, now)
 	if err != nil {
 		return driver.Receipt{Err: err}
 	}
@@ -114,7 +114,7 @@ func sameTopic(msgs []*driver.Message) int {
 }
 
 // publishEach stores messages of one topic, each on its own, and reports whether one failed.
-func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) (failed bool, r Round) {
+func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) (failed bool, r Round) {
 	var entries [publishChunk]*entry
 	now := e.now()
 	for i, m := range msgs {
@@ -124,7 +124,7 @@ func (e *Engine) publishEach(msgs []*driver.Message, rs []driver.Receipt, o driv
 		}
 		entries[i] = e.newEntry(m, now)
 	}
-	t, err := e.lock(msgs[0].Topic, now)
+	t, err := e.lockNew(ctx, msgs[0].Topic, entries[:len(msgs)], now)
 	if err != nil {
 		_ = failAll(rs, err)
 		return true, nil
@@ -203,7 +203,10 @@ func (t *topic) store(e *entry, now moment) {
 	}
 	t.seq++
 	e.seq = t.seq
-	t.log.put(e.seq, e)
+	toCold := e.due <= now.tick && t.goesCold(e)
+	if !toCold {
+		t.log.put(e.seq, e)
+	}
 	if e.id != "" {
 		t.ids.put(e)
 		e.flags |= indexed
@@ -218,6 +221,8 @@ func (t *topic) store(e *entry, now moment) {
 		t.stats.Held++
 	case e.due > now.tick:
 		t.delay(e)
+	case toCold:
+		t.fanCold(e, now)
 	default:
 		t.fan(e, now)
 	}

@@ -38,7 +38,9 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 		return true
 	}
 	for it := e.items; it != nil; it = it.sibling {
-		it.g.withdraw(it)
+		if it.g.withdraw(it); it.state == ready {
+			it.g.countNormal(it, -1)
+		}
 	}
 	t.touch(e)
 	t.stats.Bytes -= e.size()
@@ -56,6 +58,7 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 	t.watchExpiry(e)
 	for it := e.items; it != nil; it = it.sibling {
 		if it.state == ready {
+			it.g.countNormal(it, 1)
 			it.g.place(it)
 		}
 	}

@@ -35,6 +35,26 @@ func (r *readyTimes) add(now tick) tick {
 	return now
 }
 
+// addAt counts an item that became ready at some time, and returns since when it is taken to be ready.
+func (r *readyTimes) addAt(since tick) tick {
+	vs := r.times.vs
+	if n := len(vs); n == 0 || since >= vs[n-1].since {
+		return r.add(since)
+	}
+	i, found := slices.BinarySearchFunc(vs, since, func(t readyTime, s tick) int { return cmp.Compare(t.since, s) })
+	if !found && i > 0 && since < vs[i-1].since+readyGrain {
+		i, found = i-1, true
+	}
+	if !found {
+		r.times.vs = slices.Insert(vs, i, readyTime{since, 1})
+		return since
+	}
+	if vs[i].items++; vs[i].items == 1 {
+		r.empty--
+	}
+	return vs[i].since
+}
+
 // remove takes back what add returned.
 func (r *readyTimes) remove(since tick) {
 	at := 0

@@ -36,17 +36,28 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if claims := s.claim(max, now); len(claims) > 0 {
 			s.handOn()
 			safety := s.t.safety(claims)
+			ahead := s.readAhead()
 			r := s.t.unlock(now)
 			if r == nil {
 				return s.deliver(claims, nil, now), nil
 			}
-			w = nil
+			if w = nil; ahead != nil {
+				_ = ahead.run(r, nil) // whoever needs it will be told why not
+			}
 			if ds, err := s.deliverStored(ctx, r, safety, claims, now); len(ds) > 0 || err != nil {
 				return ds, err
 			}
 			continue // none of them could be read, or is safe yet
 		}
 		s.handOn()
+		if s.starving() {
+			if w = nil; s.t.cold.loading != nil {
+				s.t.awaitThaw(ctx, now)
+			} else if err := s.g.beginNext().run(s.t.unlock(now), nil); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		w = s.queueUp()
 		s.t.unlock(now)
 		select {
@@ -59,6 +70,20 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// starving reports whether only cold messages are left to claim.
+func (s *subscription) starving() bool {
+	return s.g.cold > 0 && !s.full() && !s.g.paused && !s.t.paused
+}
+
+// readAhead begins to read what comes next before the window is empty, or returns nil.
+func (s *subscription) readAhead() *thaw {
+	g := s.g
+	if g.cold == 0 || s.t.cold.loading != nil || g.window() >= s.e.o.Window/2 {
+		return nil
+	}
+	return s.g.beginNext()
 }
 
 // handOn wakes another consumer when there is more than this one took: a wake-up is never lost with its receiver.

@@ -51,7 +51,7 @@ func splitMessage(record []byte) (h messageHead, env []byte, err error) {
 // headOf returns the head of a message as it is now.
 func headOf(e *entry, now moment) messageHead {
 	h := messageHead{state: e.state, fan: e.fan, due: now.stamp(e.due), expires: now.stamp(e.expires())}
-	if e.state == invalid { // the record of its state says so
+	if e.state == invalid || e.state == cold { // the record of its state says so; what is cold has none
 		h.state = fanned
 	}
 	return h

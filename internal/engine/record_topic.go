@@ -43,7 +43,7 @@ func appendTopic(dst []byte, t *topic, now moment) []byte {
 		dst = appendBool(dst, b)
 	}
 	dst = binary.AppendVarint(dst, now.stamp(t.trimmedDue))
-	for _, n := range [...]uint64{t.seq, t.places, t.log.first(), t.trimmed, uint64(t.groupNumbers),
+	for _, n := range [...]uint64{t.seq, t.places, t.first(), t.trimmed, uint64(t.groupNumbers),
 		t.stats.Published, t.stats.Fanned, t.stats.Expired, t.stats.Cancelled, uint64(len(t.groups))} {
 		dst = binary.AppendUvarint(dst, n)
 	}

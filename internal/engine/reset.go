@@ -24,6 +24,14 @@ func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*gr
 	return g, nil
 }
 
+// meltForStart brings everything into memory for a new group that begins before the end.
+func (e *Engine) meltForStart(ctx context.Context, t *topic, group string, start driver.Position, now moment) (*topic, error) {
+	if _, ok := t.group(group); ok || start.From == driver.FromEnd || t.config.Keep <= 0 {
+		return t, nil
+	}
+	return e.melt(ctx, t, now, nil)
+}
+
 // history returns what became ready and is still there, the newest first: so each is placed before the others at once.
 func (t *topic) history() []*entry {
 	es := slices.DeleteFunc(t.log.all(), func(e *entry) bool { return e.state != fanned })
@@ -79,6 +87,9 @@ func (t *topic) errTrimmed(position string) error {
 func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (report driver.ResetReport, err error) {
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
+	if err == nil {
+		t, err = e.meltForReset(ctx, t, group, o, now)
+	}
 	if err != nil {
 		return report, err
 	}
@@ -99,6 +110,18 @@ func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetO
 		g.resetOne(en, behind(en), o.DryRun, &report, now)
 	}
 	return report, nil
+}
+
+// meltForReset brings everything into memory if a reset is possible at all.
+func (e *Engine) meltForReset(ctx context.Context, t *topic, group string, o driver.ResetOptions, now moment) (*topic, error) {
+	g, ok := t.group(group)
+	if !ok || len(g.members) > 0 && !o.Force {
+		return t, nil
+	}
+	if _, err := t.position(o.To, now, false); err != nil {
+		return t, nil //nolint:nilerr // said when nothing was done
+	}
+	return e.melt(ctx, t, now, nil)
 }
 
 // resetOne delivers a message again that lies behind the position, or skips one before it.

@@ -89,12 +89,21 @@ type restorer struct {
 	resolved map[*item]uint64
 	items    map[*group][]*item
 	settled  []settlement
+	claims   []storedClaim
+	claimed  map[uint64]bool // what they concern
+	warm     bool            // nothing more becomes cold
 	progress func(string, int)
+}
+
+// storedClaim is a message that was in flight when the process ended.
+type storedClaim struct {
+	group       *group
+	seq, number uint64
 }
 
 func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
-		resolved: map[*item]uint64{}, items: map[*group][]*item{}, progress: progress}
+		resolved: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{}, progress: progress}
 	key := appendPrefix(nil, number, kindTopic)
 	problem := errors.New("it is missing")
 	err := e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
@@ -109,6 +118,9 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 		return damaged(fmt.Sprintf("the record of topic number %d is damaged", number), problem)
 	}
 	r.open(e)
+	if err := r.readClaims(); err != nil {
+		return err
+	}
 	done, err := r.readIndex()
 	if err == nil && !done {
 		err = r.readMessages()
@@ -116,10 +128,13 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func() error{r.clearIndex, r.readClaims, r.readKnown} {
+	for _, step := range []func() error{r.clearIndex, r.readKnown} {
 		if err := step(); err != nil {
 			return err
 		}
+	}
+	for _, c := range r.claims {
+		r.loseClaim(c.group, c.seq, c.number)
 	}
 	r.arrange()
 	e.number = max(e.number, number)
@@ -127,7 +142,7 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	r.t.mu.Lock()
 	r.t.unlock(r.now)
 	if progress != nil {
-		progress(r.t.name, r.t.log.count)
+		progress(r.t.name, r.t.log.count+r.t.cold.count)
 	}
 	return nil
 }
@@ -156,7 +171,7 @@ func (r *restorer) open(e *Engine) {
 	}
 }
 
-// readClaims counts a lost lease for everything that was in flight when the process ended.
+// readClaims reads what was in flight when the process ended.
 func (r *restorer) readClaims() error {
 	from, to := rangeOf(r.number, kindClaim)
 	return r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
@@ -169,13 +184,15 @@ func (r *restorer) readClaims() error {
 			return damaged(fmt.Sprintf("the record of claim %d of topic %q is damaged", number, r.t.name), err)
 		}
 		for i, seq := range seqs {
-			r.loseClaim(r.groups[group], seq, number-uint64(i))
+			r.claims = append(r.claims, storedClaim{r.groups[group], seq, number - uint64(i)})
+			r.claimed[seq] = true
 		}
 		r.t.journal.over = append(r.t.journal.over, &receipt{number: number})
 		return nil
 	})
 }
 
+// loseClaim counts a lost lease.
 func (r *restorer) loseClaim(g *group, seq, number uint64) {
 	e := r.t.log.get(seq)
 	if g == nil || e == nil || e.state != fanned {

@@ -35,7 +35,8 @@ func (r *restorer) readMessages() error {
 		if last != nil {
 			r.restore(last, nil)
 		}
-		last = r.find(seq, value)
+		f := r.t.readFound(seq, value)
+		last = &f
 		if n++; n%progressEvery == 0 && r.progress != nil {
 			r.progress(r.t.name, n)
 		}
@@ -61,16 +62,16 @@ func (r *restorer) readState(last **found, seq uint64, value []byte) error {
 	return nil
 }
 
-// find reads a message. One that cannot be decoded is kept as it is, and goes to the parse errors when it is claimed.
-func (r *restorer) find(seq uint64, value []byte) *found {
-	f := &found{seq: seq}
+// readFound reads a message. One that cannot be decoded is kept as it is, and goes to the parse errors when it is claimed.
+func (t *topic) readFound(seq uint64, value []byte) found {
+	f := found{seq: seq}
 	head, env, err := splitMessage(value)
 	if err != nil {
 		f.head, f.raw = messageHead{state: fanned, fan: seq}, append([]byte{}, value...)
 		return f
 	}
 	f.head = head
-	if f.message, err = r.t.e.decodeMessage(env, r.t.name); err != nil {
+	if f.message, err = t.e.decodeMessage(env, t.name); err != nil {
 		f.raw = append([]byte{}, env...)
 		return f
 	}
@@ -84,6 +85,10 @@ func (r *restorer) find(seq uint64, value []byte) *found {
 // restore makes the entry of a message and puts it where it was.
 func (r *restorer) restore(f *found, s *storedState) {
 	h := f.head
+	if s == nil && r.staysCold(f) {
+		r.keepCold(f)
+		return
+	}
 	if s != nil {
 		h = messageHead{state: s.state, fan: s.fan, due: s.due, expires: s.expires}
 	}
@@ -100,7 +105,7 @@ func (r *restorer) restore(f *found, s *storedState) {
 		e.expiry = &expiry{at: at, heapAt: nowhere}
 	}
 	if f.message != nil && h.state != invalid {
-		r.index(e, f)
+		r.t.index(e, f)
 	} else {
 		r.keepRaw(e, f)
 	}
@@ -110,7 +115,7 @@ func (r *restorer) restore(f *found, s *storedState) {
 }
 
 // index keeps what the indexes need of a message.
-func (r *restorer) index(e *entry, f *found) {
+func (t *topic) index(e *entry, f *found) {
 	m := f.message
 	e.id, e.key, e.priority = m.ID, m.Key, m.Priority
 	e.published, e.delay = m.PublishedAt.UnixNano(), int64(f.size)
@@ -124,8 +129,12 @@ func (r *restorer) index(e *entry, f *found) {
 	if m.OwnID {
 		e.flags |= ownID
 	}
-	if _, taken := r.t.ids.get(e.id); !taken {
-		r.t.ids.put(e)
+	t.indexID(e)
+}
+
+func (t *topic) indexID(e *entry) {
+	if _, taken := t.ids.get(e.id); !taken {
+		t.ids.put(e)
 		e.flags |= indexed
 	}
 }
@@ -198,7 +207,9 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 		r.resolved[it] = s.resolved
 		r.restoreRecord(it, s)
 	}
-	g.count[it.state]++
+	if g.count[it.state]++; it.state == ready {
+		g.countNormal(it, 1)
+	}
 	switch {
 	case it.state.live():
 		r.t.gain(e)

@@ -16,7 +16,7 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	var last Round
 	for i := 0; i < len(ss); {
 		if len(ss[i].Emit) > 0 {
-			last, errs[i] = s.settleAndEmit(&ss[i])
+			last, errs[i] = s.settleAndEmit(ctx, &ss[i])
 			i++
 			continue
 		}
@@ -77,7 +77,7 @@ func (s *subscription) settle(o *driver.Settlement, now moment) error {
 }
 
 // settleAndEmit publishes follow-ups and applies the outcome in one step over all topics.
-func (s *subscription) settleAndEmit(o *driver.Settlement) (Round, error) {
+func (s *subscription) settleAndEmit(ctx context.Context, o *driver.Settlement) (Round, error) {
 	now := s.e.now()
 	if err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
 		return nil, err
@@ -86,7 +86,7 @@ func (s *subscription) settleAndEmit(o *driver.Settlement) (Round, error) {
 	if err != nil {
 		return nil, err
 	}
-	ts, err := s.e.lockAll(append(names, s.t.name), now)
+	ts, err := s.e.lockAllNew(context.WithoutCancel(ctx), append(names, s.t.name), o.Emit, entries, now)
 	if err != nil {
 		return nil, err
 	}

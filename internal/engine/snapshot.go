@@ -31,6 +31,9 @@ func (e *Engine) snapshot(ctx context.Context) error {
 // describable reports whether chunks can hold all that there is to say about the messages of a topic. Not those that
 // could not be decoded, and not those that are kept: only their records tell since when.
 func (t *topic) describable() bool {
+	if t.cold.count > 0 {
+		return false
+	}
 	for _, e := range t.log.all() {
 		if e.state == invalid || e.extra != nil && e.extra.raw != nil || e.state == fanned && e.live == 0 && e.dead == 0 {
 			return false

@@ -62,10 +62,14 @@ func (t *topic) readAll(rs []reading) error {
 	var s shelf
 	err := t.e.o.Store.Read(keys, func(i int, value []byte) { t.decodeInto(&rs[i], s.keep(value, len(rs)-i)) })
 	if err != nil {
-		return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
-			"see to the disk; ferry doctor checks every record", err)
+		return t.errUnreadable(err)
 	}
 	return nil
+}
+
+func (t *topic) errUnreadable(err error) error {
+	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
+		"see to the disk; ferry doctor checks every record", err)
 }
 
 var errMissing = errors.New("its record is missing from the store")

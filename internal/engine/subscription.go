@@ -38,6 +38,9 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (_ dr
 	if err != nil {
 		return nil, err
 	}
+	if t, err = e.meltForStart(ctx, t, o.Group, o.Start, now); err != nil {
+		return nil, err
+	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	g, err := t.joined(o.Group, o.Order, o.Start, now)
 	if err != nil {

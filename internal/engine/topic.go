@@ -31,6 +31,7 @@ type topic struct {
 	waiting itemHeap
 	settled queue[settlement] // kept until
 	invalid sequence[entry]
+	cold    coldTail
 
 	trimmed    uint64 // the newest message that was removed after being settled
 	trimmedDue tick   // and when the newest of them became ready
@@ -66,6 +67,7 @@ func newTopic(e *Engine, name string) *topic {
 	}
 	t.ids.hash = e.hash
 	t.known = newMemory(e.o, t)
+	t.cold.ids.seed = e.nonce
 	if e.o.Store != nil {
 		t.journal = &journal{}
 	}

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/ferrymq/ferry/driver"
+
 // move changes the state of an item, and all counts with it. Every change of state goes through it.
 func (g *group) move(it *item, to itemState, now moment) {
 	from := it.state
@@ -8,6 +10,7 @@ func (g *group) move(it *item, to itemState, now moment) {
 	}
 	if from == ready {
 		g.ready.remove(it.since)
+		g.countNormal(it, -1)
 	}
 	g.count[from]--
 	g.count[to]++
@@ -26,6 +29,14 @@ func (g *group) move(it *item, to itemState, now moment) {
 	}
 	if to == ready {
 		it.since = g.ready.add(now.tick)
+		g.countNormal(it, 1)
+	}
+}
+
+// countNormal counts the ready items of the normal lane that are in memory.
+func (g *group) countNormal(it *item, n int) {
+	if it.content().priority == driver.Normal {
+		g.normal += n
 	}
 }
 
@@ -51,8 +62,16 @@ func (t *topic) lose(e *entry) {
 	t.unwatchExpiry(e)
 }
 
-// place puts a ready item where it can be claimed, or behind others of its key.
+// place puts a ready item where it can be claimed, or behind others of its key, or behind what is cold.
 func (g *group) place(it *item) {
+	if until, waits := g.behindCold(it); waits {
+		g.waitBehind(it, until)
+		return
+	}
+	g.link(it)
+}
+
+func (g *group) link(it *item) {
 	if it.content().key == "" {
 		g.offer(it)
 		return

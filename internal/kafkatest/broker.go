@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -59,6 +60,34 @@ func (b *Broker) Restart() error {
 		return err
 	}
 	return b.ready(ctx)
+}
+
+// Stop asks the process to end with SIGTERM, and returns when it is gone: what it led has been handed over.
+func (b *Broker) Stop(ctx context.Context) error {
+	if err := b.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	done := b.done
+	b.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the broker does not stop: %w", context.Cause(ctx))
+	}
+}
+
+// Freeze stops the process with SIGSTOP: connections stay open and nothing answers. Thaw lets it go on.
+func (b *Broker) Freeze() error { return b.signal(syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (b *Broker) Thaw() error { return b.signal(syscall.SIGCONT) }
+
+func (b *Broker) signal(s syscall.Signal) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cmd.Process.Signal(s)
 }
 
 // PID is the number of the process, or of the last one while the broker is down.

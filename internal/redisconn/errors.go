@@ -41,7 +41,7 @@ func Classify(err error) error {
 		return err
 	}
 	for _, r := range refusals {
-		if goredis.HasErrorPrefix(err, r.prefix) || strings.Contains(err.Error(), ": -"+r.prefix+" ") { // before 7.0, of a script's first write
+		if says(err, r.prefix) {
 			kind := driver.ErrNotApplied
 			if r.prefix == "OOM" {
 				kind = driver.ErrFull
@@ -60,6 +60,14 @@ func Classify(err error) error {
 	}
 	return driver.NewError(driver.ErrUnknown, "the server did not answer", "it may have been applied; try again with the same id", err)
 }
+
+// says reports whether a reply is of this kind, on its own or, before Redis 7.0, in that of a script.
+func says(err error, prefix string) bool {
+	return goredis.HasErrorPrefix(err, prefix) || strings.Contains(err.Error(), ": -"+prefix+" ")
+}
+
+// IsWrongType reports whether a command, or one of a script, met a key of another type.
+func IsWrongType(err error) bool { return err != nil && IsReply(err) && says(err, "WRONGTYPE") }
 
 // IsReply reports whether the server answered with an error. Scripts that fail half-way are a bug of ours.
 func IsReply(err error) bool {

@@ -14,6 +14,32 @@ for i = 9, 6 + 3 * leases, 3 do
   local till = call('ZSCORE', KEYS[o + TIMER], 'L' .. ARGV[i])
   if not till or tonumber(till) <= now or call('HGET', KEYS[o + LEASE], ARGV[i]) ~= ARGV[i + 1] then return {'slow'} end
 end
+local rare = call('EXISTS', KEYS[o + STATE], LIVE, GRAVES, EXPIRES) > 0
+-- What is written below and has not been read yet must be ours, see types.
+call('HLEN', BODIES)
+call('HLEN', IDS)
+call('HLEN', SIZES)
+call('ZCARD', SEGMENTS)
+call('HLEN', TOPIC)
+call('HLEN', KEYS[o + GROUP])
+if rare then
+  for _, k in ipairs({KEYS[o + STATE], KEYS[o + HISTORY], KEYS[o + EDITED], LIVE, GRAVES}) do call('HLEN', k) end
+  call('ZCARD', EXPIRES)
+end
+if keyed > 0 then
+  call('HLEN', KEYS[o + CHAIN])
+  for lane = 0, 3 do
+    call('LLEN', KEYS[o + LANE + lane])
+    call('ZCARD', KEYS[o + BACK + lane])
+  end
+end
+local seqs, ids, messages, bytes = 9 + 3 * leases, 9 + 3 * leases + n, ARGV[7], ARGV[3]
+local rest = ids + n + keyed
+if rest <= #ARGV then
+  call('HLEN', KEYS[MEMORY])
+  call('HLEN', KEYS[MEMORY + 1])
+end
+
 for i = 9, 6 + 3 * leases, 3 do
   if ARGV[i + 2] == '' then
     call('HDEL', KEYS[o + LEASE], ARGV[i])
@@ -22,9 +48,6 @@ for i = 9, 6 + 3 * leases, 3 do
     call('HSET', KEYS[o + LEASE], ARGV[i], ARGV[i + 2])
   end
 end
-local seqs, ids, messages, bytes = 9 + 3 * leases, 9 + 3 * leases + n, ARGV[7], ARGV[3]
-local rest = ids + n + keyed
-local rare = call('EXISTS', KEYS[o + STATE], LIVE, GRAVES, EXPIRES) > 0
 if rare and call('EXISTS', KEYS[o + STATE]) == 1 then
   call('HDEL', KEYS[o + STATE], unpack(ARGV, seqs, seqs + n - 1))
   call('HDEL', KEYS[o + HISTORY], unpack(ARGV, seqs, seqs + n - 1))

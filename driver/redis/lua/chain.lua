@@ -85,11 +85,12 @@ local function insert(o, key, c, item, last)
     call('HSET', KEYS[o + NEXT], seq, c.first)
     c.first = item
   else
-    local at, following = seq_of(c.first)
+    local at, passed, following = seq_of(c.first), 0
     while true do
       following = call('HGET', KEYS[o + NEXT], at)
-      if not following or place_of(following) > place_of(item) then break end
-      at = seq_of(following)
+      local place = following and place_of(following)
+      if not place or place > place_of(item) or place <= passed then break end -- places grow, or a damaged chain has no end
+      at, passed = seq_of(following), place
     end
     call('HSET', KEYS[o + NEXT], at, item)
     if following then call('HSET', KEYS[o + NEXT], seq, following) else c.last = seq end

@@ -1,5 +1,5 @@
 -- check: tells whether a message is still held, and changes nothing.
--- Fragments: head, memory, answers, store, chain, state, leases.
+-- Fragments: head, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 token of the lease, 2 sequence number.
 -- Returns {"k"} or {"l"}.

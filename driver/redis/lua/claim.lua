@@ -1,6 +1,6 @@
 -- claim: leases up to a number of messages to one subscription. Repeated with the same token it renews and returns the same
 --   lease, as long as that has not ended.
--- Fragments: head, quick, memory, answers, store, chain, state, leases.
+-- Fragments: head, quick, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 shards, 2 token of the lease, 3 how many, 4 lease in ms, 5 most of one key, 6 instance, 7 to 10 how far one claim
 --   moves each lane (7 is "" for strict priority), 11 "1" if bodies are wanted at once.

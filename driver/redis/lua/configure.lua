@@ -1,5 +1,5 @@
 -- configure: sets fields of a topic shard or of one group in it, if it exists.
--- Fragments: head.
+-- Fragments: head, types.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 shards, 2 what: "topic", "group", "ensure" (only if no configuration was given yet), 3 what to announce or "",
 --   then fields and values.

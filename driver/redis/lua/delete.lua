@@ -1,8 +1,8 @@
 -- delete: removes one message, for one group or for all.
--- Fragments: head, guard, memory, answers, once, store, chain, state, flight.
+-- Fragments: head, guard, types, memory, answers, once, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "".
--- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic, not to a group) or {"flying"}.
+-- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 which death of it is meant, or "0".
+-- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic, not to a group), {"outlived"} (that death is over) or {"flying"}.
 local seq = ARGV[4]
 if call('ZSCORE', INVALID, seq) then
   if ARGV[5] ~= '' then return {'pending'} end
@@ -29,6 +29,7 @@ for g = 0, groups - 1 do
   local o = FIRST + g * WIDTH
   if ARGV[5] == '' or tonumber(ARGV[5]) == o then
     local place, s = where(o, seq)
+    if ARGV[6] ~= '0' and place ~= '' and not died(place, s, ARGV[6]) then return {'outlived'} end
     if place == 'I' then return {'flying'} end
     if place ~= '' then found[#found + 1] = {o, place, s} end
   end

@@ -1,5 +1,5 @@
 -- drop: removes a topic shard with everything in it.
--- Fragments: head, guard.
+-- Fragments: head, guard, types.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 "1" to only look for members.
 -- Returns {"ok"} or {"members", group, how many}.

@@ -1,5 +1,5 @@
 -- extend: makes leases end a while from now. Some of a lease's messages become a lease of their own.
--- Fragments: head, memory, answers, store, chain, state, leases.
+-- Fragments: head, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 lease in ms, 2 how many; then for each: token of its lease, sequence number, token for what is split off that lease.
 --   That token belongs to one lease, so that what is found in it is known to come from there: a delivery that was lost is not

@@ -22,6 +22,9 @@ local function where(o, seq)
   return 'R', s
 end
 
+-- died tells whether a message is the dead letter of that many deaths.
+local function died(place, s, death) return place == 'D' and s.rounds + 1 == tonumber(death) end
+
 -- unbury takes a dead letter out of the graves of its group, and returns whether the message is now nobody's.
 local function unbury(o, seq)
   call('ZREM', KEYS[o + DEAD], seq)

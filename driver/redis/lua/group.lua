@@ -1,5 +1,5 @@
 -- group: creates topic and group in one shard if they do not exist, and joins a member.
--- Fragments: head.
+-- Fragments: head, types.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 shards, 2 name of the group or "" for the topic alone, 3 its order (0 strict, 1 relaxed), 4 "1" if the order is meant,
 --   "0" if only a default, 5 id of a member or "", 6 how long in ms it is one, 7 "1" if the group is only for a topic without any.

@@ -1,5 +1,5 @@
 -- leave: returns what a subscription holds to its old place, uncounted, and ends its membership.
--- Fragments: head, memory, answers, store, chain, state, leases.
+-- Fragments: head, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 id of the member, or "" to stay; then tokens of leases.
 -- Returns {how many messages were returned}.

@@ -1,9 +1,11 @@
 -- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
--- Fragments: head, guard, memory, answers, once, store, chain, state, flight, fan.
+-- Fragments: head, guard, types, memory, answers, once, store, chain, state, flight, fan.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 the item as it is
---   from now on, 8 envelope that replaces the content, or "".
--- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic), {"group"} (it belongs to groups) or {"conflict", where it is}.
+--   from now on, 8 envelope that replaces the content, or "", 9 which death of it is meant, or "0", 10 offset of another group that gets
+--   it, or "".
+-- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic), {"group"} (it belongs to groups), {"outlived"} (that death is over),
+--   {"other"} (that group does not exist), {"settled"} (it cannot go to the other group) or {"conflict", where it is}.
 local seq, wait_ms, item, edit = ARGV[4], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
 if call('HEXISTS', PENDING, seq) == 1 then
@@ -30,7 +32,19 @@ if ARGV[5] == '' then return {'group'} end
 local o = tonumber(ARGV[5])
 local place, s = where(o, seq)
 if place == '' then return {'missing'} end
+if ARGV[9] ~= '0' and not died(place, s, ARGV[9]) then return {'outlived'} end
 if place == 'I' or place == 'R' then return {'conflict', place} end
+if ARGV[10] ~= '' then
+  local other = tonumber(ARGV[10])
+  if other >= FIRST + groups * WIDTH then return {'other'} end
+  if place ~= 'D' or where(other, seq) ~= '' then return {'settled'} end
+  if edit == '' then edit = call('HGET', KEYS[o + EDITED], seq) or '' end
+  unbury(o, seq)
+  forget(o, seq)
+  tally(o, 'cancelled', 1)
+  tally(other, 'received', 1)
+  o = other
+end
 
 local last = place ~= 'W' or key_of(item) ~= key_of(s.item)
 local stays = not last and strict(o, s.item)
@@ -40,7 +54,7 @@ if not last then -- it keeps its place
 end
 if overdue(seq) or place == 'D' and call('ZSCORE', EXPIRES, seq) == false then call('ZREM', EXPIRES, seq) end
 if place == 'D' then
-  unbury(o, seq)
+  if ARGV[10] == '' then unbury(o, seq) end
   local live = call('HGET', LIVE, seq) or ''
   call('HSET', LIVE, seq, live .. attribute(o, 'i'))
   if live == '' then

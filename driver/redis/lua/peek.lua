@@ -10,9 +10,10 @@ if there == 0 then return answers end
 for i = 1, #KEYS do
   local letter = string.sub(ARGV[1], i, i)
   if letter == 'z' then
-    answers[i + 1] = redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')[2] or ''
+    answers[i + 1] = redis.pcall('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')[2] or '' -- a foreign key is no set of ours
   else
-    answers[i + 1] = redis.call(letter == 'e' and 'EXISTS' or 'HLEN', KEYS[i]) .. ''
+    local n = redis.pcall(letter == 'e' and 'EXISTS' or 'HLEN', KEYS[i])
+    answers[i + 1] = type(n) == 'number' and n .. '' or '0'
   end
 end
 return answers

@@ -13,6 +13,16 @@ if groups == 0 then return {'slow'} end
 for _, taken in ipairs(call('HMGET', IDS, unpack(ARGV, 5, 4 + n))) do
   if taken then return {'slow'} end
 end
+-- What is written below and has not been read yet must be ours, see types.
+call('HLEN', BODIES)
+call('HLEN', SIZES)
+call('ZCARD', SEGMENTS)
+for g = 8, #KEYS, 2 do
+  call('HLEN', KEYS[g])
+  call('LLEN', KEYS[g + 1])
+end
+local solo = groups == 1 and (known[6] or '') == ''
+if not solo then call('HLEN', LIVE) end
 
 -- Turning a number into text costs as much as a command: here it is done for ten messages at a time, or with text alone.
 local clock, digits = call('TIME'), {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}
@@ -46,7 +56,7 @@ for segment = from, to do
   local m = from == to and n or math.min(seq + n, segment * 1024 + 1023) - math.max(seq + 1, segment * 1024) + 1
   if call('HINCRBY', SIZES, segment, m == n and ARGV[4] or m) == m then call('ZADD', SEGMENTS, segment, segment) end
 end
-if groups == 1 and (known[6] or '') == '' then
+if solo then
   if not implied then call('HSET', TOPIC, 'solo', letters) end
 else
   local live = {}

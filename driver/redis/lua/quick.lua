@@ -60,7 +60,13 @@ if not again and topic[2] ~= '1' and group[2] ~= '1' and most > 0
   if first == '' or tonumber(first) > now then
     local lane = KEYS[o + LANE + 1]
     local items
-    if call('EXISTS', KEYS[o + CHAIN]) == 1 then items = runs_of(lane) else items = call('LPOP', lane, most) end
+    call('HLEN', BODIES) -- this and what follows fails, before the first write, if it is not ours, see types
+    if call('HLEN', KEYS[o + CHAIN]) > 0 then
+      call('HLEN', KEYS[o + NEXT])
+      items = runs_of(lane)
+    else
+      items = call('LPOP', lane, most)
+    end
     if not items then return {'ok', now .. '', first, '', {}, {}, {}} end
     local record, bodies, till = instance .. '\n' .. table.concat(items, '\n'), {}, soon + ARGV[4]
     call('HSET', KEYS[o + LEASE], token, record)

@@ -1,5 +1,5 @@
 -- ungroup: takes a group out of the topic, so that it gets nothing more, or ends its deletion.
--- Fragments: head.
+-- Fragments: head, types.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 shards, 2 name of the group, 3 "begin" or "end".
 -- Returns {"ok", epoch, groups}, {"missing"} or {"members", how many}.

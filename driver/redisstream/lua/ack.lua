@@ -17,10 +17,10 @@ local odd = call('EXISTS', G .. 'state') == 1 and of_all(G .. 'state') or none
 local grave = call('EXISTS', T .. 'graves') == 1 and of_all(T .. 'graves') or none
 local lefts = call('HLEN', T .. 'left') > 1 and of_all(T .. 'left') or none
 
-local results, ended, gone, fewer, names, freed, seen, counted = {}, {}, {}, {}, {}, {}, {}, {}
+local results, seen, spoilt = {}, {}, nil
 local i = 0
 for t = 1, tokens do
-  local token, done = ARGV[4 + 2 * t], 0
+  local token = ARGV[4 + 2 * t]
   local bare = token .. '/'
   local till = call('ZSCORE', G .. 'lease', token)
   local valid = till and tonumber(till) > at
@@ -34,7 +34,30 @@ for t = 1, tokens do
     elseif not valid then
       results[i] = 'l'
     else
-      results[i], seen[id], done = 'k', true, done + 1
+      results[i], seen[id] = 'k', true
+    end
+    if results[i] ~= 'k' and v and not seen[id] then
+      spoilt = spoilt or {}
+      spoilt[string.match(v, '/(.*)$')] = true
+    end
+  end
+end
+if spoilt then -- none of a key may end here before another of it that does not
+  for x = 1, n do
+    local key = results[x] == 'k' and hold[x] and string.match(hold[x], '/(.*)$') or ''
+    if key ~= '' and spoilt[key] then results[x] = 's' end
+  end
+end
+
+local ended, gone, fewer, names, freed, counted = {}, {}, {}, {}, {}, {}
+i = 0
+for t = 1, tokens do
+  local token, done = ARGV[4 + 2 * t], 0
+  for _ = 1, tonumber(ARGV[5 + 2 * t]) do
+    i = i + 1
+    if results[i] == 'k' then
+      local id, key = ARGV[base + i], string.sub(hold[i], #token + 2)
+      done = done + 1
       ended[#ended + 1] = id
       local need = lefts[i] and tonumber(lefts[i]) or 1
       if need > 1 then
@@ -45,8 +68,7 @@ for t = 1, tokens do
         names[#names + 1] = ARGV[base + n + i]
         counted[i] = true
       end
-      if v ~= bare then
-        local key = string.sub(v, #bare + 1)
+      if key ~= '' then
         freed[key] = freed[key] or {}
         freed[key][id] = true
       end

@@ -83,15 +83,18 @@ local function advance_leases(g, limit)
     end
   end
   table.sort(lapsed, function(a, b) return a[2] < b[2] end)
+  for _, x in ipairs(lapsed) do -- all are counted before the first one takes others with it
+    x.s = state(g, x[1])
+    unhold(g, x[1], x.s)
+    x.s.x, x.s.c = x.s.x + 1, LOST
+    tally(g, 'redelivered', 1)
+  end
   for _, x in ipairs(lapsed) do
-    local id, s = x[1], state(g, x[1])
-    if s and s.s == 'I' then -- not returned meanwhile with one before it
-      take_out(g, id, s)
-      release_behind(g, s, {})
-      s.x, s.c = s.x + 1, LOST
-      tally(g, 'redelivered', 1)
-      come_back(g, id, s)
-    end
+    release_behind(g, x.s, {})
+    come_back(g, x[1], x.s)
+  end
+  for _, x in ipairs(lapsed) do
+    if x.s.k ~= '' then front(g, x.s.k) end
   end
 end
 

@@ -1,9 +1,10 @@
 -- claim: leases messages to the owner of a partition.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 epoch of its ownership, 5 token, 6 how many, 7 lease in ms, 8 most of one key,
 --   9 instance, 10 how many entries are read ahead, 11 to 14 how far one claim moves each lane (11 is "" for strict priority), 15 tokens of
---   claims whose answers did not come, 16 how many are read here; for more the owner reads itself.
--- Returns {"stale"}, {"lost"} for one who is not the owner, or {"ok", now, next due or "", "1" if the owner may read the rest itself,
---   list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those}.
+--   claims whose answers did not come, 16 how many are read here, 17 "1" if the owner reads more itself.
+-- Returns {"stale"}, {"lost"} for one who is not the owner, or {"ok", now, next due or "", "1" if the owner may read the rest itself or
+--   "2" if there may be more, list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those}.
+local ROUNDS = 16 -- in which something is read whose key is free; then somebody else's turn is due
 local g, run, picked = ARGV[2], tonumber(ARGV[8]), {}
 if blocked then
   ahead(g, blocked)
@@ -16,27 +17,40 @@ return_lost(g, ARGV[15])
 if group[3] then recover(g) end
 
 local flight, ids = {}, {}
-local function answer(go)
+local function answer(go) -- "1", "2" or ""
   if #ids > 0 then
     call('HSET', of(g, 'flight'), unpack(flight))
     call('HSET', of(g, 'claims'), ARGV[5], table.concat(ids, ' '), '#' .. ARGV[5], #ids)
     timer(of(g, 'lease'), now + ARGV[7], ARGV[5])
   end
-  if go then
+  if go == '1' then
     call('HSET', of(g, 'group'), 'reading', 1)
-  elseif #picked < most then
+  elseif go == '' then
     call('HSET', of(g, 'group'), 'hungry', 1)
   end
-  return {'ok', int(now), call('HGET', TOPIC, 'next') or '', go and '1' or '', picked, {}, {}}
+  return {'ok', int(now), call('HGET', TOPIC, 'next') or '', go, picked, {}, {}}
 end
-if paused then return answer() end
+if paused then return answer('') end
 
 -- Entries behind "since" were read by this instance.
 local reader = call('HMGET', of(g, 'group'), 'reader', 'since')
 local since = reader[1] == ARGV[9] and reader[2] or nil
 
+-- contents returns the fields of messages: in one call where they follow each other in the stream.
+local function contents(list)
+  local run = {}
+  if #list > 1 and not has(of(g, 'edited')) then
+    run = call('XRANGE', STREAM, list[1], list[#list], 'COUNT', #list)
+  end
+  local all = {}
+  for i, id in ipairs(list) do
+    if run[i] and run[i][1] == id then all[i] = run[i][2] else all[i] = content(g, id) or {} end
+  end
+  return all
+end
+
 -- pick delivers a message that has left its queue. Of one to which nothing has happened there is no record.
-local function pick(id, key, record, note_of)
+local function pick(id, key, record, note_of, fields)
   local s = record and cmsgpack.unpack(record)
   if s then
     s.s, s.i, s.w = 'I', ARGV[9], ARGV[9]
@@ -50,7 +64,7 @@ local function pick(id, key, record, note_of)
   flight[#flight + 1] = ARGV[5] .. '/' .. key
   local published, cause = match(note_of or '', '^(%d+) %d+ %d+ (%d+) ')
   picked[#picked + 1] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '0',
-    published or match(id, '^%d+'), content(g, id) or {}}
+    published or match(id, '^%d+'), fields}
 end
 
 -- serve picks the first of a lane, and of its key as many more as a run allows.
@@ -61,7 +75,8 @@ local function serve(lane)
   if not s or s.s ~= 'R' then return call('ZREM', of(g, 'lane' .. lane), first) end
   if s.k == '' then
     call('ZREM', of(g, 'lane' .. lane), first)
-    return pick(id_in(first), '', call('HGET', of(g, 'state'), id_in(first)), call('HGET', META, id_in(first)))
+    local id = id_in(first)
+    return pick(id, '', call('HGET', of(g, 'state'), id), call('HGET', META, id), content(g, id) or {})
   end
   local key, want = s.k, math.min(run, most - #picked)
   local list = first_of(g, key, want)
@@ -73,9 +88,10 @@ local function serve(lane)
   local names_of, left_chain = {}, {}
   for i, x in ipairs(list) do names_of[i] = id_in(x) end
   local records, known = call('HMGET', of(g, 'state'), unpack(names_of)), call('HMGET', META, unpack(names_of))
+  local fields = contents(names_of)
   for i, id in ipairs(names_of) do
     if records[i] and cmsgpack.unpack(records[i]).s ~= 'R' then break end
-    pick(id, key, records[i], known[i])
+    pick(id, key, records[i], known[i], fields[i])
     left_chain[i] = range_of(key) .. list[i]
   end
   call('ZREM', of(g, 'chain'), unpack(left_chain))
@@ -92,14 +108,16 @@ if prio then
   if passed then call('HDEL', TOPIC, 'prio') end
 end
 if not (prio and before(last, prio)) and call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then
-  while true do
+  for _ = 1, ROUNDS do
     while #picked < most and call('EXISTS', of(g, 'lane1')) == 1 do serve(1) end
     local room = most - #picked
-    if room == 0 then return answer() end
-    if room > small and not has(of(g, 'skip')) then return answer(true) end
-    if fetch(g, math.min(room, small), ARGV[9]) == 0 then return answer() end
+    if room == 0 then return answer('2') end
+    if deep and room > small and not has(of(g, 'skip')) then return answer('1') end
+    if #picked >= small then return answer('2') end
+    if fetch(g, math.min(room, small), ARGV[9]) == 0 then return answer('') end
     if call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) > 0 then break end
   end
+  if call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then return answer('2') end
 end
 
 local window = call('ZCARD', of(g, 'chain'))
@@ -125,7 +143,7 @@ if ARGV[11] == '' then
     serve(lanes[1])
     close(lanes, 1)
   end
-  return answer()
+  return answer(#picked < most and '' or '2')
 end
 local clock_now, pass = tonumber(group[4] or 0), {}
 for lane = 0, 3 do pass[lane] = tonumber(group[5 + lane] or 0) end
@@ -145,4 +163,4 @@ end
 if served then
   call('HSET', of(g, 'group'), 'pass', int(clock_now), 'pass0', int(pass[0]), 'pass1', int(pass[1]), 'pass2', int(pass[2]), 'pass3', int(pass[3]))
 end
-return answer()
+return answer(#picked < most and '' or '2')

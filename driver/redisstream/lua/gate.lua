@@ -3,7 +3,8 @@
 local call = redis.call
 local T = string.sub(KEYS[1], 1, -6)
 local G = T .. 'g:' .. ARGV[2] .. ':'
-local most, small = tonumber(ARGV[6]), tonumber(ARGV[16])
+local most, small, deep = tonumber(ARGV[6]), tonumber(ARGV[16]), ARGV[17] == '1'
+local asked = math.min(most, small)
 local clock = call('TIME')
 local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local topic = call('HMGET', KEYS[1], 'partitions', 'paused', 'next', 'prio')
@@ -15,11 +16,11 @@ local paused = topic[2] == '1' or group[2] == '1'
 local entries
 if not paused and not group[3] and not topic[4] and ARGV[15] == '' and (not topic[3] or tonumber(topic[3]) > at)
   and call('EXISTS', G .. 'lane0', G .. 'lane1', G .. 'lane2', G .. 'lane3', G .. 'skip') == 0 then
-  if most > small then
+  if deep then
     call('HSET', G .. 'group', 'reading', 1)
     return {'ok', string.format('%.0f', at), topic[3] or '', '1', {}, {}, {}}
   end
-  local reply = call('XREADGROUP', 'GROUP', ARGV[2], ARGV[9], 'COUNT', most, 'STREAMS', T .. 'stream', '>')
+  local reply = call('XREADGROUP', 'GROUP', ARGV[2], ARGV[9], 'COUNT', asked, 'STREAMS', T .. 'stream', '>')
   if not reply then
     call('HSET', G .. 'group', 'hungry', 1)
     return {'ok', string.format('%.0f', at), topic[3] or '', '', {}, {}, {}}

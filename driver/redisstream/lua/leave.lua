@@ -21,7 +21,8 @@ if ARGV[3] ~= '' then
   call('HDEL', of(g, 'names'), ARGV[3])
   retire(g)
   if call('HGET', of(g, 'owner'), 'member') == ARGV[3] then
-    call('HSET', of(g, 'owner'), 'member', '', 'until', 0)
+    call('HSET', of(g, 'owner'), 'member', '', 'until', now)
+    call('HDEL', of(g, 'owner'), 'asked')
     call('SET', of(g, 'fence'), '')
   end
   call('PUBLISH', TOPIC, '!' .. g)

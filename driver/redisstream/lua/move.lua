@@ -1,13 +1,13 @@
 -- move: makes one message due.
--- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 wait in ms, 5 id for an undecodable one,
---   6 bytes; then the fields of its new content, if it is edited.
--- Returns {"stale"}, {"missing"}, {"conflict"}, {"noedit"} or {"ok"}.
-local id, after, fields = string.sub(ARGV[3], 2), tonumber(ARGV[4]), nil
+-- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 which death of it is meant, or "0", 5 another group
+--   that gets it, or "", 6 wait in ms, 7 id for an undecodable one, 8 bytes; then the fields of its new content, if it is edited.
+-- Returns {"stale"}, {"missing"}, {"conflict"}, {"outlived"}, {"other"}, {"settled"}, {"noedit"} or {"ok"}.
+local id, other, after, fields = string.sub(ARGV[3], 2), ARGV[5], tonumber(ARGV[6]), nil
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
-if #ARGV > 6 then
+if #ARGV > 8 then
   fields = {}
-  for i = 7, #ARGV do fields[i - 6] = ARGV[i] end
+  for i = 9, #ARGV do fields[i - 8] = ARGV[i] end
 end
 if string.sub(ARGV[3], 1, 1) == 'i' then
   local name = id
@@ -26,10 +26,17 @@ if call('ZSCORE', INVALID, id) then
   call('HDEL', RAW, id)
   count('published', 1)
   count('messages', 1)
-  count('bytes', tonumber(ARGV[6]))
-  local m = {fields = fields, pub = now, bytes = tonumber(ARGV[6]), exp = 0, cause = REPLAY}
-  if after > 0 then postpone(ARGV[5], m, soon + after) else due(ARGV[5], m) end
+  count('bytes', tonumber(ARGV[8]))
+  local m = {fields = fields, pub = now, bytes = tonumber(ARGV[8]), exp = 0, cause = REPLAY}
+  if after > 0 then postpone(ARGV[7], m, soon + after) else due(ARGV[7], m) end
   return {'ok'}
+end
+
+if ARGV[4] ~= '0' or other ~= '' then
+  local s = state(ARGV[2], id)
+  if ARGV[4] ~= '0' and s and not died(s, ARGV[4]) then return {'outlived'} end
+  if other ~= '' and call('HEXISTS', GROUPS, other) == 0 then return {'other'} end
+  if other ~= '' and (s and s.s ~= 'D' or state(other, id) or left(id) > 0 and unread(other, id)) then return {'settled'} end
 end
 
 local found, moved = false, false
@@ -43,6 +50,13 @@ for _, g in ipairs(groups()) do
       local m = meta(id)
       unbury(g, id)
       s.f, s.x, s.r, s.e = 0, 0, s.r + 1, nil
+      if other ~= '' then
+        fields = fields or content(g, id)
+        for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
+        tally(g, 'cancelled', 1)
+        tally(other, 'received', 1)
+        g = other
+      end
       need(id, m)
       if m.exp > now then timer(EXPIRES, m.exp, id) end
       call('ZADD', made(of(g, 'off')), sequence(), id)

@@ -9,7 +9,7 @@ if entries then
   if ours then
     local aside = lease(ids, keys, ARGV[5], at + ARGV[7], tonumber(ARGV[8]))
     call('HSET', G .. 'group', 'last', ids[#ids])
-    if #ids < most then call('HSET', G .. 'group', 'hungry', 1) end
+    if #ids < asked then call('HSET', G .. 'group', 'hungry', 1) end
     told = notes(ids)
     if #aside == 0 then return {'ok', string.format('%.0f', at), topic[3] or '', '', {}, entries, told} end
     blocked, taken = {}, {}

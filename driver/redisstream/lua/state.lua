@@ -232,6 +232,9 @@ local function bury(g, id, s, instance, failure)
   drop(id)
 end
 
+-- died tells whether a message is the dead letter of that many deaths.
+local function died(s, death) return s.s == 'D' and s.r + 1 == tonumber(death) end
+
 -- unbury forgets that a message is dead in a group.
 local function unbury(g, id)
   call('ZREM', of(g, 'dead'), id)

@@ -17,6 +17,7 @@ func Check(events []history.Event) (*Report, error) {
 		return nil, ErrNoRun
 	}
 	r := newReport(l.run)
+	l.splitCopies(r)
 	for _, check := range []func(*ledger, *Report){
 		checkLost,
 		checkContent,

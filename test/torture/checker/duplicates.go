@@ -41,6 +41,9 @@ func checkDuplicates(l *ledger, r *Report) {
 				case cause == causeReplay:
 				case c.leases[i-1].finished() || cause == causeFirst:
 					cause = causeFailover // which the server itself does not know of
+					if l.run.CommitIn > 0 {
+						cause = causeUncommitted
+					}
 				case h.Attempt > attempt: // given back in between, perhaps: it is a retry all the same
 					cause = causeRetry
 				}
@@ -66,14 +69,14 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return ""
 		}
 		for _, s := range a.settles {
-			if s.final() && s.accepted() && s.called < b.At {
+			if s.final() && s.accepted() && s.called < b.At && !l.uncommitted(a, s.called) {
 				return fmt.Sprintf("%s had settled it as %s", a.Process, s.outcome)
 			}
 		}
 	}
 	switch b.Cause {
 	case causeFirst:
-		if a != nil {
+		if a != nil && !l.uncommitted(a, a.from) {
 			return a.Process + " had got it before"
 		}
 	case causeRetry:

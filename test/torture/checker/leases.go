@@ -12,7 +12,7 @@ func checkLeases(l *ledger, r *Report) {
 				continue
 			}
 			until := max(a.ClaimedAt+l.offset, a.extended) + int64(l.run.Lease)
-			if early := until - b.At; early > clockSlack {
+			if early := until - b.At - l.early(a, b.At); early > clockSlack {
 				r.violate(TwoLeases, c.ID, fmt.Sprintf("%s got it in group %s while %s held it for %v more",
 					b.Process, c.group, a.Process, ns(early)))
 			}
@@ -131,7 +131,7 @@ func checkRedelivery(l *ledger, r *Report) {
 			if next == nil || next.Cause != causeLease || next.Deliveries != h.Deliveries+1 {
 				continue
 			}
-			took := next.At - crash.At
+			took := next.At - l.since(crash.At, next.At)
 			r.redelivered = append(r.redelivered, took)
 			limit := int64(l.run.Lease + l.run.RedeliverIn)
 			if took > limit && !l.disturbed(crash.At, next.At) {

@@ -73,7 +73,8 @@ type settlement struct {
 }
 
 type process struct {
-	closing int64 // from when on it gave back what it held
+	closing   int64 // from when on it gave back what it held
+	publishes bool
 }
 
 // span is when something was wrong with a process, or with all if it names none. A crash lasts for ever.
@@ -161,6 +162,7 @@ func (l *ledger) publish(e *history.Event) {
 		l.order = append(l.order, m)
 	}
 	if e.Kind == history.KindPublish {
+		l.process(e.Process).publishes = true
 		m.calls++
 		m.pending++
 		return

@@ -9,12 +9,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver/kafka"
 	"github.com/ferrymq/ferry/driver/redis"
 	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/open"
 )
 
-// detours are proxies by the address of the server behind each. Sentinels and cluster nodes tell their clients addresses
+// detours are proxies by the address of the server behind each. Sentinels, cluster nodes and Kafka brokers tell their clients addresses
 // of others, so that a proxy in the URL alone would soon be left aside: the connection itself takes the detour.
 type detours map[string]string
 
@@ -22,6 +23,9 @@ type detours map[string]string
 func (d detours) open(ctx context.Context, rawURL string) (*ferry.Broker, error) {
 	if len(d) == 0 {
 		return open.URL(ctx, rawURL)
+	}
+	if hosts, ok := strings.CutPrefix(rawURL, "kafka://"); ok {
+		return kafka.Open(ctx, kafka.Options{Brokers: strings.Split(hosts, ","), Dial: d.dial})
 	}
 	plain, streams := strings.CutPrefix(rawURL, "redisstream")
 	if streams {

@@ -98,6 +98,7 @@ type Event struct {
 	Attempt    int    `json:"att,omitempty"`
 	Deliveries int    `json:"del,omitempty"`
 	Cause      string `json:"cause,omitempty"`
+	Ref        string `json:"ref,omitempty"` // of the stored message: copies differ in it
 	Token      string `json:"tok,omitempty"`
 	// ClaimedAt and PublishedAt are the broker's own clock, Unix nanoseconds.
 	ClaimedAt   int64 `json:"claimed,omitempty"`
@@ -136,6 +137,12 @@ type Run struct {
 	// MayForget says that a fail-over may lose what was acknowledged just before it: such losses are counted, not judged.
 	// So are those of an Unwritten crash.
 	MayForget bool `json:"may_forget,omitempty"`
+	// Heartbeat, where leases are of whole partitions, is how much earlier than its lease a message may go to others
+	// when its holder is not heard of.
+	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// CommitIn, where claims and settlements are committed together, is how long it takes. What its holder had done
+	// shortly before it died or was cut off is not known to the next.
+	CommitIn time.Duration `json:"commit_in,omitempty"`
 	// RecoverIn is how long after the end of a server's fault the next publish may be acknowledged.
 	RecoverIn time.Duration `json:"recover_in,omitempty"`
 }
@@ -144,7 +151,7 @@ type Run struct {
 func Claim(kind Kind, d *driver.Delivery) Event {
 	e := Event{
 		Kind: kind, ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key,
-		Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String(),
+		Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String(), Ref: d.Ref.String(),
 		ClaimedAt: d.ClaimedAt.UnixNano(), PublishedAt: d.PublishedAt.UnixNano(),
 	}
 	if d.Token != nil {

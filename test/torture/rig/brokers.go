@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/test/torture/schedule"
@@ -25,7 +26,19 @@ type broker struct {
 	inside bool
 	// owned says that one process owns it, with producers and consumers in it.
 	owned bool
-	open  func(context.Context, Options) (stage, error)
+	// pace is how slow it is. Zero fields mean what Options says.
+	pace pace
+	open func(context.Context, Options) (stage, error)
+}
+
+// pace is how soon things happen at a broker whose leases are not of single messages.
+type pace struct {
+	// lease is the shortest, and the usual one.
+	lease time.Duration
+	// recoverIn and least are as in Options and Fault.
+	recoverIn, least time.Duration
+	// heartbeat and commits are as in history.Run.
+	heartbeat, commits time.Duration
 }
 
 // brokers are those that can be tortured by name.
@@ -39,6 +52,13 @@ func brokers() map[string]broker {
 		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,
 		setups: []string{setupEverySecond, setupRESP2, setupNamespaces}, open: openSentinel,
 	}
+	kafka := broker{
+		actions: together(processes, brokerActions(), operatorActions()), roles: both, nodes: 1, setups: []string{setupKept, setupSessions}, open: openKafka(1),
+		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits},
+	}
+	kafkas := kafka
+	kafkas.nodes, kafkas.open = 3, openKafka(3)
+	kafkas.actions = together(kafka.actions, takeOverActions())
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
 	cluster.actions = together(cluster.actions, migrationActions())
@@ -55,6 +75,7 @@ func brokers() map[string]broker {
 		},
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
 		"redisstream": single.asLog(), "redisstream-sentinel": sentinel.asLog(), "redisstream-cluster": cluster.asLog(),
+		"kafka": kafka, "kafka-cluster": kafkas,
 	}
 }
 
@@ -89,7 +110,11 @@ func lookup(name string) (broker, error) {
 	if !strings.Contains(name, ",") { // otherwise its addresses are learned from the servers, past any proxy
 		actions = together(actions, network())
 	}
-	return broker{actions: actions, roles: both, open: openURL}, nil
+	b := broker{actions: actions, roles: both, open: openURL}
+	if strings.HasPrefix(scheme, "kafka") {
+		b.pace = brokers()["kafka"].pace
+	}
+	return b, nil
 }
 
 // Spawns says whether a broker is tortured with processes of their own, see Build.
@@ -110,6 +135,7 @@ func FaultsFor(name string) (fit []Fault, misfits map[string]string, err error) 
 			misfits[f.Name] = why
 			continue
 		}
+		f.Least = max(f.Least, b.pace.least)
 		fit = append(fit, f)
 	}
 	return fit, misfits, nil
@@ -120,7 +146,7 @@ func (b broker) misfit(f Fault) string {
 	if f.Setup != "" && !slices.Contains(b.setups, f.Setup) {
 		return fmt.Sprintf("no setup %q", f.Setup)
 	}
-	_, err := f.clauses(Options{}.withDefaults().Lease, b.actions)
+	_, err := f.clauses(Options{}.withDefaults(b.pace).Lease, b.actions)
 	var lacks *schedule.LacksError
 	switch {
 	case errors.As(err, &lacks):

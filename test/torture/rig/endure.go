@@ -14,12 +14,12 @@ import (
 // Endure runs load and faults without histories, for as long as Load says, while watch looks on. In the end everything
 // must be settled, and the broker's counters must balance.
 func Endure(ctx context.Context, o Options, watch func(context.Context, driver.Driver) error) error {
-	o = o.withDefaults()
-	o.Dir = ""
 	b, err := lookup(o.Broker)
 	if err != nil {
 		return err
 	}
+	o = o.withDefaults(b.pace)
+	o.Dir = ""
 	if b.owned { // nobody could look into it while its process runs: its processes live in this one
 		b = brokers()["memory"]
 		b.open = openDiskHere

@@ -3,6 +3,7 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,11 +44,12 @@ const (
 	setupRESP2       = "protocol=2"
 	setupNamespaces  = "network namespaces"
 	setupKept        = "settled messages are kept"
+	setupSessions    = "leases of whole partitions"
 )
 
 // Faults returns all, in order. Which of them a broker can have follows from its actions, see FaultsFor.
 func Faults() []Fault {
-	return append(append(append(processFaults(), networkFaults()...), serverFaults()...), appFaults()...)
+	return slices.Concat(processFaults(), networkFaults(), serverFaults(), kafkaFaults(), appFaults())
 }
 
 // processFaults are those of processes and handlers.

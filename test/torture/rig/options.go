@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/ferrymq/ferry/test/torture/history"
@@ -24,15 +25,19 @@ type Options struct {
 	Producers, Consumers int
 	// Rate is messages per second of all producers together. Defaults to 500.
 	Rate int
-	// Lease of the consumers. Defaults to 2 s.
+	// Lease of the consumers. Defaults to 2 s, or to the shortest that the broker has.
 	Lease time.Duration
 	// RedeliverIn is how much later than the lease a message of a killed consumer may come. Defaults to 1 s.
 	RedeliverIn time.Duration
-	// RecoverIn is how long after the end of a server's fault the next publish may be acknowledged. Defaults to 2 s.
+	// RecoverIn is how long after the end of a server's fault the next publish may be acknowledged. Defaults to 2 s, or
+	// to what the broker needs.
 	RecoverIn time.Duration
+	// CommitIn is how soon the broker knows of claims and settlements. Defaults to what it promises.
+	CommitIn time.Duration
 	// Clock stamps the histories of local processes. Defaults to history.Now.
 	Clock func() int64
-	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s.
+	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s
+	// and three leases.
 	Drain time.Duration
 }
 
@@ -48,17 +53,18 @@ const (
 
 func groups() []string { return []string{"billing", "shipping"} }
 
-func (o Options) withDefaults() Options {
+func (o Options) withDefaults(p pace) Options {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
 			*d = v
 		}
 	}
 	def(&o.Load, 5*time.Second)
-	def(&o.Lease, 2*time.Second)
+	def(&o.Lease, cmp.Or(p.lease, 2*time.Second))
 	def(&o.RedeliverIn, time.Second)
-	def(&o.RecoverIn, 2*time.Second)
-	def(&o.Drain, 30*time.Second)
+	def(&o.RecoverIn, cmp.Or(p.recoverIn, 2*time.Second))
+	def(&o.CommitIn, p.commits)
+	def(&o.Drain, 30*time.Second+3*p.lease)
 	if o.Clock == nil {
 		o.Clock = history.Now
 	}

@@ -17,7 +17,7 @@ import (
 // read after their death does not depend on that.
 func openChildren(t *testing.T) *processStage {
 	t.Helper()
-	s, err := openURL(t.Context(), Options{Broker: "memory://", Dir: t.TempDir(), Bin: built(t)}.withDefaults())
+	s, err := openURL(t.Context(), Options{Broker: "memory://", Dir: t.TempDir(), Bin: built(t)}.withDefaults(pace{}))
 	if err != nil {
 		t.Fatal(err)
 	}

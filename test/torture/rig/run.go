@@ -16,7 +16,6 @@ import (
 
 // Run tortures one broker with one fault and returns the verdict. An error means that the run itself failed.
 func Run(ctx context.Context, o Options) (*checker.Report, error) {
-	o = o.withDefaults()
 	if o.Dir == "" {
 		return nil, errors.New("a run that is to be checked needs a directory for its histories")
 	}
@@ -24,6 +23,7 @@ func Run(ctx context.Context, o Options) (*checker.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	o = o.withDefaults(b.pace)
 	if _, err := o.plan(b); err != nil { // before anything is started
 		return nil, err
 	}
@@ -113,6 +113,9 @@ func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step)
 		Lease: o.Lease, RedeliverIn: o.RedeliverIn, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 		Exact: c.Counts == driver.Exact, NoDuplicates: o.Fault.NoDuplicates,
 		Owned: b.owned, MayForget: o.Fault.MayForget, RecoverIn: o.RecoverIn,
+	}
+	if c.LeaseScope == driver.PerPartition {
+		run.Heartbeat, run.CommitIn = b.pace.heartbeat, o.CommitIn
 	}
 	for _, s := range steps {
 		run.Plan = append(run.Plan, s.String())

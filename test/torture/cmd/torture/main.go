@@ -103,7 +103,7 @@ func parse(args []string) (*config, error) {
 	flags.Uint64Var(&c.options.Seed, "seed", 1, "seed of every random choice")
 	flags.Float64Var(&c.minutes, "minutes", 1, "minutes of load, over all faults; some take longer in any case")
 	flags.IntVar(&c.options.Rate, "rate", 500, "messages per second")
-	flags.DurationVar(&c.options.Lease, "lease", 2*time.Second, "lease of the consumers")
+	flags.DurationVar(&c.options.Lease, "lease", 0, "lease of the consumers (default 2s, or the shortest that the broker has)")
 	flags.IntVar(&c.options.Producers, "producers", 2, "producers")
 	flags.IntVar(&c.options.Consumers, "consumers", 3, "consumers")
 	flags.StringVar(&c.keep, "dir", "", "keep the histories here (otherwise only those of a violation are kept, in a temporary directory)")

@@ -1,0 +1,109 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// tierPartition is one that this process owns.
+type tierPartition struct {
+	id      int32
+	tier    int
+	done    *doneSet
+	queue   []*delayed // in order; only the head may leave
+	bytes   int        // of queue
+	paused  bool
+	lost    bool
+	dirty   bool
+	trimmed int64
+}
+
+// Bounds of what waits in memory, for each partition and for all timers. Beyond them messages are late, never early.
+const (
+	maxQueued      = 2000
+	maxQueuedBytes = 2 << 20
+	maxTimers      = 50_000
+	maxTimersBytes = 64 << 20
+	sweepEvery     = 10 * time.Second
+)
+
+type timerHeap []*delayed
+
+func (h timerHeap) Len() int { return len(h) }
+
+func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+
+func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *timerHeap) Push(x any) { *h = append(*h, x.(*delayed)) }
+
+// Pop implements heap.Interface.
+func (h *timerHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return x
+}
+
+func (w *delays) poke() {
+	select {
+	case w.ring <- struct{}{}:
+	default:
+	}
+}
+
+// poll feeds the queues, and stops fetching for those that are full.
+func (w *delays) poll(ctx context.Context) {
+	defer w.tasks.Done()
+	for {
+		fetches := w.cl.PollRecords(ctx, 5000)
+		if ctx.Err() != nil || fetches.IsClientClosed() {
+			w.cl.AllowRebalance()
+			return
+		}
+		w.mu.Lock()
+		fetches.EachRecord(func(r *kgo.Record) {
+			if p := w.parts[r.Partition]; p != nil && !p.lost && r.Offset >= p.done.next {
+				w.feed(p, r)
+			}
+		})
+		var full []int32
+		for id, p := range w.parts {
+			if !p.paused && (len(p.queue) >= maxQueued || p.bytes >= maxQueuedBytes) {
+				p.paused = true
+				full = append(full, id)
+			}
+		}
+		w.mu.Unlock()
+		if len(full) > 0 {
+			w.cl.PauseFetchPartitions(map[string][]int32{w.d.delayTopic(): full})
+		}
+		w.cl.AllowRebalance()
+		w.poke()
+		if fetches.Err() != nil && pause(ctx, fetchWait) != nil {
+			return
+		}
+	}
+}
+
+func (w *delays) feed(p *tierPartition, r *kgo.Record) {
+	p.done.skipTo(r.Offset)
+	p.done.next = r.Offset + 1
+	if p.done.has(r.Offset) {
+		p.dirty = true
+		return
+	}
+	x, ok := readLater(r)
+	if !ok { // a marker of a transaction: nobody but us writes here
+		p.done.set(r.Offset)
+		p.dirty = true
+		return
+	}
+	x.p, x.leave = p, r.Timestamp.Add(tierWait(p.tier))
+	p.queue = append(p.queue, x)
+	p.bytes += x.size()
+}

@@ -1,0 +1,180 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// emit publishes follow-ups, no later than their outcome. Those that go into a transaction with it are taken out of work and returned.
+func (s *subscription) emit(ctx context.Context, work []*settling, errs []error) map[int]*settling {
+	if !s.m.d.o.Transactions {
+		s.emitFirst(ctx, work, errs)
+		return nil
+	}
+	together := map[int]*settling{}
+	for i, w := range work {
+		if w == nil || len(w.o.Emit) == 0 {
+			continue
+		}
+		if errs[i] = s.prepare(ctx, w); errs[i] != nil || len(w.emits) == 0 { // none, when all are known already
+			continue
+		}
+		if errs[i] = s.m.enqueue(w); errs[i] == nil {
+			together[i], work[i] = w, nil
+		}
+	}
+	return together
+}
+
+// emitFirst publishes all follow-ups of a call together, before any of its outcomes.
+func (s *subscription) emitFirst(ctx context.Context, work []*settling, errs []error) {
+	var msgs []*driver.Message
+	var of []int // which settlement each belongs to
+	for i, w := range work {
+		if w == nil {
+			continue
+		}
+		for _, m := range w.o.Emit {
+			msgs, of = append(msgs, m), append(of, i)
+		}
+	}
+	if len(msgs) == 0 {
+		return
+	}
+	receipts, _ := s.m.d.publish(withoutBound(ctx), msgs, driver.PublishOptions{}) // each receipt has its error
+	for n, r := range receipts {
+		errs[of[n]] = errors.Join(errs[of[n]], r.Err)
+	}
+}
+
+// prepare turns follow-ups into records.
+func (s *subscription) prepare(ctx context.Context, w *settling) error {
+	d := s.m.d
+	ctx = withoutBound(ctx)
+	if err := d.refusal(ctx, driver.PublishOptions{}); err != nil {
+		return err
+	}
+	var errs []error
+	by := &claiming{}
+	for _, m := range w.o.Emit {
+		p := posting{by: by}
+		if r := d.prepare(ctx, m, &p); r.Err != nil {
+			errs = append(errs, r.Err)
+		}
+		if p.record != nil {
+			w.emits = append(w.emits, p)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		w.resolve(d, false)
+		return err
+	}
+	return nil
+}
+
+// resolve says what became of the ids of follow-ups.
+func (w *settling) resolve(d *Driver, stored bool) {
+	for _, p := range w.emits {
+		d.known.resolve(p.claims, stored)
+	}
+	w.emits = nil
+}
+
+// records are what a transaction stores for a settlement.
+func (w *settling) records() (rs []*kgo.Record) {
+	for _, p := range w.emits {
+		rs = append(rs, p.record)
+	}
+	for _, r := range []*kgo.Record{w.first, w.then} {
+		if r != nil {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// leaves reports whether a settlement ends the place of its item in the main topic.
+func (w *settling) leaves() bool { return w.o.Outcome != driver.Release || w.first != nil }
+
+// await waits for the transaction of a settlement. It stands when ctx ends before.
+func (w *settling) await(ctx context.Context) error {
+	select {
+	case <-w.over:
+		return w.err
+	case <-ctx.Done():
+		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction", "it is likely stored: the message is delivered again if it is not", ctx.Err())
+	}
+}
+
+// enqueue hands a settlement to the transactions of its partition. It fails when the claim is lost.
+func (m *member) enqueue(w *settling) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.c.ended || m.ctx.Err() != nil {
+		w.resolve(m.d, false)
+		return errLost("the partition went to another consumer")
+	}
+	o := *w.o // the caller's slice is not retained
+	w.o, w.over = &o, make(chan struct{})
+	p := w.c.it.p
+	p.emitting = append(p.emitting, w)
+	if !p.transacting {
+		p.transacting = true
+		m.tasks.Go(func() { m.transact(p) })
+	}
+	return nil
+}
+
+// transact settles what waits, as much as there is in each transaction, until nothing is left.
+func (m *member) transact(p *partition) {
+	for {
+		m.mu.Lock()
+		n := min(len(p.emitting), transactBatch)
+		batch := p.emitting[:n:n]
+		p.emitting = p.emitting[n:]
+		p.transacting = n > 0
+		m.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if err := m.settleTogether(p, batch); err != nil && n > 1 && !errors.Is(err, driver.ErrUnknown) {
+			for _, w := range batch { // one of them may be to blame
+				m.ended(w, m.settleTogether(p, []*settling{w}))
+			}
+		} else {
+			for _, w := range batch {
+				m.ended(w, err)
+			}
+		}
+		m.makeRoom()
+	}
+}
+
+func (m *member) settleTogether(p *partition, batch []*settling) error {
+	ctx, cancel := context.WithTimeout(context.Background(), transactFor) // it stands when the caller has gone
+	defer cancel()
+	return p.together(ctx, batch)
+}
+
+// ended applies a settlement whose transaction has ended, and tells who waits.
+func (m *member) ended(w *settling, err error) {
+	defer close(w.over)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		w.resolve(m.d, true)
+		if !w.c.ended {
+			w.c.sub.apply(w)
+		}
+		return
+	}
+	w.resolve(m.d, false) // also when nobody knows: stored twice is better than never
+	if w.err = err; w.c.ended {
+		w.err = errLost("the partition went to another consumer")
+	}
+	w.c.settling = false
+}

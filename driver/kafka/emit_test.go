@@ -1,0 +1,250 @@
+package kafka_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/drivertest"
+	"github.com/ferrymq/ferry/driver/kafka"
+	"github.com/ferrymq/ferry/internal/kafkatest"
+)
+
+func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.Driver {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	d, err := kafka.New(ctx, kafka.Options{Brokers: brokers, Namespace: namespace, Partitions: 3, InternalPartitions: 1, Transactions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestDriverWithTransactions runs those cases of the suite that a transaction changes.
+func TestDriverWithTransactions(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Shared(t)
+	h := harness(driver.Transaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
+	for _, x := range drivertest.Cases() {
+		if strings.HasPrefix(x.Name, "emit/") || x.Name == "capabilities/pinned" {
+			t.Run(x.Name, func(t *testing.T) {
+				t.Parallel()
+				for _, complaint := range drivertest.Catch(t, h, x) {
+					t.Error(complaint)
+				}
+			})
+		}
+	}
+}
+
+func emitting(d *driver.Delivery, outcome driver.Outcome, ids ...string) driver.Settlement {
+	s := driver.Settlement{Delivery: d, Outcome: outcome, After: time.Millisecond, Failure: &driver.Failure{Reason: driver.ReasonFatal}}
+	for _, id := range ids {
+		m := message(id, "")
+		m.Topic, m.OwnID = "followups", true
+		s.Emit = append(s.Emit, m)
+	}
+	return s
+}
+
+// TestEmitIsOneStep: when the commit is refused, nothing of the follow-ups is seen, and the same again stores them once.
+func TestEmitIsOneStep(t *testing.T) {
+	t.Parallel()
+	for _, key := range []kmsg.Key{kmsg.TxnOffsetCommit, kmsg.AddOffsetsToTxn, kmsg.EndTxn} {
+		t.Run(kmsg.NameForKey(int16(key)), func(t *testing.T) {
+			t.Parallel()
+			c := fake(t)
+			d := openTransactional(t, c.ListenAddrs(), "e"+rand.Text()[:6]+".")
+			defer end(t, d)
+			publish(t, d, message("parent", "k"), message("next", "k"))
+			s := subscribe(t, d, "x")
+			var refused atomic.Int32
+			c.ControlKey(int16(key), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				if refused.Add(1) > 1 {
+					return nil, nil, false
+				}
+				return refusal(req), nil, true
+			})
+			x := receive(t, s)
+			err := s.Settle(t.Context(), []driver.Settlement{emitting(x, driver.Ack, "f1", "f2")})[0]
+			if !errors.Is(err, driver.ErrNotApplied) || refused.Load() == 0 {
+				t.Fatalf("a transaction that was refused (%d times): %v", refused.Load(), err)
+			}
+			if err := s.Settle(t.Context(), []driver.Settlement{emitting(x, driver.Ack, "f1", "f2")})[0]; err != nil {
+				t.Fatalf("the same again: %v", err)
+			}
+			if y := receive(t, s); y.ID != "next" {
+				t.Errorf("received %s after the parent was settled", y.ID)
+			}
+			only(t, d, "f1", "f2")
+		})
+	}
+}
+
+// refusal answers a request of a transaction as a coordinator that has fenced it.
+func refusal(kreq kmsg.Request) kmsg.Response {
+	switch req := kreq.(type) {
+	case *kmsg.TxnOffsetCommitRequest:
+		resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
+		t, p := kmsg.NewTxnOffsetCommitResponseTopic(), kmsg.NewTxnOffsetCommitResponseTopicPartition()
+		t.Topic, p.Partition, p.ErrorCode = req.Topics[0].Topic, req.Topics[0].Partitions[0].Partition, kerr.IllegalGeneration.Code
+		t.Partitions = append(t.Partitions, p)
+		resp.Topics = append(resp.Topics, t)
+		return resp
+	case *kmsg.AddOffsetsToTxnRequest:
+		resp := req.ResponseKind().(*kmsg.AddOffsetsToTxnResponse)
+		resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		return resp
+	}
+	resp := kreq.ResponseKind().(*kmsg.EndTxnResponse)
+	resp.ErrorCode = kerr.UnknownServerError.Code
+	return resp
+}
+
+// only demands that these follow-ups come, each once, and no others.
+func only(t *testing.T, d *kafka.Driver, want ...string) {
+	t.Helper()
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "followups", Instance: "y", Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for range want {
+		x := receive(t, s)
+		got[x.ID]++
+		settle(t, s, x, driver.Ack, 0)
+	}
+	for _, id := range want {
+		if got[id] != 1 {
+			t.Errorf("follow-ups %v, want %v", got, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if ds, err := s.Receive(ctx, 1); err == nil {
+		t.Errorf("%s came beside %v", ds[0].ID, want)
+	}
+}
+
+// TestEmitWithEachOutcome: whatever the outcome, it is there with its follow-ups for the next owner, who reads only what is committed.
+func TestEmitWithEachOutcome(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "e"+rand.Text()[:10]+"."
+	d := openTransactional(t, c.Addrs(), namespace)
+	var want []string
+	for i, outcome := range []driver.Outcome{driver.Ack, driver.Retry, driver.Dead, driver.Drop, driver.Release} {
+		publish(t, d, message(outcome.String(), fmt.Sprint("k", i)))
+		want = append(want, "after-"+outcome.String())
+	}
+	s := subscribe(t, d, "x")
+	outcomes := map[string]driver.Outcome{"ack": driver.Ack, "retry": driver.Retry, "dead": driver.Dead, "drop": driver.Drop, "release": driver.Release}
+	var batch []driver.Settlement
+	for range want {
+		x := receive(t, s)
+		batch = append(batch, emitting(x, outcomes[x.ID], "after-"+x.ID))
+		batch[len(batch)-1].After = time.Minute
+	}
+	for i, err := range s.Settle(t.Context(), batch) {
+		if err != nil {
+			t.Fatalf("%s: %v", batch[i].Delivery.ID, err)
+		}
+	}
+	end(t, d)
+	d = openTransactional(t, c.Addrs(), namespace)
+	defer end(t, d)
+	only(t, d, want...)
+	for id, want := range map[string]driver.State{"retry": driver.StateWaiting, "release": driver.StateWaiting, "dead": driver.StateDead, "ack": "", "drop": ""} {
+		state(t, d, id, want)
+	}
+}
+
+// TestOpenTransactionOfADeadOwner: an owner that dies between the commit of a transaction's offsets and its end holds nobody up for longer than
+// the session, its follow-ups are never seen, and those of the next owner once.
+func TestOpenTransactionOfADeadOwner(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "e"+rand.Text()[:10]+"."
+	w := &wire{fatal: int16(kmsg.EndTxn)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dying, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Transactions: true, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, dying)
+	publish(t, dying, message("parent", "k"))
+	s := subscribe(t, dying, "dying")
+	x := receive(t, s)
+	settling, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- s.Settle(settling, []driver.Settlement{emitting(x, driver.Ack, "f1", "f2")})[0] }()
+	w.wait(t)
+	died := time.Now()
+	heir := openTransactional(t, c.Addrs(), namespace)
+	defer end(t, heir)
+	hs := subscribe(t, heir, "heir")
+	y := receive(t, hs)
+	t.Logf("the parent came again %v after its owner died in a transaction", time.Since(died))
+	if y.ID != "parent" {
+		t.Fatalf("received %s", y.ID)
+	}
+	if err := hs.Settle(t.Context(), []driver.Settlement{emitting(y, driver.Ack, "f1", "f2")})[0]; err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-answer; err == nil {
+		t.Error("the dead owner believes that its settlement stands")
+	}
+	only(t, heir, "f1", "f2")
+}
+
+// BenchmarkEmit settles messages with one follow-up each, in calls of some sizes: follow-ups first, or in transactions.
+func BenchmarkEmit(b *testing.B) {
+	c := kafkatest.Shared(b)
+	for _, transactions := range []bool{false, true} {
+		for _, size := range []int{1, 10, 100} {
+			b.Run(fmt.Sprintf("transactions=%v/size=%d", transactions, size), func(b *testing.B) {
+				ctx := context.Background()
+				d, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: "b" + rand.Text()[:10] + ".", Partitions: 3, InternalPartitions: 1, Transactions: transactions})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer func() { _ = d.Close(ctx) }()
+				fill(b, d, b.N*size+1, func(m *driver.Message) { m.Key = "" })
+				s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ResetTimer()
+				for range b.N {
+					var batch []driver.Settlement
+					for len(batch) < size {
+						ds, err := s.Receive(ctx, size-len(batch))
+						if err != nil {
+							b.Fatal(err)
+						}
+						for _, x := range ds {
+							batch = append(batch, emitting(x, driver.Ack, "f"+x.ID))
+						}
+					}
+					for _, err := range s.Settle(ctx, batch) {
+						if err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "msgs/s")
+			})
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package kafka
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// epochKey marks in a side log who owns it from here on.
+const epochKey = "e"
+
+const mainPrefix = "m/" // of keys in the side log whose rest is an offset of the main topic
+
+func keyOf(side string) itemKey {
+	if rest, ok := strings.CutPrefix(side, mainPrefix); ok {
+		if off, err := strconv.ParseInt(rest, 10, 64); err == nil {
+			return itemKey{offset: off}
+		}
+	}
+	return itemKey{-1, side}
+}
+
+// readSide reads the side log, and follows it from now on.
+func (p *partition) readSide(ctx context.Context) error {
+	p.side = p.m.d.watch(p.m.sideName, p.id, p.sideChanged)
+	return p.side.sync(ctx)
+}
+
+// takeOver are the records that begin an ownership: who it is, and what an earlier owner wrote too late is written
+// again as it was before, since compaction would keep only the late one.
+func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
+	rs := []*kgo.Record{{Topic: p.m.sideName, Partition: p.id, Key: []byte(epochKey), Value: []byte{'e'},
+		Headers: []kgo.RecordHeader{state{Epoch: p.epoch, Offset: -1}.header()}}}
+	if found == nil {
+		return rs
+	}
+	for key := range p.doubtful {
+		r := found[key]
+		if r == nil {
+			rs = append(rs, p.m.sideEnd(p, key))
+			continue
+		}
+		s, _ := stateOf(r)
+		if !s.Insert {
+			s.Epoch = p.epoch
+		}
+		s.After = max(0, s.After-p.m.d.now().Sub(r.Timestamp))
+		rs = append(rs, &kgo.Record{Topic: p.m.sideName, Partition: p.id, Key: r.Key, Value: r.Value, Headers: []kgo.RecordHeader{s.header()}})
+	}
+	return rs
+}
+
+// sideEnd is a tombstone of the side log, by its owner.
+func (m *member) sideEnd(p *partition, key string) *kgo.Record {
+	r := tombstone(m.sideName, p.id, key)
+	r.Headers = []kgo.RecordHeader{state{Epoch: p.epoch, Offset: -1}.header()}
+	return r
+}
+
+// sideChanged is told of each record of the side log. What an earlier owner wrote after a later one began is void.
+func (p *partition) sideChanged(r *kgo.Record) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.tally.Side = r.Offset + 1
+	if r.Attrs.IsControl() {
+		return
+	}
+	key := string(r.Key)
+	s, ok := stateOf(r)
+	if p.loaded {
+		p.sideAdded(key, s, ok, r)
+		return
+	}
+	switch {
+	case strings.HasPrefix(key, commandPrefix): // from before our time: nobody waits for it, or asks again
+		p.doubtful[key] = r.Value != nil
+		if r.Value == nil {
+			delete(p.doubtful, key)
+		}
+	case ok && !s.Insert && s.Epoch < p.newest:
+		p.doubtful[key] = true
+	case key == epochKey:
+		p.newest = max(p.newest, s.Epoch)
+	case r.Value == nil:
+		delete(p.found, key)
+	default:
+		p.found[key] = r
+	}
+}
+
+// sideAdded is told of a record that comes while we own the side log: our own, or from outside.
+func (p *partition) sideAdded(key string, s state, ok bool, r *kgo.Record) {
+	switch {
+	case p.lost:
+	case strings.HasPrefix(key, commandPrefix):
+		p.commanded(r)
+	case ok && s.Insert && r.Value != nil && p.items[keyOf(key)] == nil:
+		if it := p.restore(key, r); it != nil {
+			it.order = p.done.next
+			p.m.add(it)
+		}
+	case ok && !s.Insert && s.Epoch < p.epoch && key != epochKey: // an earlier owner that does not know it yet
+		if it := p.items[keyOf(key)]; it != nil {
+			p.m.suspects = append(p.m.suspects, it)
+		} else {
+			p.m.d.client.Produce(context.Background(), p.m.sideEnd(p, key), nil)
+		}
+	}
+}
+
+// restore turns a record of the side log into an item. What it was in the main topic is done.
+func (p *partition) restore(key string, r *kgo.Record) *item {
+	s, ok := stateOf(r)
+	if !ok {
+		return nil
+	}
+	msg, err := envelope.Decode(r.Value)
+	if err != nil {
+		return nil // stays in the log, for an operator to see
+	}
+	msg.Topic = p.m.topic.name
+	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, rounds: s.Rounds,
+		cause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: -1}
+	if it.ref.IsZero() {
+		it.ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subSide}
+	}
+	it.history, _ = envelope.DecodeHistory(s.History)
+	if s.After > 0 {
+		it.due = p.m.d.local(r.Timestamp.Add(s.After + time.Millisecond)) // the broker's time is cut to milliseconds
+	}
+	it.careful = p.careful > 0 && !p.running
+	p.recall(it, place{true, r.Offset})
+	p.m.spill(it)
+	if s.Offset >= 0 {
+		p.done.set(s.Offset)
+		p.dirty = true
+	}
+	p.items[it.key()] = it
+	return it
+}
+
+// saved notes that an item is in the side log now, so that its place in the main topic is done.
+func (p *partition) saved(it *item, r *kgo.Record) {
+	it.side, it.at = string(r.Key), r.Offset
+	p.items[it.key()] = it
+	p.m.uncount(it)
+	p.dirty = true
+	if it.offset >= 0 {
+		p.done.set(it.offset)
+		p.dirty = true
+	}
+}
+
+// sideKey is the key of an item in the side log.
+func (it *item) sideKey() string {
+	if it.side != "" {
+		return it.side
+	}
+	return mainPrefix + strconv.FormatInt(it.offset, 10)
+}
+
+// sideRecord is the state of an item as the side log keeps it.
+func (m *member) sideRecord(it *item, s state) *kgo.Record {
+	s.Epoch, s.Offset, s.Ref, s.Spared, s.Rounds = it.p.epoch, it.offset, it.ref, it.spared, it.rounds
+	s.Order = it.order
+	if s.Tail {
+		s.Order = it.p.done.next
+	}
+	return &kgo.Record{Topic: m.sideName, Partition: it.p.id, Key: []byte(it.sideKey()), Value: envelope.Append(nil, it.msg),
+		Headers: []kgo.RecordHeader{s.header()}}
+}

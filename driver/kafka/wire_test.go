@@ -1,0 +1,108 @@
+package kafka_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// wire is the network between one driver and the brokers: it can be cut, or held up like a process that is stopped.
+type wire struct {
+	fatal int16 // a request of this kind cuts it; 0: none
+
+	mu    sync.Mutex
+	conns []net.Conn
+	down  chan struct{} // closed when it is cut
+	held  chan struct{} // not nil: writes wait until it is closed
+	isCut bool
+}
+
+var errCut = errors.New("the wire is cut")
+
+func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	w.mu.Lock()
+	cut := w.isCut
+	w.mu.Unlock()
+	if cut {
+		return nil, errCut
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.conns = append(w.conns, c)
+	w.mu.Unlock()
+	return &wired{c, w}, nil
+}
+
+// cut ends all connections, and makes no more.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isCut {
+		return
+	}
+	w.isCut = true
+	if w.down == nil {
+		w.down = make(chan struct{})
+	}
+	close(w.down)
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+}
+
+// wait returns when the wire is cut.
+func (w *wire) wait(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	if w.down == nil {
+		w.down = make(chan struct{})
+	}
+	down := w.down
+	w.mu.Unlock()
+	select {
+	case <-down:
+	case <-time.After(time.Minute):
+		t.Fatal("the wire was not cut")
+	}
+}
+
+// hold keeps back what is sent until the returned function is called.
+func (w *wire) hold() (release func()) {
+	held := make(chan struct{})
+	w.mu.Lock()
+	w.held = held
+	w.mu.Unlock()
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		w.held = nil
+		w.mu.Unlock()
+		close(held)
+	})
+}
+
+type wired struct {
+	net.Conn
+	w *wire
+}
+
+// Write sends a request, unless it is the fatal one.
+func (c *wired) Write(b []byte) (int, error) {
+	c.w.mu.Lock()
+	held := c.w.held
+	c.w.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+	if kind := c.w.fatal; kind != 0 && len(b) >= 6 && int16(binary.BigEndian.Uint16(b[4:])) == kind {
+		c.w.cut()
+		return 0, errCut
+	}
+	return c.Conn.Write(b)
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// A backlog is larger than memory. Where there is a store, only a window of the ready messages of a topic is in memory;
+// what lies behind it is cold: known as stretches of the log, and read in order when the window runs low (thaw.go).
+//
+// Cold are plain messages only: just published, ready for every group, of normal priority, without a TTL. As long as one
+// is cold, all plain ones that follow are cold too, so that they stay in order. Everything else stays in memory. If it comes
+// behind what is cold, in its lane or in its key, it waits for that (behind.go). In the store a cold message looks like any
+// other: opening it decides again what is cold.
+
+// coldTail is what a topic has in the store only.
+type coldTail struct {
+	stretches queue[stretch]
+	count     int
+	ids       coldIDs
+	keys      coldKeys
+	loading   chan struct{} // closed when the store has been read; nil: nobody reads it
+	loaded    uint64        // up to which place of the log it is read
+	melting   int           // calls that need everything in memory: nothing becomes cold
+}
+
+// stretch is some messages that follow each other. Others that are in memory may lie between them.
+type stretch struct {
+	first, last uint64 // in the log
+	count       int
+	bytes       int64
+	place       uint64 // of the first, among what became ready
+	lastPlace   uint64 // and of the last
+	due         tick   // when the first became ready
+}
+
+// stretchBytes bounds how much content is read at once.
+const stretchBytes = 2 << 20
+
+// stretchSize is how many messages are read at once: a part of the window.
+func (t *topic) stretchSize() int { return min(max(t.e.o.Window/8, 1), 1024) }
+
+// goesCold reports whether a new message that is due stays in the store only.
+func (t *topic) goesCold(e *entry) bool {
+	c := &t.cold
+	if t.journal == nil || t.e.o.Window == 0 || c.melting > 0 || len(t.groups) == 0 || e.priority != driver.Normal || e.expiry != nil ||
+		e.extra != nil && e.extra.raw != nil || !c.ids.covers(e.seq) {
+		return false
+	}
+	for _, g := range t.groups {
+		if !g.wantsCold() {
+			return false
+		}
+	}
+	return true
+}
+
+// wantsCold reports whether the group has enough to do, or reads what is cold anyhow before it comes to what is new.
+func (g *group) wantsCold() bool {
+	return g.cold > 0 || g.window() >= g.t.e.o.Window
+}
+
+// nextIsCold reports whether the normal lane, if it is empty, goes on with what is cold. If there is enough in memory that
+// nobody can claim because of its key, others do not wait for that.
+func (g *group) nextIsCold() bool { return g.cold > 0 && g.window() < g.t.e.o.Window }
+
+// window returns how many ready items of the normal lane are in memory and wait for nothing that is cold.
+func (g *group) window() int { return g.normal - len(g.behind.slots) }
+
+// fanCold gives a message to all groups without keeping it. It is found by its id until the step ends.
+func (t *topic) fanCold(e *entry, now moment) {
+	t.touch(e)
+	e.state, e.fan, e.due = cold, t.nextPlace(), now.tick
+	t.stats.Fanned++
+	for _, g := range t.groups {
+		g.stats.Received++
+		g.count[ready]++
+		g.cold++
+		if g.waiters.head != nil {
+			g.wakeLater()
+		}
+	}
+	t.cold.add(e.seq, e.fan, e.due, e.size(), t.stretchSize())
+	t.cold.keys.note(e.key, e.fan)
+}
+
+// forgetCold ends the step that made a message cold: from now on it is in the store only.
+func (t *topic) forgetCold(e *entry) {
+	t.ids.remove(e)
+	t.cold.ids.add(t.cold.ids.hash(e.id), e.seq)
+	if it := e.items; it != nil && it.home && cap(e.body) <= maxSpentBody {
+		it.e, it.home = e, false
+		t.e.spent.pool.Put(it) // nobody else has seen it
+	}
+}
+
+// add appends a message.
+func (c *coldTail) add(seq, place uint64, due tick, size int64, most int) {
+	c.count++
+	n := len(c.stretches.vs)
+	if n == 0 || c.stretches.vs[n-1].count >= most || c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
+		c.stretches.push(stretch{first: seq, place: place, due: due})
+		n++
+	}
+	s := &c.stretches.vs[n-1]
+	s.last, s.lastPlace = seq, place
+	s.count++
+	s.bytes += size
+}
+
+// find returns the index of the stretch that may contain a message, or -1.
+func (c *coldTail) find(seq uint64) int {
+	i, found := slices.BinarySearchFunc(c.stretches.vs, seq, func(s stretch, seq uint64) int { return cmp.Compare(s.first, seq) })
+	if !found {
+		i--
+	}
+	if i < 0 || seq > c.stretches.vs[i].last {
+		return -1
+	}
+	return i
+}
+
+// take notes that so many messages of a stretch are in memory now, or gone.
+func (c *coldTail) take(i, count int, bytes int64) {
+	s := &c.stretches.vs[i]
+	s.count -= count
+	s.bytes -= bytes
+	c.count -= count
+	switch {
+	case s.count > 0:
+	case i == 0:
+		c.stretches.pop()
+	default:
+		c.stretches.vs = slices.Delete(c.stretches.vs, i, i+1)
+	}
+	if c.count == 0 {
+		c.ids.clear()
+		c.keys = coldKeys{}
+	}
+}
+
+// firstCold returns the index of the first stretch of which the group sees something. There must be one.
+func (g *group) firstCold() int {
+	vs := g.t.cold.stretches.vs
+	i, _ := slices.BinarySearchFunc(vs, g.since, func(s stretch, since uint64) int { return cmp.Compare(s.lastPlace, since+1) })
+	return min(i, len(vs)-1)
+}
+
+// frontier is the place of the first message that is cold for the group, or a little less: what has a lower place comes
+// before all of them.
+func (g *group) frontier() uint64 {
+	if g.cold == 0 {
+		return math.MaxUint64
+	}
+	return g.t.cold.stretches.vs[g.firstCold()].place
+}
+
+// first returns a place in the log before which nothing is.
+func (t *topic) first() uint64 {
+	if t.cold.count == 0 {
+		return t.log.first()
+	}
+	first := t.cold.stretches.head().first
+	if t.log.count > 0 {
+		first = min(first, t.log.first())
+	}
+	return first
+}
+
+// oldestCold returns since when something cold is ready for the group, or a little earlier; never if nothing is.
+func (g *group) oldestCold() tick {
+	if g.cold == 0 {
+		return never
+	}
+	return g.t.cold.stretches.vs[g.firstCold()].due
+}
+
+// coldKeys tells, of the keys of cold messages, up to which place one of them may be cold.
+type coldKeys struct {
+	last  []uint64 // by a hash of the key
+	least uint64   // for all keys
+}
+
+const coldKeyCount = 1 << 14
+
+// note notes that a message with a key is cold, or waits for one that is.
+func (k *coldKeys) note(key string, place uint64) {
+	if key == "" {
+		return
+	}
+	if k.last == nil {
+		k.last = make([]uint64, coldKeyCount)
+	}
+	n := stableHash(0, key) % coldKeyCount
+	k.last[n] = max(k.last[n], place)
+}
+
+// upTo returns the highest place at which a message with this key may be cold.
+func (k *coldKeys) upTo(key string) uint64 {
+	if k.last == nil {
+		return k.least
+	}
+	return max(k.least, k.last[stableHash(0, key)%coldKeyCount])
+}

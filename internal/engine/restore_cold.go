@@ -1,0 +1,45 @@
+package engine
+
+import "github.com/ferrymq/ferry/driver"
+
+// staysCold reports whether a message without a state of its own need not be in memory: it is plain, the windows of all
+// groups are full, and it comes behind all that is cold so far.
+func (r *restorer) staysCold(f *found) bool {
+	t, h := r.t, &f.head
+	if t.e.o.Window == 0 || r.warm || h.state != fanned || h.expires != 0 || f.message == nil || f.message.Priority != driver.Normal ||
+		f.message.TTL != 0 || r.claimed[f.seq] || !r.wantsCold(h.fan) || !t.cold.ids.covers(f.seq) {
+		return false
+	}
+	n := len(t.cold.stretches.vs)
+	return n == 0 || h.fan > t.cold.stretches.vs[n-1].lastPlace
+}
+
+// wantsCold reports whether a message that became ready at a place belongs to a group, and all such groups have enough.
+func (r *restorer) wantsCold(fan uint64) (seen bool) {
+	for _, g := range r.t.groups {
+		if g.since >= fan {
+			continue
+		}
+		if seen = true; !g.wantsCold() {
+			return false
+		}
+	}
+	return seen
+}
+
+// keepCold counts a message that stays in the store only.
+func (r *restorer) keepCold(f *found) {
+	t := r.t
+	t.e.stored.Add(1)
+	t.stats.Messages++
+	t.stats.Bytes += int64(f.size)
+	for _, g := range t.groups {
+		if g.since < f.head.fan {
+			g.count[ready]++
+			g.cold++
+		}
+	}
+	t.cold.add(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), t.stretchSize())
+	t.cold.keys.note(f.message.Key, f.head.fan)
+	t.cold.ids.add(t.cold.ids.hash(f.message.ID), f.seq)
+}

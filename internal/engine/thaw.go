@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// thaw brings cold messages back into memory. The store is read without the lock of the topic, by one caller at a time.
+// What is in the log but not in memory when it begins is cold; that can change only by thawing it.
+type thaw struct {
+	t           *topic
+	first, last uint64
+	id          string   // only a message with this id; empty: any
+	hot         []uint64 // between first and last, in memory when it began
+	most        int      // messages to read; zero: all
+	found       []found
+	bodies      shelf
+}
+
+// beginThaw prepares reading what is cold between two places of the log. The topic is locked, nobody else thaws, and
+// the caller runs it once it has unlocked the topic.
+func (t *topic) beginThaw(first, last uint64) *thaw {
+	t.cold.loading, t.cold.loaded = make(chan struct{}), last
+	w := &thaw{t: t, first: first, last: last}
+	t.log.after(first-1, func(at uint64, _ *entry) bool {
+		if at <= last {
+			w.hot = append(w.hot, at)
+		}
+		return at < last
+	})
+	return w
+}
+
+// beginNext prepares reading the first stretch of which the group sees something.
+func (g *group) beginNext() *thaw {
+	s := &g.t.cold.stretches.vs[g.firstCold()]
+	return g.t.beginThaw(s.first, s.last)
+}
+
+// run reads the messages once everything before is readable, and puts them where they belong; use, if not nil, gets
+// them before anybody else.
+func (w *thaw) run(before Round, use func(t *topic, es []*entry, now moment)) error {
+	return w.load(before, func(now moment) error {
+		es, err := w.insert(now)
+		if err == nil && use != nil {
+			use(w.t, es, now)
+		}
+		return err
+	})
+}
+
+// load reads the messages, and calls use with the topic locked.
+func (w *thaw) load(before Round, use func(now moment) error) error {
+	t := w.t
+	err := w.read(before)
+	t.mu.Lock()
+	close(t.cold.loading)
+	t.cold.loading = nil
+	if t.ended {
+		t.mu.Unlock()
+		return errClosed()
+	}
+	now := t.e.now()
+	if err == nil {
+		err = use(now)
+	}
+	t.unlock(now)
+	return err
+}
+
+var errEnough = errors.New("enough was read")
+
+func (w *thaw) read(before Round) error {
+	e, number := w.t.e, w.t.journal.number
+	if before != nil {
+		if err := e.outcome(context.Background(), before, false); err != nil {
+			return err
+		}
+	}
+	from, to := appendNumberKey(nil, number, kindMessage, w.first), appendNumberKey(nil, number, kindMessage, w.last+1)
+	if err := e.o.Store.Scan(from, to, w.readRecord); err != nil && !errors.Is(err, errEnough) {
+		return w.t.errUnreadable(err)
+	}
+	return nil
+}
+
+func (w *thaw) readRecord(key, value []byte) error {
+	seq, state, ok := numberOf(key)
+	if !ok {
+		return fmt.Errorf("key %x is not one of this program", key)
+	}
+	for len(w.hot) > 0 && w.hot[0] < seq {
+		w.hot = w.hot[1:]
+	}
+	if len(w.hot) > 0 && w.hot[0] == seq {
+		return nil
+	}
+	if len(w.found) == w.most && w.most > 0 {
+		return errEnough
+	}
+	if state {
+		return fmt.Errorf("message 0-%d has a state that is not known", seq)
+	}
+	f := w.t.readFound(seq, value)
+	if w.id != "" && (f.message == nil || f.message.ID != w.id) {
+		return nil
+	}
+	if f.message != nil {
+		f.message.Body = w.bodies.keep(f.message.Body, w.t.stretchSize()-len(w.found))
+	}
+	w.found = append(w.found, f)
+	return nil
+}
+
+// insert puts what was read where it belongs.
+func (w *thaw) insert(now moment) ([]*entry, error) {
+	t := w.t
+	i := t.cold.find(w.first)
+	if i < 0 {
+		return nil, nil
+	}
+	s := t.cold.stretches.vs[i]
+	whole := w.first == s.first && w.last == s.last && w.id == ""
+	if whole && len(w.found) != s.count {
+		return nil, t.errUnreadable(fmt.Errorf("%d messages lie between 0-%d and 0-%d, but %d should", len(w.found), s.first, s.last, s.count))
+	}
+	es, bytes := make([]*entry, len(w.found)), int64(0)
+	for n := range w.found {
+		es[n] = t.thawed(&w.found[n], now)
+		bytes += es[n].size()
+	}
+	if len(es) == s.count {
+		t.stats.Bytes += bytes - s.bytes // they differ if something cannot be decoded
+		bytes = s.bytes
+	}
+	t.cold.take(i, len(es), bytes)
+	for _, e := range es {
+		t.arrive(e, now)
+	}
+	for _, g := range t.groups {
+		g.release()
+	}
+	return es, nil
+}
+
+// thawed makes the entry of a message that was read. Its content stays if there is room.
+func (t *topic) thawed(f *found, now moment) *entry {
+	e := newPrompt()
+	e.seq, e.dueAt, e.flags = f.seq, nowhere, saved
+	e.state, e.fan, e.due = fanned, f.head.fan, now.read(f.head.due)
+	m := f.message
+	if m == nil {
+		e.more().raw = f.raw
+		return e
+	}
+	t.cold.ids.remove(t.cold.ids.hash(m.ID), f.seq)
+	size := int64(f.size)
+	if t.e.cached.Add(size) > t.e.o.CacheBytes {
+		t.e.cached.Add(-size)
+		t.index(e, f)
+		return e
+	}
+	body := m.Body
+	m.Body, e.contentType = nil, t.e.contentType.Load()
+	e.set(m, now)
+	e.body, e.published = body, m.PublishedAt.UnixNano()
+	e.flags |= cached
+	t.indexID(e)
+	return e
+}
+
+// arrive makes a message that was cold a ready one of each group that sees it. It is counted already.
+func (t *topic) arrive(e *entry, now moment) {
+	t.log.put(e.seq, e)
+	for _, g := range t.groups {
+		if g.since >= e.fan {
+			continue
+		}
+		it := e.newItem(g)
+		it.state, it.since = ready, g.ready.addAt(e.due)
+		e.live++
+		g.cold--
+		g.countNormal(it, 1)
+		g.place(it)
+	}
+	if e.live == 0 { // nobody sees it: cannot be, but must not stay for ever
+		e.live = 1
+		t.lose(e)
+		t.remove(e, now)
+	}
+}
+
+// awaitThaw waits for the one who reads the store. The topic is locked, and is not any more when it returns.
+func (t *topic) awaitThaw(ctx context.Context, now moment) {
+	loading := t.cold.loading
+	t.unlock(now)
+	select {
+	case <-loading:
+	case <-ctx.Done():
+	}
+}

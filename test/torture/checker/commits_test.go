@@ -1,0 +1,132 @@
+package checker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/test/torture/history"
+)
+
+// committing begins a tape of a broker whose leases are of partitions, and whose clients commit now and then.
+func committing() *tape {
+	t := newTape()
+	t.run().CommitIn, t.run().Heartbeat, t.run().Exact = 500*time.Millisecond, time.Second, false
+	return t
+}
+
+// acked is a message that a consumer handles; then it is well for a time, and then it is killed.
+func acked(t *tape, well time.Duration) {
+	t.publish(ev{ID: "a", Key: "k", Seq: 1})
+	t.handle("consumer-1.1", ev{ID: "a", Key: "k", Seq: 1})
+	t.wait(well)
+	t.mark(history.KindCrash, "consumer-1.1")
+	t.wait(leaseTime)
+}
+
+// delayed is one that was stored twice after somebody died, or nobody.
+func delayed(t *tape, dies string, delay time.Duration) {
+	t.publish(ev{ID: "a", Delay: int64(delay)})
+	t.wait(delay)
+	if dies != "" {
+		t.mark(history.KindCrash, dies)
+	}
+	t.handle("consumer-2.1", ev{ID: "a", Ref: "0-1"})
+	t.handle("consumer-2.1", ev{ID: "a", Ref: "0-2"})
+}
+
+func TestCommits(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		kind  Kind // empty: nothing is wrong
+		write func(*tape)
+	}{
+		"killed before the commit: it comes again as if for the first time": {"", func(t *tape) {
+			acked(t, 100*time.Millisecond)
+			t.handle("consumer-2.1", ev{ID: "a", Key: "k", Seq: 1})
+		}},
+		"killed long after the commit, and it comes again": {Unexplained, func(t *tape) {
+			acked(t, time.Second)
+			t.handle("consumer-2.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 2, Cause: causeLease})
+		}},
+		"somebody else was killed": {Unexplained, func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.handle("consumer-1.1", ev{ID: "a"})
+			t.mark(history.KindCrash, "consumer-2.1")
+			t.wait(leaseTime)
+			t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"killed before its claim was committed: the loss is not counted": {"", func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.mark(history.KindCrash, "consumer-0.1")
+			t.start(t.claim("consumer-1.1", ev{ID: "a", Deliveries: 2, Cause: causeLease}))
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"a claim that was committed long ago is counted when its holder dies": {Deliveries, func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.wait(time.Second)
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 1, Cause: causeLease})
+		}},
+		"a partition goes a heartbeat early": {"", func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.mark(history.KindFault, "consumer-1.1")
+			t.wait(leaseTime - 900*time.Millisecond)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"a partition goes while its owner is only slow": {TwoLeases, func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.mark(history.KindFault, "consumer-1.1")
+			t.wait(leaseTime / 2)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"a group waits for the member that died last": {"", func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.wait(time.Second)
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime / 2)
+			t.mark(history.KindCrash, "consumer-2.1")
+			t.wait(leaseTime)
+			t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"and for nobody else": {LateRedelivery, func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.wait(time.Second)
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime / 2)
+			t.mark(history.KindCrash, "producer-1.1")
+			t.wait(leaseTime)
+			t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"stored twice because its mover died":    {"", func(t *tape) { delayed(t, "consumer-1.1", time.Second) }},
+		"stored twice, and nobody died":          {Unexplained, func(t *tape) { delayed(t, "", time.Second) }},
+		"stored twice although it had no delay":  {Unexplained, func(t *tape) { delayed(t, "consumer-1.1", 0) }},
+		"stored twice where nothing comes twice": {Duplicate, func(t *tape) { t.run().NoDuplicates = true; delayed(t, "consumer-1.1", time.Second) }},
+		"settled by one who had lost the message": {StaleSettle, func(t *tape) {
+			t.publish(ev{ID: "a"})
+			old := t.claim("consumer-1.1", ev{ID: "a"})
+			t.start(old)
+			t.mark(history.KindFault, "consumer-1.1")
+			t.wait(leaseTime)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+			t.settle(old, "ack", 0)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tape := committing()
+			x.write(tape)
+			r := tape.check(t)
+			if x.kind == "" && !r.OK || x.kind != "" && (r.Violations[x.kind] == 0 || len(r.Violations) != 1) {
+				t.Errorf("want only %q:\n%s", x.kind, r.Verdict())
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/internal/kafkatest"
+	"github.com/ferrymq/ferry/test/torture/schedule"
+)
+
+// What Kafka promises in time: a consumer that died is out of its group after a session, which is also the shortest
+// lease, and heartbeats come six times as often.
+const (
+	kafkaSession   = 6 * time.Second
+	kafkaHeartbeat = kafkaSession / 6
+	// kafkaCommits is how long after a claim or a settlement the next commit has surely told of it: every 200 ms, and
+	// what a busy machine adds.
+	kafkaCommits = 500 * time.Millisecond
+	// kafkaRecovers is how soon the clients of a broker that is back have found it again.
+	kafkaRecovers = 5 * time.Second
+	// kafkaLeast is the shortest load in which a group of which a member died goes on.
+	kafkaLeast = 12 * time.Second
+)
+
+// kafkaServers are one broker, or three of which each is a controller too.
+type kafkaServers struct {
+	cluster *kafkatest.Cluster
+	client  *kgo.Client
+	admin   *kadm.Client
+	down    map[string]*kafkatest.Broker // by the action that chose it
+}
+
+// openKafka starts brokers in a directory that goes with them.
+func openKafka(brokers int) func(context.Context, Options) (stage, error) {
+	return func(ctx context.Context, o Options) (stage, error) {
+		dir, err := os.MkdirTemp("", "ferry-torture-kafka-")
+		if err != nil {
+			return nil, err
+		}
+		c, err := kafkatest.Start(dir, brokers)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		end := func() {
+			c.Close()
+			_ = os.RemoveAll(dir)
+		}
+		s := &kafkaServers{cluster: c, down: map[string]*kafkatest.Broker{}}
+		if s.client, err = kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.MetadataMinAge(100*time.Millisecond)); err != nil {
+			end()
+			return nil, err
+		}
+		s.admin = kadm.NewClient(s.client)
+		return openProcesses(ctx, o, backend{
+			url: "kafka://" + strings.Join(c.Addrs(), ","), behind: c.Addrs(), servers: s,
+			close: func() { s.client.Close(); end() },
+		})
+	}
+}
+
+func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	b, err := s.victim(ctx, step.Action, number)
+	if err != nil {
+		return "", err
+	}
+	s.down[key(step, number)] = b
+	switch step.Action {
+	case "freeze":
+		return "", b.Freeze()
+	case "restart":
+		return "", b.Stop(ctx)
+	}
+	b.Kill()
+	return "", nil
+}
+
+func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	defer cancel()
+	b := s.down[key(step, number)]
+	delete(s.down, key(step, number))
+	var err error
+	if step.Action == "freeze" {
+		err = b.Thaw()
+	} else {
+		err = b.Restart()
+	}
+	if err != nil {
+		return err
+	}
+	return s.ready(ctx)
+}
+
+func key(step schedule.Step, number int) string { return fmt.Sprint(step.Action, number) }
+
+// victim is the broker that an action is about.
+func (s *kafkaServers) victim(ctx context.Context, action string, number int) (*kafkatest.Broker, error) {
+	id := int32(number)
+	switch action {
+	case "crash-controller":
+		found, err := s.admin.BrokerMetadata(ctx)
+		if err != nil {
+			return nil, err
+		}
+		id = found.Controller
+	case "crash-coordinator":
+		found := s.admin.FindGroupCoordinators(ctx, Topic+":"+groups()[0])
+		if err := found.Error(); err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			id = c.NodeID
+		}
+	case "crash-leader":
+		found, err := s.admin.ListTopics(ctx, Topic)
+		if err != nil {
+			return nil, err
+		}
+		id = found[Topic].Partitions[0].Leader
+	}
+	if id < 1 || int(id) > len(s.cluster.Brokers) {
+		return nil, fmt.Errorf("%s: there is no broker %d", action, id)
+	}
+	return s.cluster.Brokers[id-1], nil
+}
+
+// ready waits for full strength: every partition of every topic is led, and all its replicas follow.
+func (s *kafkaServers) ready(ctx context.Context) error {
+	for {
+		topics, err := s.admin.ListTopicsWithInternal(ctx)
+		if err == nil && !slices.ContainsFunc(topics.TopicsList(), func(t kadm.TopicPartitions) bool { return weak(topics[t.Topic]) }) {
+			return nil
+		}
+		sleep(ctx, 50*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("the brokers do not come back: %w", errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// weak says that a partition has no leader, or that a replica is behind.
+func weak(t kadm.TopicDetail) bool {
+	for _, p := range t.Partitions {
+		if p.Err != nil || p.Leader < 0 || len(p.ISR) < len(p.Replicas) {
+			return true
+		}
+	}
+	return t.Err != nil
+}
