@@ -90,7 +90,7 @@ bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEA
 torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES)
 	go run ./test/torture/cmd/torture -broker $(or $(BROKER),memory) -fault $(or $(FAULT),all) -seed $(or $(SEED),1) -minutes $(or $(MINUTES),1)
 
-mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis)
+mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis|redisstream)
 	go run ./test/torture/cmd/mutants -broker $(or $(BROKER),memory)
 
 soak: ## Run long, fail on growth, plot to soak.html (BROKER MINUTES)

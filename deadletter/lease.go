@@ -15,7 +15,7 @@ const RunnerTopic = "ferry.recovery"
 
 const leaseID = "lease"
 
-var errLease = errors.New("the lease of the recovery was lost")
+var errLease = errors.New("the lease was lost")
 
 // lead waits for the lease of the recovery, runs work while it is held, and gives it back. Work gets a context that ends
 // when the lease is lost, before another can have it.
@@ -27,31 +27,38 @@ func (r *Runner) lead(ctx context.Context, work func(ctx context.Context) error)
 	if err != nil {
 		return err
 	}
-	closing := context.WithoutCancel(ctx)
 	defer func() {
-		limited, cancel := context.WithTimeout(closing, 5*time.Second)
-		defer cancel()
-		if closed := sub.Close(limited); err == nil {
+		if closed := leave(ctx, sub); err == nil {
 			err = closed
 		}
 	}()
-	before := time.Now()
 	ds, err := sub.Receive(ctx, 1)
 	if err != nil {
 		return err
 	}
-	if ds[0].LeaseUntil.After(before) {
-		before = ds[0].LeaseUntil.Add(-r.lease)
-	}
+	return whileHeld(ctx, sub, ds[0], r.lease, func(ctx context.Context) error {
+		r.leading(true)
+		defer r.leading(false)
+		return work(ctx)
+	})
+}
+
+// leave closes a subscription, even when ctx has ended.
+func leave(ctx context.Context, sub driver.Subscription) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return sub.Close(limited)
+}
+
+// whileHeld runs work while the lease of a delivery is kept. Its context ends before another can have the message.
+func whileHeld(ctx context.Context, sub driver.Subscription, d *driver.Delivery, lease time.Duration, work func(ctx context.Context) error) error {
 	held, lose := context.WithCancelCause(ctx)
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		r.keep(held, sub, ds, before.Add(r.lease), lose)
+		keep(held, sub, d, lease, lose)
 	}()
-	r.leading(true)
-	err = work(held)
-	r.leading(false)
+	err := work(held)
 	lose(nil)
 	<-kept
 	if errors.Is(context.Cause(held), errLease) {
@@ -61,10 +68,9 @@ func (r *Runner) lead(ctx context.Context, work func(ctx context.Context) error)
 }
 
 // keep extends the lease every third of it, and calls lose before it ends without that.
-func (r *Runner) keep(ctx context.Context, sub driver.Subscription, ds []*driver.Delivery, until time.Time, lose context.CancelCauseFunc) {
-	margin := r.lease / 10
-	every := r.lease / 3
-	timer := time.NewTimer(every)
+func keep(ctx context.Context, sub driver.Subscription, d *driver.Delivery, lease time.Duration, lose context.CancelCauseFunc) {
+	until, margin, every := d.LeaseUntil, lease/10, lease/3
+	timer := time.NewTimer(min(every, time.Until(until)/2))
 	defer timer.Stop()
 	for {
 		select {
@@ -74,17 +80,17 @@ func (r *Runner) keep(ctx context.Context, sub driver.Subscription, ds []*driver
 		}
 		before := time.Now()
 		call, cancel := context.WithDeadline(ctx, until.Add(-margin))
-		err := answer(sub.Extend(call, ds), 0)
+		err := answer(sub.Extend(call, []*driver.Delivery{d}), 0)
 		cancel()
 		switch {
 		case err == nil:
-			until = before.Add(r.lease)
+			until = before.Add(lease)
 			timer.Reset(every)
 		case errors.Is(err, driver.ErrLeaseLost) || !time.Now().Before(until.Add(-margin)):
 			lose(errLease)
 			return
 		default:
-			timer.Reset(min(every, max(r.lease/20, time.Until(until.Add(-margin)))))
+			timer.Reset(min(every, max(lease/20, time.Until(until.Add(-margin)))))
 		}
 	}
 }

@@ -162,7 +162,7 @@ func parseErrors(k *kit) {
 	k.publish(&driver.Message{ID: "behind"})
 	k.bodies(topic, 2) // who gets the last one has passed them
 	sel := deadletter.Selection{State: driver.StateInvalid}
-	if got := k.all(sel, 4, 0); !slices.Equal(got, []string{"rubbish 0", "rubbish 1", "rubbish 2", "rubbish 3", "rubbish 4", "rubbish 5"}) {
+	if got := sorted(k.all(sel, 4, 0)); !slices.Equal(got, []string{"rubbish 0", "rubbish 1", "rubbish 2", "rubbish 3", "rubbish 4", "rubbish 5"}) {
 		k.Fatalf("%q", got)
 	}
 	t, err := k.office.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByFingerprint, Query: deadletter.Query{Selection: sel}})
@@ -181,7 +181,7 @@ func parseErrors(k *kit) {
 	if got := k.replay(deadletter.Replay{Selection: some, Edit: deadletter.KeepBody()}); got.Done != 2 {
 		k.Errorf("%+v", got)
 	}
-	if got := k.bodies(topic, 2); !slices.Equal(got, []string{"rubbish 1", "rubbish 2"}) {
+	if got := sorted(k.bodies(topic, 2)); !slices.Equal(got, []string{"rubbish 1", "rubbish 2"}) { // without keys: partitions have an order, the topic has none
 		k.Errorf("%q", got)
 	}
 	some.Where = k.where(`body endsWith "3"`)

@@ -29,7 +29,7 @@ func oneRunnerWorks(k *kit) {
 	a, b := start(), start()
 	until := func(what string, ok func() bool) {
 		k.Helper()
-		for deadline := time.Now().Add(30 * time.Second); !ok(); {
+		for deadline := time.Now().Add(3 * time.Minute); !ok(); {
 			if time.Now().After(deadline) {
 				k.Fatalf("%s: %+v %+v", what, a.r.Stats(), b.r.Stats())
 			}

@@ -63,7 +63,7 @@ func TestDriver(t *testing.T) {
 // TestDriverWithATinyWindow is the same with nearly everything cold.
 func TestDriverWithATinyWindow(t *testing.T) {
 	h := harness(driver.Synced, func(testing.TB) Options {
-		return Options{Dir: "/store", CacheBytes: 1, Window: 8, fs: vfs.NewMem(), snapshotFrom: 1}
+		return Options{Dir: "/store", CacheBytes: 1, Window: 16, fs: vfs.NewMem(), snapshotFrom: 1}
 	})
 	h.Virtual, h.Steps = true, 20_000/slowdown
 	drivertest.Run(t, h)

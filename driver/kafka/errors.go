@@ -27,7 +27,7 @@ func errNoGroup(topic, group string) error {
 }
 
 func errNoMessage(t driver.Target) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %q (%s) in topic %q", t.ID, t.Ref, t.Topic), "it may be settled already", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %q (%s) in topic %q", t.ID, t.Ref, t.Topic), fmt.Sprintf("it may be settled already; behind the first %d unsettled of a partition only its Ref finds it", windowItems), nil)
 }
 
 // unsure says what is known about a request that failed.

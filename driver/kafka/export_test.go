@@ -1,5 +1,7 @@
 package kafka
 
+import "context"
+
 // Unparked is up to which offset a member of this process has settled or parked everything, over all partitions.
 func (d *Driver) Unparked(topic, group string) (sum int64) {
 	d.mu.Lock()
@@ -29,3 +31,9 @@ func (d *Driver) Spilled(topic, group string) (n int) {
 	}
 	return n
 }
+
+// Trim does what is done every 30 s.
+func (d *Driver) Trim(ctx context.Context) error { return d.trimAll(ctx) }
+
+// Revive does what is done every 12 h.
+func (d *Driver) Revive(ctx context.Context) error { return d.keepAlive(ctx) }

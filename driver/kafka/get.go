@@ -123,6 +123,39 @@ func (d *Driver) getIn(ctx context.Context, t *topicState, group string, target 
 		}
 		out = append(out, f.Entry)
 	}
+	if len(out) == 0 && vs.unread(target.Ref) {
+		return d.getUnread(ctx, t, group, target.Ref)
+	}
 	dead, err := d.findDead(ctx, t, group, target)
 	return append(out, dead...), err
+}
+
+// unread reports whether a place in the main topic lies beyond what was read of its partition.
+func (vs *views) unread(ref driver.Ref) bool {
+	if ref.IsZero() || ref.Sub != 0 {
+		return false
+	}
+	for _, v := range vs.all {
+		v.mu.Lock()
+		p := v.parts[ref.Partition]
+		found := p != nil && int64(ref.Pos)-1 >= p.done.next && !p.done.has(int64(ref.Pos)-1)
+		v.mu.Unlock()
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// getUnread reads a message that no owner has fetched yet: it is ready.
+func (d *Driver) getUnread(ctx context.Context, t *topicState, group string, ref driver.Ref) ([]driver.Entry, error) {
+	r, err := d.readOne(ctx, d.mainTopic(t.name), ref.Partition, int64(ref.Pos)-1)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	m, err := fromRecord(t.name, r)
+	if err != nil {
+		return nil, nil // it will be among the invalid
+	}
+	return []driver.Entry{{Message: m, Ref: ref, Group: group, State: driver.StateReady, Attempt: 1, Deliveries: 1}}, nil
 }

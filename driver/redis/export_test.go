@@ -21,3 +21,6 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 
 // Prefix returns the namespace.
 func (d *Driver) Prefix() string { return d.o.Prefix }
+
+// AllKeys returns the keys of a topic shard and of one group in it.
+func AllKeys(tag, group string) []string { return append(keysOfTopic(tag), keysOfGroup(tag, group)...) }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/redis"
@@ -59,34 +56,6 @@ func fill(t *testing.T, d driver.Driver) int {
 	}
 	t.Fatal("the server is never full")
 	return 0
-}
-
-// A key of another program under our prefix is refused before anything is written.
-func TestForeignKeysAreRefused(t *testing.T) {
-	t.Parallel()
-	c := goredis.NewClient(&goredis.Options{Addr: redistest.Shared(t).Addr()})
-	defer func() { _ = c.Close() }()
-	for _, suffix := range []string{"bodies", "delayed", "g:default:lane1", "g:default:chain", "g:default:timer"} {
-		prefix := namespace()
-		foreign := fmt.Sprintf("{%s:jobs:0}:%s", prefix, suffix)
-		if err := c.Set(t.Context(), foreign, "foreign", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		d := open(t, redistest.Shared(t).URL(), prefix)
-		_, err := d.Publish(t.Context(), []*driver.Message{{ID: "a", Topic: "jobs", Key: "k"}}, driver.PublishOptions{})
-		if !errors.Is(err, driver.ErrConflict) || !strings.Contains(err.Error(), foreign) {
-			t.Errorf("Publish beside a foreign key %s: got %v, want a conflict that names it", suffix, err)
-		}
-		keys, err := c.Keys(t.Context(), "{"+prefix+":jobs*").Result()
-		for _, k := range keys {
-			if k != foreign && !strings.HasSuffix(k, ":topic") {
-				t.Errorf("%s was written although %s is foreign", k, suffix)
-			}
-		}
-		if err != nil || d.Close(context.Background()) != nil {
-			t.Error("closing failed")
-		}
-	}
 }
 
 // Wake-ups that are lost, because their connection is cut all the time, cost no more than the fallback interval.

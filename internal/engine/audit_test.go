@@ -15,7 +15,7 @@ func audit(t testing.TB, e *Engine) {
 		tp.mu.Lock()
 		if !tp.ended {
 			(&auditor{TB: t, t: tp, groups: map[*group]*tally{}}).run()
-			stored += int64(tp.log.count)
+			stored += int64(tp.log.count + tp.cold.count)
 		}
 		tp.mu.Unlock()
 	}
@@ -31,6 +31,8 @@ type tally struct {
 	lanes    int
 	inflight map[*subscription]int
 	since    map[tick]int // ready
+	behind   int
+	normal   int
 }
 
 type auditor struct {
@@ -59,6 +61,7 @@ func (a *auditor) run() {
 	if n := len(a.t.waiting.slots); n != a.waiting {
 		a.Errorf("%d items in the waiting heap, want %d", n, a.waiting)
 	}
+	a.cold()
 	s := a.t.stats
 	if s.Messages != a.want.Messages || s.Bytes != a.want.Bytes || s.Delayed != a.want.Delayed || s.Held != a.want.Held || s.Invalid != a.want.Invalid {
 		a.Errorf("topic stats %+v, want %+v", s, a.want)
@@ -117,10 +120,21 @@ func (a *auditor) item(it *item) {
 		return
 	}
 	want.count[it.state]++
+	if it.state == ready && it.content().priority == driver.Normal {
+		want.normal++
+	}
 	if it.chain != nil {
 		want.chains[it.chain] = true
 	}
 	offered := it.inLane > 0
+	if it.inLane == inBehind {
+		if it.state != ready || it.chain != nil || it.g.behind.slots[it.heapAt].v != it || uint64(it.g.behind.slots[it.heapAt].key) < it.g.frontier() {
+			a.Errorf("item %d is behind what is cold, but should not be", it.e.seq)
+		}
+		want.behind++
+		want.since[it.since]++
+		return
+	}
 	switch it.state {
 	case ready:
 		switch {
@@ -151,7 +165,29 @@ func (a *auditor) item(it *item) {
 	}
 }
 
+// cold checks the stretches.
+func (a *auditor) cold() {
+	c := &a.t.cold
+	count, at := 0, stretch{}
+	for _, s := range c.stretches.vs {
+		if s.count <= 0 || s.first <= at.last || s.last < s.first || s.place <= at.lastPlace || s.lastPlace < s.place {
+			a.Errorf("stretch %+v after %+v", s, at)
+		}
+		count += s.count
+		a.want.Messages += int64(s.count)
+		a.want.Bytes += s.bytes
+		at = s
+	}
+	if count != c.count || count < c.ids.count {
+		a.Errorf("%d messages are cold, counted %d, with %d ids", count, c.count, c.ids.count)
+	}
+}
+
 func (a *auditor) group(g *group, want *tally) {
+	if want.behind != len(g.behind.slots) || want.normal != g.normal || g.cold < 0 || g.cold > int64(a.t.cold.count) {
+		a.Errorf("group %s has %d behind, %d normal ones, %d cold; want %d and %d", g.name, len(g.behind.slots), g.normal, g.cold, want.behind, want.normal)
+	}
+	want.count[ready] += g.cold
 	for s := ready; s < done; s++ {
 		if g.count[s] != want.count[s] {
 			a.Errorf("group %s counts %d %s, want %d", g.name, g.count[s], s, want.count[s])

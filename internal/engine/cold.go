@@ -63,10 +63,6 @@ func (g *group) wantsCold() bool {
 	return g.cold > 0 || g.window() >= g.t.e.o.Window
 }
 
-// nextIsCold reports whether the normal lane, if it is empty, goes on with what is cold. If there is enough in memory that
-// nobody can claim because of its key, others do not wait for that.
-func (g *group) nextIsCold() bool { return g.cold > 0 && g.window() < g.t.e.o.Window }
-
 // window returns how many ready items of the normal lane are in memory and wait for nothing that is cold.
 func (g *group) window() int { return g.normal - len(g.behind.slots) }
 

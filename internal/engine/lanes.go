@@ -60,7 +60,7 @@ func (g *group) withdraw(it *item) {
 func (g *group) pick(s *subscription) int {
 	best := -1
 	for l := len(g.lanes) - 1; l >= 0; l-- {
-		if g.lanes[l].empty() && !(l == driver.Normal.Lane() && g.nextIsCold()) {
+		if g.lanes[l].empty() && (l != driver.Normal.Lane() || g.cold == 0) {
 			continue
 		}
 		if s.o.StrictPriority {

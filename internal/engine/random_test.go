@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +24,80 @@ func TestRandomSteps(t *testing.T) {
 	}
 }
 
+// TestRandomStepsWithAStore is the same over a store, with nearly everything cold; now and then it is opened again.
+func TestRandomStepsWithAStore(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { randomStepsWithAStore(t, seed, 300) })
+		})
+	}
+}
+
+func randomStepsWithAStore(t *testing.T, seed uint64, steps int) {
+	s := newMapStore()
+	w := &walker{T: t, Rand: rand.New(rand.NewPCG(seed, 2)), held: map[*subscription][]*driver.Delivery{}}
+	w.order = driver.Order(seed % 2)
+	w.reopen(s, 1+int(seed%16))
+	calls := append(w.calls(), func() {
+		if w.IntN(3) == 0 {
+			w.reopen(s, 1+int(seed%16))
+		}
+	})
+	for i := range steps {
+		n := w.IntN(len(calls))
+		calls[n]()
+		synctest.Wait()
+		audit(t, w.e)
+		for _, topic := range w.e.allTopics() {
+			report, err := w.e.Audit(context.Background(), topic.name, false)
+			if err != nil || len(report.Problems) > 0 {
+				t.Errorf("audit: %v %v", err, report.Problems)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("after step %d of seed %d, call %d", i, seed, n)
+		}
+	}
+	if err := w.e.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// reopen ends the engine, cleanly or as a crash would, and opens another over its store. The counts are the same.
+func (w *walker) reopen(s *mapStore, window int) {
+	before := map[string][]int64{}
+	if w.e != nil {
+		for _, t := range w.e.allTopics() {
+			for i, g := range t.groups {
+				before[t.name] = append(before[t.name], int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages, t.stats.Bytes)
+			}
+		}
+		copied := &mapStore{records: maps.Clone(s.records)}
+		if err := w.e.Close(context.Background()); err != nil {
+			w.Error(err)
+		}
+		if w.IntN(2) == 0 {
+			s.records = copied.records
+		}
+	}
+	w.e = New(storeOptions(s, window))
+	if err := w.e.Restore(context.Background(), nil); err != nil {
+		w.Fatal(err)
+	}
+	for _, t := range w.e.allTopics() {
+		var after []int64
+		for i, g := range t.groups {
+			after = append(after, int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages, t.stats.Bytes)
+		}
+		if want := before[t.name]; len(before) > 0 && !slices.Equal(after, want) {
+			w.Errorf("topic %s has %v after it was opened, want %v", t.name, after, want)
+		}
+	}
+	w.subs, w.held = nil, map[*subscription][]*driver.Delivery{}
+}
+
 // walker makes random calls.
 type walker struct {
 	*testing.T
@@ -36,10 +112,7 @@ type walker struct {
 func randomSteps(t *testing.T, seed uint64, steps int) {
 	w := &walker{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), e: open(t), held: map[*subscription][]*driver.Delivery{}}
 	w.order = driver.Order(seed % 2)
-	calls := []func(){
-		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend,
-		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage,
-	}
+	calls := w.calls()
 	w.subscribe()
 	for i := range steps {
 		n := w.IntN(len(calls))
@@ -48,6 +121,13 @@ func randomSteps(t *testing.T, seed uint64, steps int) {
 		if audit(t, w.e); t.Failed() {
 			t.Fatalf("after step %d of seed %d, call %d", i, seed, n)
 		}
+	}
+}
+
+func (w *walker) calls() []func() {
+	return []func(){
+		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend,
+		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage,
 	}
 }
 

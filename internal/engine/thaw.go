@@ -135,6 +135,13 @@ func (w *thaw) insert(now moment) ([]*entry, error) {
 		bytes = s.bytes
 	}
 	t.cold.take(i, len(es), bytes)
+	for _, g := range t.groups {
+		for _, e := range es {
+			if g.since < e.fan {
+				g.cold--
+			}
+		}
+	}
 	for _, e := range es {
 		t.arrive(e, now)
 	}
@@ -180,7 +187,6 @@ func (t *topic) arrive(e *entry, now moment) {
 		it := e.newItem(g)
 		it.state, it.since = ready, g.ready.addAt(e.due)
 		e.live++
-		g.cold--
 		g.countNormal(it, 1)
 		g.place(it)
 	}

@@ -2,6 +2,12 @@
 -- Returns {"stale"}, {"lost"}, or {"ok", now, places in the list of those that it does not get now, what META has of all}.
 -- (The rest of guard, which comes before; here begins what is not plain.)
 local g, rest = ARGV[2], {}
+if leased then -- all are ours, of a key, and without a priority
+  local q = queue()
+  for _, x in ipairs(aside) do push(q, 1, ids[x], keys[x]) end
+  line_up(g, q)
+  return {'ok', int(now), aside, told}
+end
 for i, x in ipairs(aside) do
   rest[i] = {ids[x], keys[x] == '\1' and entry_of(ids[x]) or keys[x] ~= '\1' and {'v', '1', 'key', keys[x]} or nil}
 end

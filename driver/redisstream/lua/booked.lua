@@ -9,7 +9,8 @@ local function all()
   for i = 1, n do list[i] = i end
   return list
 end
-if plain and call('EXISTS', G .. 'skip') == 0 then
+local leased = plain and call('EXISTS', G .. 'skip') == 0
+if leased then
   aside = lease(ids, keys, ARGV[5], at + ARGV[7], tonumber(ARGV[8]))
 else
   aside = all()

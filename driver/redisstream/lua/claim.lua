@@ -49,7 +49,13 @@ local function contents(list)
   return all
 end
 
--- pick delivers a message that has left its queue. Of one to which nothing has happened there is no record.
+-- hold notes that a message is in flight.
+local function hold(id, key)
+  local n = #ids + 1
+  ids[n], flight[2 * n - 1], flight[2 * n] = id, id, ARGV[5] .. '/' .. key
+end
+
+-- pick delivers a message that has left its queue.
 local function pick(id, key, record, note_of, fields)
   local s = record and cmsgpack.unpack(record)
   if s then
@@ -59,12 +65,25 @@ local function pick(id, key, record, note_of, fields)
   if s or not since or not before(since, id) then -- delivered again, or read by another owner: the pending list must name the holder
     call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s and s.f + s.x + 1 or 1, 'JUSTID')
   end
-  ids[#ids + 1] = id
-  flight[#flight + 1] = id
-  flight[#flight + 1] = ARGV[5] .. '/' .. key
+  hold(id, key)
   local published, cause = match(note_of or '', '^(%d+) %d+ %d+ (%d+) ')
-  picked[#picked + 1] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '0',
-    published or match(id, '^%d+'), fields}
+  picked[#picked + 1] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '0', published or match(id, '^%d+'), fields}
+end
+
+-- pick_fresh delivers the first of a key, to which nothing has happened: there is no record of them.
+local function pick_fresh(list, key, known, fields)
+  if not since or not before(since, list[1]) then
+    local args = {STREAM, g, ARGV[9], 0}
+    for i, id in ipairs(list) do args[4 + i] = id end
+    for _, x in ipairs({'RETRYCOUNT', 1, 'JUSTID'}) do args[#args + 1] = x end
+    call('XCLAIM', unpack(args))
+  end
+  for i, id in ipairs(list) do
+    hold(id, key)
+    local published, cause
+    if known[i] then published, cause = match(known[i], '^(%d+) %d+ %d+ (%d+) ') end
+    picked[#picked + 1] = {id, '0', '0', cause or '', published or '', fields[i]}
+  end
 end
 
 -- serve picks the first of a lane, and of its key as many more as a run allows.
@@ -78,7 +97,7 @@ local function serve(lane)
     local id = id_in(first)
     return pick(id, '', call('HGET', of(g, 'state'), id), call('HGET', META, id), content(g, id) or {})
   end
-  local key, want = s.k, math.min(run, most - #picked)
+  local key, want = s.k, math.min(run, most - #ids)
   local list = first_of(g, key, want)
   if #list < want and not looked then -- the rest of the run may not be read yet
     looked = true
@@ -88,11 +107,20 @@ local function serve(lane)
   local names_of, left_chain = {}, {}
   for i, x in ipairs(list) do names_of[i] = id_in(x) end
   local records, known = call('HMGET', of(g, 'state'), unpack(names_of)), call('HMGET', META, unpack(names_of))
-  local fields = contents(names_of)
-  for i, id in ipairs(names_of) do
-    if records[i] and cmsgpack.unpack(records[i]).s ~= 'R' then break end
-    pick(id, key, records[i], known[i], fields[i])
+  local fields, fresh_ones = contents(names_of), true
+  for i = 1, #names_of do
+    if records[i] then fresh_ones = false end
     left_chain[i] = range_of(key) .. list[i]
+  end
+  if fresh_ones then
+    pick_fresh(names_of, key, known, fields)
+  else
+    left_chain = {}
+    for i, id in ipairs(names_of) do
+      if records[i] and cmsgpack.unpack(records[i]).s ~= 'R' then break end
+      pick(id, key, records[i], known[i], fields[i])
+      left_chain[i] = range_of(key) .. list[i]
+    end
   end
   call('ZREM', of(g, 'chain'), unpack(left_chain))
   call('HSET', of(g, 'busy'), key, table.concat(names_of, ' ', 1, #left_chain))
@@ -109,11 +137,11 @@ if prio then
 end
 if not (prio and before(last, prio)) and call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then
   for _ = 1, ROUNDS do
-    while #picked < most and call('EXISTS', of(g, 'lane1')) == 1 do serve(1) end
-    local room = most - #picked
+    while #ids < most and call('EXISTS', of(g, 'lane1')) == 1 do serve(1) end
+    local room = most - #ids
     if room == 0 then return answer('2') end
     if deep and room > small and not has(of(g, 'skip')) then return answer('1') end
-    if #picked >= small then return answer('2') end
+    if #ids >= small then return answer('2') end
     if fetch(g, math.min(room, small), ARGV[9]) == 0 then return answer('') end
     if call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) > 0 then break end
   end
@@ -139,28 +167,28 @@ end
 
 local lanes = open()
 if ARGV[11] == '' then
-  while #picked < most and #lanes > 0 do
+  while #ids < most and #lanes > 0 do
     serve(lanes[1])
     close(lanes, 1)
   end
-  return answer(#picked < most and '' or '2')
+  return answer(#ids < most and '' or '2')
 end
 local clock_now, pass = tonumber(group[4] or 0), {}
 for lane = 0, 3 do pass[lane] = tonumber(group[5 + lane] or 0) end
 local served = #lanes > 0
 for _, lane in ipairs(lanes) do pass[lane] = math.max(pass[lane], clock_now) end
-while #picked < most and #lanes > 0 do
+while #ids < most and #lanes > 0 do
   local best = 1
   for i = 2, #lanes do if pass[lanes[i]] < pass[lanes[best]] then best = i end end
-  local lane, had = lanes[best], #picked
+  local lane, had = lanes[best], #ids
   serve(lane)
-  if #picked > had then
+  if #ids > had then
     clock_now = pass[lane]
-    pass[lane] = pass[lane] + (#picked - had) * tonumber(ARGV[11 + lane])
+    pass[lane] = pass[lane] + (#ids - had) * tonumber(ARGV[11 + lane])
   end
   close(lanes, best)
 end
 if served then
   call('HSET', of(g, 'group'), 'pass', int(clock_now), 'pass0', int(pass[0]), 'pass1', int(pass[1]), 'pass2', int(pass[2]), 'pass3', int(pass[3]))
 end
-return answer(#picked < most and '' or '2')
+return answer(#ids < most and '' or '2')

@@ -93,9 +93,11 @@ local function before(a, b)
 end
 
 -- Places of messages in a lane or a key are texts that sort: the id of an entry, and a number for what joins the tail behind it.
+local ZEROS = '00000000000000'
 local function spot(id, tail)
-  local ms, seq = halves(id)
-  return string.format('%014.0f%012.0f%010.0f', ms, seq, tail or 0)
+  local ms, seq = match(id, '^(%d+)-(%d+)$')
+  local n = tail and int(tail) or '0'
+  return string.sub(ZEROS, #ms + 1) .. ms .. string.sub(ZEROS, #seq + 3) .. seq .. string.sub(ZEROS, #n + 5) .. n
 end
 local SPOT = 36
 

@@ -48,32 +48,22 @@ local function admit(g, id, fields)
   return true
 end
 
--- ahead puts entries that were read into the queues of the group: into lanes, or behind the others of their key.
-local function ahead(g, entries)
-  local lanes, chain, heads, keys = {}, {}, {}, {}
-  for _, e in ipairs(entries) do
-    local id, fields = e[1], e[2]
-    if admit(g, id, fields) then
-      local f = index(fields)
-      local lane, place_in, key = lane_of(f), spot(id) .. '/' .. id, f.key or ''
-      if key == '' then
-        lanes[lane] = lanes[lane] or {}
-        table.insert(lanes[lane], 0)
-        table.insert(lanes[lane], place_in)
-      else
-        chain[#chain + 1] = 0
-        chain[#chain + 1] = range_of(key) .. place_in
-        if not heads[key] then
-          heads[key] = lane .. place_in
-          keys[#keys + 1] = key
-        end
-      end
-    end
-  end
-  if #entries > 0 then call('HSET', of(g, 'group'), 'last', entries[#entries][1]) end
-  for lane, members in pairs(lanes) do call('ZADD', of(g, 'lane' .. lane), unpack(members)) end
+-- Keys of messages that are put aside, in order, with the first of each.
+local function queue() return {chain = {}, heads = {}, keys = {}} end
+local function push(q, lane, id, key)
+  local place_in = spot(id) .. '/' .. id
+  local n = #q.chain
+  q.chain[n + 1], q.chain[n + 2] = 0, range_of(key) .. place_in
+  if q.heads[key] then return end
+  q.heads[key] = lane .. place_in
+  q.keys[#q.keys + 1] = key
+end
+
+-- line_up puts them behind the others of their keys, and offers the first of a key that is free.
+local function line_up(g, q)
+  local keys, heads = q.keys, q.heads
   if #keys == 0 then return end
-  call('ZADD', of(g, 'chain'), unpack(chain))
+  call('ZADD', of(g, 'chain'), unpack(q.chain))
   local busy, offered = call('HMGET', of(g, 'busy'), unpack(keys)), call('HMGET', of(g, 'offer'), unpack(keys))
   for i, key in ipairs(keys) do
     if offered[i] then -- they are behind it, unless it had joined the tail before they were read
@@ -85,6 +75,28 @@ local function ahead(g, entries)
       call('ZADD', of(g, 'lane' .. string.sub(heads[key], 1, 1)), 0, string.sub(heads[key], 2))
     end
   end
+end
+
+-- ahead puts entries that were read into the queues of the group: into lanes, or behind the others of their key.
+local function ahead(g, entries)
+  local lanes, q = {}, queue()
+  for _, e in ipairs(entries) do
+    local id, fields = e[1], e[2]
+    if admit(g, id, fields) then
+      local f = index(fields)
+      local lane, key = lane_of(f), f.key or ''
+      if key == '' then
+        lanes[lane] = lanes[lane] or {}
+        table.insert(lanes[lane], 0)
+        table.insert(lanes[lane], spot(id) .. '/' .. id)
+      else
+        push(q, lane, id, key)
+      end
+    end
+  end
+  if #entries > 0 then call('HSET', of(g, 'group'), 'last', entries[#entries][1]) end
+  for lane, members in pairs(lanes) do call('ZADD', of(g, 'lane' .. lane), unpack(members)) end
+  line_up(g, q)
 end
 
 -- fetch reads up to n entries from the stream into the queues, so that priorities and keys can be seen.

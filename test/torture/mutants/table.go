@@ -9,7 +9,7 @@ func torture(fault string) Check {
 }
 
 // Brokers are those that bugs are planted for.
-func Brokers() []string { return []string{"memory", "redis"} }
+func Brokers() []string { return []string{"memory", "redis", "redisstream"} }
 
 // For returns every mutant of a broker, nil if there is no such broker. Keep the searches short: they follow the sources.
 func For(broker string) []Mutant {
@@ -18,6 +18,8 @@ func For(broker string) []Mutant {
 		return memoryMutants()
 	case "redis":
 		return redisMutants()
+	case "redisstream":
+		return redisStreamMutants()
 	}
 	return nil
 }

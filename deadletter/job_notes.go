@@ -1,0 +1,83 @@
+package deadletter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// A note is a held message in JobTopic: how far a job was at some time. The next note of a job is stored before the one
+// before it is deleted, so that a kill leaves one or two; the newest holds.
+
+const notePrefix = "note-"
+
+// notes returns the newest note of each job, and which messages are those.
+func (o *Office) notes(ctx context.Context) (newest map[string]JobStatus, at map[string][]driver.Target, err error) {
+	newest, at = map[string]JobStatus{}, map[string][]driver.Target{}
+	err = o.eachJob(ctx, "", driver.StateHeld, func(e driver.Entry) {
+		var s JobStatus
+		if !strings.HasPrefix(e.ID, notePrefix) || json.Unmarshal(e.Body, &s) != nil || s.ID == "" {
+			return
+		}
+		at[s.ID] = append(at[s.ID], driver.Target{Topic: JobTopic, ID: e.ID})
+		if known, ok := newest[s.ID]; !ok || known.Note < s.Note {
+			newest[s.ID] = s
+		}
+	})
+	return newest, at, err
+}
+
+// eachJob visits the messages of JobTopic in one state.
+func (o *Office) eachJob(ctx context.Context, group string, state driver.State, visit func(e driver.Entry)) error {
+	q := driver.Query{Topic: JobTopic, Group: group, State: state, Limit: pagePart}
+	for {
+		p, err := o.driver.Browse(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, e := range p.Entries {
+			if e.Message != nil {
+				visit(e)
+			}
+		}
+		if q.Cursor = p.Next; p.Next == "" {
+			return nil
+		}
+	}
+}
+
+// note stores how far a job is, and deletes what was noted before.
+func (o *Office) note(ctx context.Context, s *JobStatus, before []driver.Target) ([]driver.Target, error) {
+	s.Note++
+	s.Noted = time.Now().UTC()
+	body, err := json.Marshal(s)
+	if err != nil {
+		return before, err
+	}
+	m := &driver.Message{ID: fmt.Sprintf("%s%s-%d", notePrefix, s.ID, s.Note), Topic: JobTopic, Body: body, ContentType: "application/json", Delay: driver.Hold, TTL: JobHistory}
+	m.OwnID = true
+	if err := o.publish(ctx, []*driver.Message{m})[0].Err; err != nil {
+		s.Note--
+		return before, err
+	}
+	for _, err := range o.delete(ctx, before) {
+		if err != nil && !permanent(err) {
+			return append(before, driver.Target{Topic: JobTopic, ID: m.ID}), nil // the next note deletes them
+		}
+	}
+	return []driver.Target{{Topic: JobTopic, ID: m.ID}}, nil
+}
+
+// cancelled reports whether somebody wants a job to end.
+func (o *Office) cancelled(ctx context.Context, id string) (bool, error) {
+	_, err := o.driver.Get(ctx, driver.Target{Topic: JobTopic, ID: cancelID(id)})
+	if errors.Is(err, driver.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

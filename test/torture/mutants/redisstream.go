@@ -1,0 +1,120 @@
+package mutants
+
+import "github.com/ferrymq/ferry/test/torture/overlay"
+
+// onStreams runs cases of the conformance suite on a real server, ofStreams a test of the driver itself, tortureStreams one run of the
+// torture smoke.
+func onStreams(cases string) Check { return ofStreams("TestDriver$/" + cases) }
+func ofStreams(test string) Check  { return Check{"./driver/redisstream", test} }
+func tortureStreams(run string) Check {
+	return Check{"./test/torture/rig", "TestRedisStreamSmoke/" + run + "$"}
+}
+
+// redisStreamMutants are the same bugs in the scripts of the Redis Streams driver, and those of its partitions and their owners.
+func redisStreamMutants() []Mutant {
+	lua := func(file, search, replace string) []overlay.Edit {
+		return []overlay.Edit{{File: "driver/redisstream/lua/" + file + ".lua", Search: search, Replace: replace}}
+	}
+	return []Mutant{
+		{
+			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
+			Edits: lua("publish", "  local id = call('XADD', unpack(shape))\n", "  local id = string.sub(names[i], -2) == '07' and '1-1' or call('XADD', unpack(shape))\n"),
+			Check: tortureStreams("none"),
+		},
+		{
+			Name: "lease-not-checked", Bug: "an acknowledgement is accepted when its lease is over",
+			Edits: lua("ack", "    elseif not valid then\n      results[i] = 'l'\n", ""),
+			Check: onStreams("lease/stale_settle_refused_before_redelivery"),
+		},
+		{
+			Name: "stale-owner-claims", Bug: "a claim does not ask who owns the partition",
+			Edits: lua("gate", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then", "if not owner[1] then"),
+			Check: ofStreams("TestStaleOwnerIsRefused"),
+		},
+		{
+			Name: "read-not-fenced", Bug: "an owner that was paused reads what is not its own any more",
+			Edits: []overlay.Edit{{File: "driver/redisstream/read.go", Search: `p.Do(ctx, "WATCH", `, Replace: `p.Do(ctx, "EXISTS", `}},
+			Check: ofStreams("TestOwnerPausedBeforeItReads"),
+		},
+		{
+			Name: "read-and-forgotten", Bug: "what a dead owner had read and not leased stays pending for ever",
+			Edits: lua("claim", "if group[3] then recover(g) end\n", ""),
+			Check: ofStreams("TestEntriesReadByOneWhoDied"),
+		},
+		{
+			Name: "claim-forgotten", Bug: "what an unanswered claim took waits for the end of its lease",
+			Edits: lua("lost", "        take_out(g, id, s)\n        come_back(g, id, s)\n", ""),
+			Check: ofStreams("TestLostAnswerOfAClaim"),
+		},
+		{
+			Name: "followers-acked-alone", Bug: "followers are acknowledged in an earlier step than their head",
+			Edits: lua("ack", "if spoilt then", "if false then"),
+			Check: ofStreams("TestFollowersAreNotAcknowledgedBeforeTheirHead"),
+		},
+		{
+			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
+			Edits: lua("state", "  if strict(g, s) and not tail then call('ZADD', of(g, 'chain'), 0, member(s, id)) end\n", ""),
+			Check: onStreams("order/strict_followers_wait"),
+		},
+		{
+			Name: "pending-deleted", Bug: "the consumer of a member that is gone is deleted with what is pending in its name",
+			Edits: lua("retire", " and f.pending == 0 then", " then"),
+			Check: ofStreams("TestConsumersGoWithTheirMembers"),
+		},
+		{
+			Name: "trim-past-unsettled", Bug: "retention removes what a group has not settled, unasked",
+			Edits: lua("trim", "  elseif f[5] == '1' and free(id) then", "  elseif free(id) then"),
+			Check: ofStreams("TestRetention"),
+		},
+		{
+			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
+			Edits: lua("advance", "    x.s.x, x.s.c = x.s.x + 1, LOST\n", "    x.s.x, x.s.c, x.s.f = x.s.x + 1, LOST, x.s.f + 1\n"),
+			Check: onStreams("lease/losses_are_counted"),
+		},
+		{
+			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
+			Edits: lua("advance", "    x.s.x, x.s.c = x.s.x + 1, LOST\n", "    x.s.c = LOST\n"),
+			Check: onStreams("lease/losses_are_counted"),
+		},
+		{
+			Name: "lease-too-short", Bug: "a lease ends at half its time",
+			Edits: lua("quick", "at + ARGV[7], tonumber(ARGV[8])", "at + ARGV[7] / 2, tonumber(ARGV[8])"),
+			Check: onStreams("lease/extend_keeps_it"),
+		},
+		{
+			Name: "release-to-tail", Bug: "a released message goes behind all others",
+			Edits: lua("settle", "        if tail then s.p, s.n = place(), now end\n", "        if tail or outcome == 'l' then s.p, s.n = place(), now end\n"),
+			Check: onStreams("release/to_the_head"),
+		},
+		{
+			Name: "close-keeps-leases", Bug: "a subscription that closes does not return what it holds",
+			Edits: lua("leave", "for n = 5, #ARGV, 2 do\n", "for n = 5, 1, 2 do\n"),
+			Check: onStreams("stop/close_returns"),
+		},
+		{
+			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",
+			Edits: lua("settle", "      bury(g, id, s, ARGV[3], failure)\n", "      finish(g, id, 'dropped')\n"),
+			Check: onStreams("dead/complete"),
+		},
+		{
+			Name: "parse-error-dropped", Bug: "what cannot be decoded is thrown away",
+			Edits: lua("read", "  call('ZADD', INVALID, sequence(), id)\n", ""),
+			Check: onStreams("invalid"),
+		},
+		{
+			Name: "due-truncated", Bug: "a due time is cut to whole seconds",
+			Edits: lua("store", "when = soon + x.delay end\n", "when = soon + floor(x.delay / 1000) * 1000 end\n"),
+			Check: onStreams("delay/never_early"),
+		},
+		{
+			Name: "expired-delivered", Bug: "messages live a second longer than they should",
+			Edits: lua("store", "x.ttl > 0 and soon + x.ttl or 0", "x.ttl > 0 and soon + x.ttl + 1000 or 0"),
+			Check: onStreams("expiry/never_delivered"),
+		},
+		{
+			Name: "bytes-not-decremented", Bug: "the bytes of acknowledged messages still count",
+			Edits: lua("ack", "string.format('%.0f', topic[4] - bytes)", "topic[4]"),
+			Check: tortureStreams("none"),
+		},
+	}
+}
