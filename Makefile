@@ -88,9 +88,11 @@ bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEA
 	cd bench && go run ./cmd/compare -old $(or $(OLD),HEAD) -new $(or $(NEW),.) -pkg "$(PKG)" -bench "$(or $(BENCH),.)" -count $(or $(COUNT),10)
 
 torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES)
+	@if [[ "$(BROKER)" == kafka* ]]; then scripts/kafka.sh; fi
 	go run ./test/torture/cmd/torture -broker $(or $(BROKER),memory) -fault $(or $(FAULT),all) -seed $(or $(SEED),1) -minutes $(or $(MINUTES),1)
 
-mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis|redisstream)
+mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis|redisstream|kafka)
+	@if [[ "$(BROKER)" == kafka* ]]; then scripts/kafka.sh; fi
 	go run ./test/torture/cmd/mutants -broker $(or $(BROKER),memory)
 
 soak: ## Run long, fail on growth, plot to soak.html (BROKER MINUTES)

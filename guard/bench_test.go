@@ -124,3 +124,25 @@ func BenchmarkLayers(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDedup measures one decision about work that is new: begun, handled and marked, with as many marks kept as there
+// were decisions.
+func BenchmarkDedup(b *testing.B) {
+	dedup := must(guard.NewDedup(guard.NewMemory(guard.MemoryOptions{MaxKeys: 1 << 30}), guard.DedupOptions{Name: "once"}))(b)
+	handle := dedup.Middleware()(func(context.Context, *ferry.Delivery) error { return nil })
+	ids := make([]string, b.N)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("018f3c5e-7b1a-7c00-8000-%012d", i)
+	}
+	d := &ferry.Delivery{Group: "default", Message: &ferry.Message{Topic: topic}}
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpuTime()
+	for _, id := range ids {
+		d.ID = id
+		if err := handle(context.Background(), d); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op")
+}

@@ -20,8 +20,7 @@ type entry struct {
 	Limit  string    `json:"limit,omitempty"`
 	Key    string    `json:"key,omitempty"`
 	Record *record   `json:"record,omitempty"`
-	Name   string    `json:"name,omitempty"`
-	ID     string    `json:"id,omitempty"`
+	Mark   string    `json:"mark,omitempty"` // a digest
 	Done   time.Time `json:"done,omitzero"`
 	Audit  *Change   `json:"audit,omitempty"`
 }
@@ -40,10 +39,8 @@ func (l *ledger) replay(now time.Time, e entry) {
 		delete(l.accounts, id{e.Limit, e.Key})
 		delete(l.recorded, id{e.Limit, e.Key})
 	}
-	if now.Before(e.Done) {
-		k := id{e.Name, e.ID}
-		l.marks[k] = mark{until: e.Done}
-		l.fades = append(l.fades, fade{k, e.Done})
+	if k, ok := parseDigest(e.Mark); ok && now.Before(e.Done) {
+		l.done(k, e.Done)
 	}
 	if e.Audit != nil {
 		l.force(*e.Audit)
@@ -61,8 +58,8 @@ func (l *ledger) snapshot(now time.Time) []entry {
 		}
 	}
 	for k, m := range l.marks {
-		if m.token == 0 && !m.over(now) {
-			all = append(all, entry{Name: k.limit, ID: k.key, Done: m.until})
+		if m.token == 0 && !m.over(now.Sub(l.epoch)) {
+			all = append(all, entry{Mark: k.String(), Done: l.epoch.Add(m.until)})
 		}
 	}
 	for name, state := range l.forced { // its change may have left the audit list

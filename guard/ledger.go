@@ -19,7 +19,7 @@ type ledger struct {
 
 	slots map[id]*slotSet
 	spare []*slotSet // empty ones
-	marks map[id]mark
+	marks map[digest]mark
 	fades []fade // marks of what was done, by when that was
 	token uint64
 
@@ -67,7 +67,7 @@ func newLedger(now time.Time, maxKeys int) *ledger {
 	}
 	return &ledger{
 		epoch: now.Add(-time.Second), maxKeys: maxKeys, accounts: map[id]*account{}, recorded: map[id]*account{},
-		slots: map[id]*slotSet{}, marks: map[id]mark{},
+		slots: map[id]*slotSet{}, marks: map[digest]mark{},
 		forced: map[string]State{}, reports: map[string][]BreakerStatus{},
 	}
 }

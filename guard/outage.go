@@ -16,6 +16,7 @@ type outage struct {
 	until    atomic.Int64 // nobody asks before; zero: the store answers
 	failures atomic.Int32
 	timeout  time.Duration // of one call; zero: none
+	instant  bool          // no call waits for anything
 }
 
 const (
@@ -27,7 +28,9 @@ const (
 func newOutage(s Store) *outage {
 	o := &outage{epoch: time.Now(), timeout: storeTimeout}
 	switch s.(type) {
-	case *Memory, *Dir:
+	case *Memory:
+		o.timeout, o.instant = 0, true
+	case *Dir:
 		o.timeout = 0
 	}
 	return o
@@ -76,6 +79,9 @@ func (o *outage) learn(err error) time.Duration {
 
 // later runs a call that frees something: it is made even if the message's context has ended.
 func (o *outage) later(ctx context.Context, ask func(ctx context.Context) error) error {
+	if o.instant {
+		return ask(ctx)
+	}
 	ctx = context.WithoutCancel(ctx)
 	if o.timeout == 0 {
 		return ask(ctx)

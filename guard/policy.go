@@ -83,8 +83,11 @@ func (r *Refusal) decide(p Policy, wait time.Duration) *Refusal {
 
 // refusedBy returns the layer that an error comes from, "" if it is none of ours.
 func refusedBy(err error) string {
-	var r *Refusal
-	if err != nil && errors.As(err, &r) {
+	if err == nil {
+		return ""
+	}
+	var r *Refusal // on the heap: not for every message that succeeds
+	if errors.As(err, &r) {
 		return r.Layer
 	}
 	return ""

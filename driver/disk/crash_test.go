@@ -69,6 +69,9 @@ func crashRound(t *testing.T, rng *rand.Rand) int {
 	if rng.IntN(2) == 0 {
 		w.o.snapshotFrom = 1
 	}
+	if rng.IntN(2) == 0 {
+		w.o.Window = 1 + rng.IntN(24)
+	}
 	if rng.IntN(4) == 0 {
 		w.o.Sync = Interval(time.Second)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,13 +147,12 @@ func gaveBack(t *testing.T, d *Driver, dir string) {
 func fill(t testing.TB, d *Driver, n int) {
 	t.Helper()
 	const batch = 500
-	body := make([]byte, 1024)
-	for i := range body {
-		body[i] = byte(i * 7919 >> 3)
-	}
+	random := rand.NewChaCha8([32]byte{1}) // cannot be compressed
 	for i := 0; i < n; i += batch {
 		ms := make([]*driver.Message, min(batch, n-i))
 		for j := range ms {
+			body := make([]byte, 1024)
+			_, _ = random.Read(body)
 			ms[j] = &driver.Message{ID: fmt.Sprintf("0198c0de-0000-7000-8000-%012d", i+j), Topic: "jobs", Body: body}
 		}
 		if _, err := d.Publish(ctx, ms, driver.PublishOptions{}); err != nil {

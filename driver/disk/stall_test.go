@@ -91,6 +91,53 @@ func TestStalledSync(t *testing.T) {
 	})
 }
 
+// TestLeavingUnseen: a consumer that leaves while it waits for the disk has seen nothing, and whoever comes next gets the
+// messages as if they were new.
+func TestLeavingUnseen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newStallingFS()
+		d := open(t, Options{Dir: "/store", fs: fs})
+		o := driver.SubscribeOptions{Topic: "jobs", Instance: "test"}
+		first, err := d.Subscribe(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := d.Subscribe(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := fs.stall()
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				if err := publishOne(ctx, d, fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Go(func() {
+			if ds, err := first.Receive(ctx, 10); !errors.Is(err, driver.ErrClosed) {
+				t.Errorf("who left received %d messages, %v", len(ds), err)
+			}
+		})
+		synctest.Wait()
+		if err := first.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		release()
+		for _, x := range receiveN(t, second, 3) {
+			if x.Deliveries != 1 || x.Attempt != 1 || x.Cause != driver.CauseFirst {
+				t.Errorf("%q was seen by nobody: delivery %d, attempt %d, cause %s", x.ID, x.Deliveries, x.Attempt, x.Cause)
+			}
+		}
+		wg.Wait()
+		if err := d.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func publishOne(ctx context.Context, d *Driver, id string) error {
 	_, err := d.Publish(ctx, []*driver.Message{{ID: id, OwnID: true, Topic: "jobs"}}, driver.PublishOptions{})
 	return err

@@ -170,10 +170,16 @@ func (s *sub) bury(d *driver.Delivery) {
 	s.settle(driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: failure("hopeless")})
 }
 
-// lose lets the leases of ds end unextended, and returns the deliveries that follow.
+// lose lets the leases of ds end unextended, and returns the deliveries that follow. No lease may end before its time.
 func (s *sub) lose(ds ...*driver.Delivery) []*driver.Delivery {
 	s.t.Helper()
-	return s.take(len(ds))
+	again := s.take(len(ds))
+	for _, d := range ds {
+		if early := time.Until(d.LeaseUntil); early > s.t.clockSlack() {
+			s.t.Errorf("%q was delivered again %v before its lease ended", d.Body, early)
+		}
+	}
+	return again
 }
 
 // extend demands that every lease is extended.

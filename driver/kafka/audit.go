@@ -47,7 +47,7 @@ func (v *view) orphans() (out []driver.Problem) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, p := range v.parts {
-		for _, it := range p.items {
+		for it := range p.items.all() {
 			if it.state == inflight && it.claimed == nil {
 				out = append(out, driver.Problem{Kind: "orphan", Group: v.group, ID: it.msg.ID, Text: "in flight without a lease"})
 			}

@@ -9,9 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lesson: R9
 // TestBrokerClock: however the clocks differ and however long probes take, the brokers' time is never taken for later than it is, nor for
 // earlier than the fastest probe allows.
+//
+// Lesson: R9, L68
 func TestBrokerClock(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

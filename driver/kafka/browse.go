@@ -161,7 +161,7 @@ func (v *view) entries(match func(*item) bool) (out []found) {
 	defer v.mu.Unlock()
 	seen := map[*item]bool{}
 	for _, p := range v.parts {
-		for _, it := range p.items {
+		for it := range p.items.all() {
 			if !seen[it] && it.state != gone && match(it) {
 				seen[it] = true
 				f := found{Entry: it.entry(v.group), at: sortKey(it.msg.PublishedAt.UnixMilli(), it.ref)}

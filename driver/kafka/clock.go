@@ -39,10 +39,8 @@ func (m *member) ringDue(now time.Time) {
 	for len(m.alarms) > 0 && !m.alarms[0].at.After(now) {
 		a := heap.Pop(&m.alarms).(alarm)
 		switch it := a.it; {
-		case a.c != nil:
-			if it := a.c.it; m.leaseEnds(a.c, now) {
-				suspects = append(suspects, it)
-			}
+		case a.s != nil:
+			suspects = append(suspects, m.endLeases(a.s, now)...)
 		case it.state == gone || it.state == inflight:
 		case !it.expires().IsZero() && !it.expires().After(now):
 			expired = append(expired, it)
@@ -59,28 +57,6 @@ func (m *member) ringDue(now time.Time) {
 	for _, it := range expired {
 		m.expire(it)
 	}
-}
-
-// leaseEnds takes an item back when nobody extended its lease.
-func (m *member) leaseEnds(c *claim, now time.Time) bool {
-	it := c.it
-	switch {
-	case c.ended:
-		return false
-	case c.settling:
-		m.alarm(now.Add(time.Second), nil, c)
-		return false
-	case c.until.After(now):
-		m.alarm(c.until, nil, c)
-		return false
-	}
-	m.end(c)
-	it.lost++
-	it.cause = driver.CauseLeaseExpired
-	it.p.tally.Redelivered++
-	m.returnBehind(it, driver.CauseReleased)
-	m.giveBack(it)
-	return true
 }
 
 // expire ends an item whose TTL has passed: discarded, or a dead letter.

@@ -234,7 +234,7 @@ func (v *view) concerned(c command) (ps []*partition) {
 }
 
 func (p *partition) find(ref driver.Ref, id string) *item {
-	for _, it := range p.items {
+	for it := range p.items.all() {
 		if it.ref == ref && it.msg.ID == id && it.state != gone {
 			return it
 		}

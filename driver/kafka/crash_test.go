@@ -88,3 +88,101 @@ func TestKilledConsumer(t *testing.T) {
 		}
 	}
 }
+
+// TestCrashLosesNothing: an owner whose network is cut held one message, had settled one behind it, and had one wait for a retry. The next owner gets
+// the first again, counted, not the second, and the third with its attempt.
+//
+// Lesson: R5, L24, L29
+func TestCrashLosesNothing(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "c"+rand.Text()[:10]+"."
+	w := &wire{}
+	dying, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, dying, message("held", "1"), message("acked", "2"), message("failed", "3"), message("unread", "1"))
+	s := subscribe(t, dying, "dying")
+	receive(t, s) // held
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	settle(t, s, receive(t, s), driver.Retry, time.Millisecond)
+	watcher := open(t, c, namespace)
+	defer end(t, watcher)
+	for deadline := time.Now().Add(30 * time.Second); ; { // what is settled behind what is held is committed beside the offset
+		st, err := watcher.Stats(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := st.Groups[0]; g.Acked == 1 && g.Inflight >= 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("another process sees %+v", st.Groups[0])
+		}
+	}
+	w.cut()
+	cut := time.Now()
+	heir := subscribe(t, watcher, "heir")
+	want := map[string]int{"held": 1, "failed": 2, "unread": 1} // attempts
+	for len(want) > 0 {
+		x := receive(t, heir)
+		if attempt, ok := want[x.ID]; !ok || x.Attempt != attempt {
+			t.Errorf("received %s, attempt %d; missing %v", x.ID, x.Attempt, want)
+		}
+		if x.ID == "held" {
+			t.Logf("delivered again %v after the network was cut", time.Since(cut))
+			if x.Deliveries != 2 || x.Cause != driver.CauseLeaseExpired {
+				t.Errorf("what was held comes with deliveries %d, %s", x.Deliveries, x.Cause)
+			}
+		}
+		delete(want, x.ID)
+		settle(t, heir, x, driver.Ack, 0)
+	}
+	end(t, dying)
+	state(t, watcher, "acked", "")
+}
+
+// TestReconnects: after the network was away for longer than a session, publishing and consuming go on by themselves, and meanwhile
+// nothing spins.
+//
+// Lesson: L64
+func TestReconnects(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "c"+rand.Text()[:10]+"."
+	w := &wire{}
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, d)
+	publish(t, d, message("before", "k"))
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	w.cut()
+	const away = 8 * time.Second // longer than the session
+	time.Sleep(away)
+	if n := w.mend(); n > 100*int(away/time.Second) {
+		t.Errorf("%d connections were tried in %v", n, away)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := d.Publish(ctx, []*driver.Message{message("after", "k")}, driver.PublishOptions{})
+		cancel()
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("publishing after a reconnect: %v", err)
+		}
+	}
+	for {
+		x := receive(t, s)
+		settle(t, s, x, driver.Ack, 0)
+		if x.ID == "after" {
+			return
+		}
+		if x.ID != "before" { // its commit may not have got through
+			t.Fatalf("received %s", x.ID)
+		}
+	}
+}

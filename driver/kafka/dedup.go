@@ -15,17 +15,14 @@ type remembered struct {
 type remembering struct {
 	id    string
 	until time.Time
-	by    *claiming     // the call that publishes it
+	by    *call         // that publishes it: within it a repeat need not wait
 	open  chan struct{} // closed when it is known whether it was stored; nil: it was
 }
-
-// claiming is one call that publishes. Within it a repeat need not wait.
-type claiming struct{ _ byte } // not empty: each has an address of its own
 
 func newRemembered() *remembered { return &remembered{ids: map[string]remembering{}} }
 
 // claim remembers key for a window, or returns the id it was remembered with. While nobody knows whether that one was stored, it returns what to wait for.
-func (m *remembered) claim(key, id string, window time.Duration, by *claiming) (first string, fresh bool, open <-chan struct{}) {
+func (m *remembered) claim(key, id string, window time.Duration, by *call) (first string, fresh bool, open <-chan struct{}) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()

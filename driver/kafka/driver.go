@@ -27,10 +27,11 @@ type Driver struct {
 	known        *remembered
 	unpack       kgo.Decompressor
 
-	tablesMu sync.Mutex
-	tables   map[topicPartition]*table
-	meta     *table
-	clock    brokerClock
+	following sync.Mutex // orders what the reader is told
+	tablesMu  sync.Mutex
+	tables    map[topicPartition]*table
+	meta      *table
+	clock     brokerClock
 
 	mu       sync.Mutex
 	closed   bool
@@ -74,7 +75,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 
 // producerOptions are those of clients that store messages.
 func (d *Driver) producerOptions() []kgo.Opt {
-	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
+	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.WithCompressor(newThrifty()),
 		kgo.ProducerBatchMaxBytes(int32(d.o.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(30 * time.Second)}
 }
 

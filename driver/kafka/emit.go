@@ -59,7 +59,7 @@ func (s *subscription) prepare(ctx context.Context, w *settling) error {
 		return err
 	}
 	var errs []error
-	by := &claiming{}
+	by := newCall(len(w.o.Emit))
 	for _, m := range w.o.Emit {
 		p := posting{by: by}
 		if r := d.prepare(ctx, m, &p); r.Err != nil {

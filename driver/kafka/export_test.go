@@ -23,7 +23,7 @@ func (d *Driver) Spilled(topic, group string) (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.parts {
-		for _, it := range p.items {
+		for it := range p.items.all() {
 			if it.spilled {
 				n++
 			}

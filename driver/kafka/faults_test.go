@@ -139,6 +139,8 @@ func topicOf(c *kfake.Cluster, req *kmsg.ProduceRequest) string {
 }
 
 // TestStoreThenSettle: while the side log cannot be written a retry is not done, and the message is not lost.
+//
+// Lesson: R4, L29
 func TestStoreThenSettle(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

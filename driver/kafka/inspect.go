@@ -154,7 +154,7 @@ func (d *Driver) countVisit(ctx context.Context, t *topicState, gs *driver.Group
 // count adds an owned partition to the counts of its group.
 func (p *partition) count(gs *driver.GroupStats, end int64) {
 	p.current().addTo(gs, end)
-	for _, it := range p.items {
+	for it := range p.items.all() {
 		if it.state == ready {
 			gs.Oldest = max(gs.Oldest, time.Since(it.since), p.m.d.now().Sub(it.msg.PublishedAt))
 		}

@@ -46,8 +46,10 @@ type item struct {
 	spilled bool      // its body is only in the side log
 	careful bool      // its delivery is committed before it is made
 	size    int       // of its body
-	inLane  int       // index in its lane's heap, -1 when it is not offered
+	inLane  int       // index in its lane's heap, or notInLane, inFifo
+	slot    uint64    // in its lane's fifo
 	claimed *claim
+	own     claim // the first of its claims, to save an allocation
 }
 
 // expires is when its TTL ends, by the clock of this machine; zero for never.
@@ -66,50 +68,11 @@ func (it *item) expired(now time.Time) bool {
 	return !at.IsZero() && !at.After(now)
 }
 
-// claim is one lease of one item.
-type claim struct {
-	it       *item
-	sub      *subscription
-	number   uint64
-	until    time.Time
-	delivery *driver.Delivery
-	settling bool // a settlement is on its way to the brokers
-	ended    bool
-}
-
-// token names a claim. The nonce is of the member, so that no other process can make the same one.
-type token struct {
-	c    *claim
-	name string
-}
-
-// String names the claim in logs.
-func (t token) String() string { return t.name }
-
-// laneHeap is what can be claimed at one priority, by place.
-type laneHeap []*item
-
-func (h laneHeap) Len() int           { return len(h) }
-func (h laneHeap) Less(i, j int) bool { return h[i].place < h[j].place }
-func (h laneHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].inLane, h[j].inLane = i, j }
-
-// Push implements heap.Interface.
-func (h *laneHeap) Push(x any) { it := x.(*item); it.inLane = len(*h); *h = append(*h, it) }
-
-// Pop implements heap.Interface.
-func (h *laneHeap) Pop() any {
-	old := *h
-	it := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h, it.inLane = old[:len(old)-1], -1
-	return it
-}
-
 // alarm is something that happens to an item at a time, unless it changed before.
 type alarm struct {
 	at time.Time
 	it *item
-	c  *claim // nil: due or expiry
+	s  *subscription // whose first lease ends; nil: due or expiry
 }
 
 type alarmHeap []alarm
@@ -125,11 +88,14 @@ func (h *alarmHeap) Push(x any) { *h = append(*h, x.(alarm)) }
 func (h *alarmHeap) Pop() any {
 	old := *h
 	a := old[len(old)-1]
+	old[len(old)-1] = alarm{}
 	*h = old[:len(old)-1]
 	return a
 }
 
-func (q *queue) alarm(at time.Time, it *item, c *claim) {
-	heap.Push(&q.alarms, alarm{at, it, c})
-	q.poke()
+func (q *queue) alarm(at time.Time, it *item, s *subscription) {
+	heap.Push(&q.alarms, alarm{at, it, s})
+	if q.alarms[0].at.Equal(at) {
+		q.poke()
+	}
 }

@@ -24,8 +24,9 @@ func again(t *testing.T, d *kafka.Driver, brokers []string) *kafka.Driver {
 	return other
 }
 
-// Lesson: L72
 // TestDeadLettersStayOnTheBroker: a process that counts, lists and finds dead letters keeps none of them in memory.
+//
+// Lesson: L72
 func TestDeadLettersStayOnTheBroker(t *testing.T) { // alone: it measures the heap
 	const letters, size = 120, 500 << 10 // 60 MB
 	c := fake(t)

@@ -3,12 +3,10 @@ package kafka
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -80,53 +78,6 @@ func (m *member) join() error {
 	return nil
 }
 
-// assigned is told what a rebalance brings. It is loaded by assign.
-func (m *member) assigned(cl *kgo.Client, ids []int32) {
-	m.noteGeneration(cl)
-	m.endOpen(ids)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.joined = true
-	for _, id := range ids {
-		m.coming[id] = true
-	}
-	m.wakeAll()
-}
-
-// noteGeneration is given the client, since callbacks begin before its maker has returned it.
-func (m *member) noteGeneration(cl *kgo.Client) {
-	id, generation := cl.GroupMetadata()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.memberID, m.generation = id, generation
-}
-
-func (m *member) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	eachMetadata(r, func(p int32, text string) { m.metas[p] = text })
-	return nil
-}
-
-// assign loads new partitions before anything is fetched from them.
-func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	for id, o := range offsets[m.mainName] {
-		m.mu.Lock()
-		metadata := m.metas[id]
-		m.mu.Unlock()
-		p, err := m.load(ctx, id, max(0, o.EpochOffset().Offset), metadata)
-		if err != nil {
-			return nil, err
-		}
-		m.mu.Lock()
-		m.parts[id] = p
-		delete(m.coming, id)
-		m.wakeAll()
-		m.mu.Unlock()
-	}
-	return offsets, nil
-}
-
 // poll feeds the queue until the member leaves, and stops fetching while the window is full.
 func (m *member) poll(ctx context.Context) {
 	defer m.tasks.Done()
@@ -160,118 +111,32 @@ func (m *member) poll(ctx context.Context) {
 	}
 }
 
+// feedAtOnce is how many records are taken over before others may use the queue again.
+const feedAtOnce = 500
+
 func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	fetches.EachRecord(func(r *kgo.Record) {
-		p := m.parts[r.Partition]
-		if p == nil || p.lost || r.Offset < p.done.next {
-			return
+	all := make([]fetched, 0, feedAtOnce)
+	take := func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, f := range all {
+			p := m.parts[f.r.Partition]
+			if p == nil || p.lost || f.r.Offset < p.done.next {
+				continue
+			}
+			if r, problem := p.feed(f); r != nil {
+				bad = append(bad, invalid{p, r, problem})
+			}
 		}
-		if r, problem := p.feed(r); r != nil {
-			bad = append(bad, invalid{p, r, problem})
+		all = all[:0]
+	}
+	fetches.EachRecord(func(r *kgo.Record) {
+		if all = append(all, m.decode(r)); len(all) == feedAtOnce {
+			take()
 		}
 	})
+	take()
 	return bad
-}
-
-// revoke lets the holders of deliveries finish, then commits. It returns when the partitions may go to others.
-func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
-	if len(ids) == 0 {
-		return
-	}
-	m.noteGeneration(cl) // in a cooperative rebalance the partitions are ours in the new generation too
-	ctx, cancel := context.WithTimeout(ctx, drainFor)
-	defer cancel()
-	m.mu.Lock()
-	going := m.stopHanding(ids)
-	held := map[*subscription][]*driver.Delivery{}
-	for _, p := range going {
-		for _, it := range p.items {
-			if it.claimed != nil {
-				held[it.claimed.sub] = append(held[it.claimed.sub], it.claimed.delivery)
-			}
-		}
-	}
-	m.mu.Unlock()
-	var calls sync.WaitGroup
-	for s, ds := range held {
-		if s.o.Revoking != nil {
-			calls.Go(func() { s.o.Revoking(ctx, ds) })
-		}
-	}
-	m.drain(ctx, going)
-	calls.Wait()
-	m.commitLast(context.WithoutCancel(ctx), going)
-	m.drop(ids)
-}
-
-// stopHanding takes what is not held out of the queue.
-func (m *member) stopHanding(ids []int32) (going []*partition) {
-	for _, id := range ids {
-		p := m.parts[id]
-		if p == nil {
-			continue
-		}
-		going = append(going, p)
-		for _, it := range p.items {
-			if it.state == ready || it.state == waiting {
-				m.enter(it, gone)
-				m.detach(it)
-				m.uncount(it)
-			}
-		}
-	}
-	return going
-}
-
-// drain waits until nothing of the partitions is held.
-func (m *member) drain(ctx context.Context, ps []*partition) {
-	for {
-		m.mu.Lock()
-		held := false
-		for _, p := range ps {
-			for _, it := range p.items {
-				held = held || it.claimed != nil
-			}
-		}
-		wake := m.await()
-		m.mu.Unlock()
-		if !held {
-			return
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// drop forgets partitions without committing: leases on them are lost.
-func (m *member) drop(ids []int32) {
-	m.mu.Lock()
-	dropped := m.stopHanding(ids)
-	for _, p := range dropped {
-		p.lost = true
-		for _, it := range p.items {
-			if it.claimed != nil {
-				m.end(it.claimed)
-			}
-			if it.state != gone {
-				m.enter(it, gone)
-				m.detach(it)
-			}
-			m.uncount(it)
-		}
-		delete(m.parts, p.id)
-		delete(m.coming, p.id)
-	}
-	m.wakeAll()
-	m.mu.Unlock()
-	for _, p := range dropped {
-		p.close()
-	}
 }
 
 // leave releases what is held, commits, and leaves the group.
@@ -329,25 +194,4 @@ func (m *member) suspend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-}
-
-// invalid is a record that cannot be decoded.
-type invalid struct {
-	p       *partition
-	r       *kgo.Record
-	problem error
-}
-
-// quarantine stores broken records whole among the invalid of the topic, then their offsets are done. The key is the
-// place they were found at, so that several groups store them once.
-func (m *member) quarantine(ctx context.Context, bad []invalid) {
-	for _, b := range bad {
-		if err := m.d.produce(ctx, m.d.invalidRecord(m.topic.name, b.r, b.problem)); err != nil && !errors.Is(err, driver.ErrTooLarge) {
-			continue // not done: it comes again with the next owner
-		}
-		m.mu.Lock()
-		b.p.done.set(b.r.Offset)
-		b.p.dirty = true
-		m.mu.Unlock()
-	}
 }

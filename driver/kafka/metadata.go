@@ -102,7 +102,7 @@ func (p *partition) deliveries(ending map[*item]bool) (text string) {
 			lists[kind] = append(lists[kind], at.offset)
 		}
 	}
-	for _, it := range p.items {
+	for it := range p.items.all() {
 		kind, at := byte(returnedPart), it.offset
 		switch {
 		case ending[it]:

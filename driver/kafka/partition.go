@@ -17,7 +17,7 @@ type partition struct {
 	m       *member
 	done    *doneSet
 	end     int64 // of the main topic when it was assigned
-	items   map[itemKey]*item
+	items   items
 	pending []*item // from the side log, not yet in the queue, by order
 	side    *table
 	epoch   int64
@@ -42,19 +42,6 @@ type partition struct {
 	found    map[string]*kgo.Record
 	doubtful map[string]bool
 	newest   int64
-}
-
-// itemKey is what an item is known by: its offset in the main topic, or its key in the side log if it has none.
-type itemKey struct {
-	offset int64
-	side   string
-}
-
-func (it *item) key() itemKey {
-	if it.offset >= 0 {
-		return itemKey{offset: it.offset}
-	}
-	return itemKey{-1, it.side}
 }
 
 // load reads what the group left unfinished, before anything is fetched from the main topic.
@@ -85,7 +72,7 @@ func (m *member) load(ctx context.Context, id int32, at int64, metadata string) 
 }
 
 func (m *member) newPartition(id int32, at int64, metadata string) *partition {
-	p := &partition{id: id, m: m, done: newDoneSet(at), items: map[itemKey]*item{}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, tally: readTally(metadata, at)}
+	p := &partition{id: id, m: m, done: newDoneSet(at), items: items{map[int64]*item{}, map[string]*item{}}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, tally: readTally(metadata, at)}
 	p.done.readMetadata(metadata)
 	return p
 }
@@ -122,7 +109,7 @@ func (p *partition) close() {
 // release puts restored items into the queue that come before an offset of the main topic.
 func (p *partition) release(before int64) {
 	for len(p.pending) > 0 && p.pending[0].order <= before {
-		if it := p.pending[0]; p.items[it.key()] == it {
+		if it := p.pending[0]; p.items.of(it.key()) == it {
 			p.m.add(it)
 		}
 		p.pending = p.pending[1:]
@@ -136,8 +123,28 @@ func (p *partition) release(before int64) {
 	}
 }
 
+// fetched is a record of the main topic, decoded.
+type fetched struct {
+	r       *kgo.Record
+	msg     *driver.Message
+	problem error // why it cannot be decoded
+}
+
+// decode reads a record. It needs no lock.
+func (m *member) decode(r *kgo.Record) fetched {
+	if r.Attrs.IsControl() {
+		return fetched{r: r}
+	}
+	msg, err := fromRecord(m.topic.name, r)
+	if err == nil && m.d.o.RejectForeign && !ours(r) {
+		err = errForeign
+	}
+	return fetched{r, msg, err}
+}
+
 // feed takes a fetched record, and returns it when it cannot be decoded.
-func (p *partition) feed(r *kgo.Record) (bad *kgo.Record, problem error) {
+func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
+	r, msg := f.r, f.msg
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
 	if len(p.pending) > 0 {
@@ -155,14 +162,10 @@ func (p *partition) feed(r *kgo.Record) (bad *kgo.Record, problem error) {
 		p.dirty = true
 		return nil, nil
 	}
-	msg, err := fromRecord(p.m.topic.name, r)
-	if err == nil && p.m.d.o.RejectForeign && !ours(r) {
-		err = errForeign
+	if f.problem != nil {
+		return r, f.problem
 	}
-	if err != nil {
-		return r, err
-	}
-	it := &item{p: p, size: len(msg.Body), offset: r.Offset, order: r.Offset, msg: msg, ref: refOf(r), inLane: -1}
+	it := &item{p: p, size: len(msg.Body), offset: r.Offset, order: r.Offset, msg: msg, ref: refOf(r), inLane: notInLane}
 	if s, ok := stateOf(r); ok {
 		it.cause = s.Cause
 	}
@@ -172,7 +175,7 @@ func (p *partition) feed(r *kgo.Record) (bad *kgo.Record, problem error) {
 	it.careful = r.Offset < p.careful
 	p.recall(it, place{false, r.Offset})
 	p.m.count(it)
-	p.items[it.key()] = it
+	p.items.put(it)
 	p.m.add(it)
 	if p.m.parked(it) {
 		p.m.suspects = append(p.m.suspects, it)
@@ -194,7 +197,7 @@ func (p *partition) recall(it *item, at place) {
 
 // forget is told that an item is settled.
 func (p *partition) forget(it *item) {
-	delete(p.items, it.key())
+	p.items.drop(it)
 	if it.offset >= 0 {
 		p.done.set(it.offset)
 	}

@@ -17,10 +17,43 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	return d.publish(ctx, msgs, o)
 }
 
+// call is what the messages of one call have in common.
+type call struct {
+	stick int // how many in a row go to the same partition
+	// Where the next without a key goes, and how many more after it.
+	topic     *topicState
+	partition int32
+	left      int
+}
+
+// newCall is for n messages. Few are spread over all partitions; of many the partitions get long batches, which is cheaper for everybody.
+func newCall(n int) *call { return &call{stick: max(1, n/2)} }
+
+// place chooses a partition: by key, or in turn.
+func (c *call) place(t *topicState, key string) int32 {
+	if key != "" {
+		return partitionOf(key, t.partitions)
+	}
+	if c.topic != t || c.left == 0 {
+		c.topic, c.left = t, c.stick
+		if c.stick <= t.partitions/2 {
+			c.left = 1
+		}
+		c.partition = t.inTurn()
+	}
+	c.left--
+	return c.partition
+}
+
+// inTurn is the next partition.
+func (t *topicState) inTurn() int32 {
+	return int32(atomic.AddUint32(&t.spread, 1) % uint32(t.partitions))
+}
+
 // posting is one message on its way.
 type posting struct {
 	record *kgo.Record
-	by     *claiming
+	by     *call
 	claims []string // what it made us remember
 	refer  func(*kgo.Record) driver.Ref
 }
@@ -33,7 +66,7 @@ func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, o driver.P
 		}
 		return rs, err
 	}
-	posts, by := make([]posting, len(msgs)), &claiming{}
+	posts, by := make([]posting, len(msgs)), newCall(len(msgs))
 	records, at := make([]*kgo.Record, 0, len(msgs)), make([]int, 0, len(msgs))
 	for i, m := range msgs {
 		posts[i].by = by
@@ -90,8 +123,11 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 		d.known.resolve(p.claims, false)
 		return driver.Receipt{ID: first, Duplicate: err == nil, Err: err}
 	}
-	c := *m
-	c.PublishedAt = time.Time{}
+	if !m.PublishedAt.IsZero() { // the brokers' time counts
+		c := *m
+		c.PublishedAt = time.Time{}
+		m = &c
+	}
 	if !m.At.IsZero() {
 		if err := d.startClock(ctx); err != nil { // by the brokers' clock
 			d.known.resolve(p.claims, false)
@@ -101,13 +137,13 @@ func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) dri
 	if wait, hold := d.waitOf(m); wait > 0 || hold {
 		var w *delays
 		if w, err = d.startDelays(ctx); err == nil && hold {
-			p.record = w.heldRecord(&c, state{})
+			p.record = w.heldRecord(m, state{})
 		} else if err == nil {
-			p.record = w.tierRecord(&c, state{After: wait}, wait)
+			p.record = w.tierRecord(m, state{After: wait}, wait)
 		}
 		p.refer = laterRef
 	} else {
-		p.record = toRecord(d.mainTopic(m.Topic), d.place(t, m.Key), &c)
+		p.record = toRecord(t.main, p.by.place(t, m.Key), m)
 		p.refer = refOf
 	}
 	if err != nil {
@@ -131,7 +167,7 @@ func (d *Driver) place(t *topicState, key string) int32 {
 	if key != "" {
 		return partitionOf(key, t.partitions)
 	}
-	return int32(atomic.AddUint32(&t.spread, 1) % uint32(t.partitions))
+	return t.inTurn()
 }
 
 // waitOf is how long after its storing a message is due.

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"container/heap"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +13,7 @@ import (
 type queue struct {
 	mu                             sync.Mutex
 	order                          driver.Order
-	lanes                          [4]laneHeap
+	lanes                          [4]lane
 	pass                           [4]uint64 // stride scheduling: the lane that is furthest behind is next
 	passed                         uint64
 	chains                         map[string]*chain
@@ -84,7 +83,7 @@ func (q *queue) enter(it *item, to itemState) {
 // add takes a new item: ready, or waiting until it.due.
 func (q *queue) add(it *item) {
 	q.places++
-	it.place, it.inLane = q.places, -1
+	it.place, it.inLane = q.places, notInLane
 	if !it.due.IsZero() {
 		q.wait(it)
 	} else {
@@ -191,7 +190,7 @@ func (q *queue) arrange(key string, c *chain) {
 		q.withdraw(c.offered)
 	}
 	c.offered = candidate
-	if candidate != nil && candidate.inLane < 0 {
+	if candidate != nil && candidate.inLane == notInLane {
 		q.push(candidate)
 	}
 	if len(c.items) == 0 && c.held == 0 {
@@ -202,13 +201,13 @@ func (q *queue) arrange(key string, c *chain) {
 func (q *queue) push(it *item) {
 	l := it.msg.Priority.Lane()
 	q.pass[l] = max(q.pass[l], q.passed)
-	heap.Push(&q.lanes[l], it)
+	q.lanes[l].push(it)
 	q.wakeAll()
 }
 
 func (q *queue) withdraw(it *item) {
-	if it.inLane >= 0 {
-		heap.Remove(&q.lanes[it.msg.Priority.Lane()], it.inLane)
+	if it.inLane != notInLane {
+		q.lanes[it.msg.Priority.Lane()].remove(it)
 	}
 }
 
@@ -216,7 +215,7 @@ func (q *queue) withdraw(it *item) {
 func (q *queue) pick(strict bool) int {
 	best := -1
 	for l := len(q.lanes) - 1; l >= 0; l-- {
-		if len(q.lanes[l]) == 0 {
+		if q.lanes[l].len() == 0 {
 			continue
 		}
 		if strict {
@@ -231,13 +230,13 @@ func (q *queue) pick(strict bool) int {
 
 // take claims up to most items for s, runs of keys whole.
 func (q *queue) take(s *subscription, most int, now time.Time) []*claim {
-	var out []*claim
+	out := make([]*claim, 0, min(most, q.counts[ready]))
 	for len(out) < most {
 		l := q.pick(s.o.StrictPriority)
 		if l < 0 {
 			break
 		}
-		it := q.lanes[l][0]
+		it := q.lanes[l].front()
 		if it.expired(now) {
 			q.withdraw(it)
 			q.enter(it, waiting)
@@ -245,48 +244,51 @@ func (q *queue) take(s *subscription, most int, now time.Time) []*claim {
 			q.alarm(now, it, nil)
 			continue
 		}
-		run := q.run(it, min(s.o.MaxRun, most-len(out)))
+		was := len(out)
+		out = q.run(out, s, it, min(s.o.MaxRun, most-len(out)), now)
 		q.passed = q.pass[l]
-		q.pass[l] += uint64(len(run)) * (1 << 32 / uint64(s.o.Weights[l]))
-		for _, it := range run {
-			out = append(out, q.claim(s, it, now))
-		}
+		q.pass[l] += uint64(len(out)-was) * (1 << 32 / uint64(s.o.Weights[l]))
 	}
 	return out
 }
 
-// run takes an item out of its lane, with followers of its key.
-func (q *queue) run(it *item, most int) []*item {
+// run claims an item, with followers of its key.
+func (q *queue) run(out []*claim, s *subscription, it *item, most int, now time.Time) []*claim {
 	q.withdraw(it)
 	if it.msg.Key == "" {
-		return []*item{it}
+		return append(out, q.claim(s, it, now))
 	}
 	c := q.chains[it.msg.Key]
 	c.offered = nil
-	run := []*item{it}
-	for i := slices.Index(c.items, it) + 1; i < len(c.items) && len(run) < most && c.items[i].state == ready; i++ {
-		run = append(run, c.items[i])
+	for i := slices.Index(c.items, it); i < len(c.items) && c.held < most && c.items[i].state == ready; i++ {
+		c.held++
+		out = append(out, q.claim(s, c.items[i], now))
 	}
-	c.held = len(run)
-	return run
+	return out
 }
 
 func (q *queue) claim(s *subscription, it *item, now time.Time) *claim {
 	q.enter(it, inflight)
 	q.claims++
-	c := &claim{it: it, sub: s, number: q.claims, until: now.Add(s.o.Lease)}
+	c := &it.own
+	if c.number > 0 {
+		c = &claim{}
+	}
+	c.it, c.p, c.sub, c.number, c.until = it, it.p, s, q.claims, now.Add(s.o.Lease)
 	it.claimed = c
 	it.p.dirty = true // who is held is committed too
 	s.held++
-	q.alarm(c.until, nil, c)
+	s.leases.append(c)
+	q.arm(s, now)
 	return c
 }
 
 // end ends a claim: the item is nowhere until it is offered, waits or is removed.
 func (q *queue) end(c *claim) {
 	it := c.it
-	c.ended, c.it = true, nil // an alarm keeps the claim for a while, but not the message
+	c.ended, c.it = true, nil // a token keeps the claim, but not what it was about
 	it.claimed = nil
+	c.sub.leases.remove(c)
 	c.sub.held--
 	if ch := q.chains[it.msg.Key]; ch != nil && it.msg.Key != "" {
 		ch.held--

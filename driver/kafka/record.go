@@ -55,13 +55,14 @@ func stateOf(r *kgo.Record) (s state, ok bool) {
 
 // toRecord writes a message as a record that any Kafka client can read. The message is not retained.
 func toRecord(topic string, partition int32, m *driver.Message) *kgo.Record {
-	pairs := envelope.ToFields(envelope.Kafka, nil, m)
-	r := &kgo.Record{Topic: topic, Partition: partition, Value: bytes.Clone(m.Body), Headers: make([]kgo.RecordHeader, 0, len(pairs)+1)}
-	if r.Value == nil {
-		r.Value = []byte{} // a null value is a tombstone
-	}
+	var room [8]envelope.Pair
+	pairs := envelope.ToFields(envelope.Kafka, room[:0], m)
+	value := make([]byte, len(m.Body)+len(m.Key)) // never nil: a null value is a tombstone
+	r := &kgo.Record{Topic: topic, Partition: partition, Value: value[:len(m.Body):len(m.Body)], Headers: make([]kgo.RecordHeader, 0, len(pairs)+1)}
+	copy(r.Value, m.Body)
 	if m.Key != "" {
-		r.Key = []byte(m.Key)
+		r.Key = value[len(m.Body):]
+		copy(r.Key, m.Key)
 	}
 	for _, p := range pairs {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
@@ -72,7 +73,8 @@ func toRecord(topic string, partition int32, m *driver.Message) *kgo.Record {
 // fromRecord reads a message. A record of a producer that does not know Ferry is a message with its headers.
 func fromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
 	m := &driver.Message{Key: string(r.Key), Body: bytes.Clone(r.Value)}
-	pairs, ours := make([]envelope.Pair, 0, len(r.Headers)), false
+	var room [8]envelope.Pair
+	pairs, ours := room[:0], false
 	for _, h := range r.Headers {
 		if h.Key == stateHeader {
 			continue

@@ -17,6 +17,7 @@ import (
 // topicState is what this process knows of a topic that exists.
 type topicState struct {
 	name, key  string // key is its row in the meta topic
+	main       string // the Kafka topic
 	partitions int
 	grouped    atomic.Bool // it has had a group
 	spread     uint32      // where the next message without a key goes
@@ -171,7 +172,7 @@ func (d *Driver) remember(ctx context.Context, topic string) (*topicState, error
 	if n == 0 {
 		return nil, errNoTopic(topic)
 	}
-	t = &topicState{name: topic, key: topicKey(topic), partitions: n}
+	t = &topicState{name: topic, key: topicKey(topic), main: d.mainTopic(topic), partitions: n}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if other := d.topics[topic]; other != nil {

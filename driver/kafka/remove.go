@@ -94,7 +94,7 @@ func (m *member) cancelItems(ctx context.Context, only *partition, match func(*i
 		if only != nil && p != only {
 			continue
 		}
-		for _, it := range p.items {
+		for it := range p.items.all() {
 			if seen[it] || it.state != ready && it.state != waiting || !match(it) {
 				continue
 			}

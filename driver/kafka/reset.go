@@ -91,7 +91,7 @@ func (v *view) compare(to, starts, ends map[int32]int64, report *driver.ResetRep
 			}
 		}
 		report.Skipped += int(max(0, min(to[id], ends[id])-p.done.next)) // not fetched yet
-		for _, it := range p.items {
+		for it := range p.items.all() {
 			switch {
 			case it.offset < 0:
 			case it.offset >= from && p.done.has(it.offset):

@@ -26,10 +26,14 @@ type settling struct {
 // Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	work := make([]*settling, len(ss))
+	work, all := make([]*settling, len(ss)), make([]settling, len(ss))
+	now := time.Now()
 	s.m.mu.Lock()
 	for i := range ss {
-		work[i], errs[i] = s.begin(&ss[i])
+		all[i].o = &ss[i]
+		if errs[i] = s.begin(&all[i], now); errs[i] == nil {
+			work[i] = &all[i]
+		}
 	}
 	s.m.mu.Unlock()
 	together := s.emit(ctx, work, errs)
@@ -57,18 +61,19 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 
 // begin checks a settlement and reserves its claim, so that the lease cannot end meanwhile. In strict order the held
 // messages behind one that returns lose their tokens now: a later settlement of the same call is refused.
-func (s *subscription) begin(o *driver.Settlement) (*settling, error) {
-	c, err := s.living(o.Delivery)
+func (s *subscription) begin(w *settling, now time.Time) error {
+	o := w.o
+	c, err := s.living(o.Delivery, now)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.settling = true
-	w := &settling{c: c, o: o}
+	w.c = c
 	it, m := c.it, s.m
 	after := max(0, o.After)
 	if o.Failure != nil {
 		w.last = *o.Failure
-		w.last.At, w.last.Instance, w.last.Attempt = time.Now().UTC(), s.o.Instance, it.attempts+1
+		w.last.At, w.last.Instance, w.last.Attempt = now.UTC(), s.o.Instance, it.attempts+1
 	}
 	switch o.Outcome {
 	case driver.Retry:
@@ -95,7 +100,7 @@ func (s *subscription) begin(o *driver.Settlement) (*settling, error) {
 	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
 		m.returnBehind(it, driver.CauseReleased)
 	}
-	return w, nil
+	return nil
 }
 
 func (s *subscription) store(ctx context.Context, work []*settling, errs []error, which func(*settling) *kgo.Record) {

@@ -100,13 +100,13 @@ func (p *partition) sideAdded(key string, s state, ok bool, r *kgo.Record) {
 	case p.lost:
 	case strings.HasPrefix(key, commandPrefix):
 		p.commanded(r)
-	case ok && s.Insert && r.Value != nil && p.items[keyOf(key)] == nil:
+	case ok && s.Insert && r.Value != nil && p.items.of(keyOf(key)) == nil:
 		if it := p.restore(key, r); it != nil {
 			it.order = p.done.next
 			p.m.add(it)
 		}
 	case ok && !s.Insert && s.Epoch < p.epoch && key != epochKey: // an earlier owner that does not know it yet
-		if it := p.items[keyOf(key)]; it != nil {
+		if it := p.items.of(keyOf(key)); it != nil {
 			p.m.suspects = append(p.m.suspects, it)
 		} else {
 			p.m.d.client.Produce(context.Background(), p.m.sideEnd(p, key), nil)
@@ -126,7 +126,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 	}
 	msg.Topic = p.m.topic.name
 	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, rounds: s.Rounds,
-		cause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: -1}
+		cause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: notInLane}
 	if it.ref.IsZero() {
 		it.ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subSide}
 	}
@@ -141,14 +141,14 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 		p.done.set(s.Offset)
 		p.dirty = true
 	}
-	p.items[it.key()] = it
+	p.items.put(it)
 	return it
 }
 
 // saved notes that an item is in the side log now, so that its place in the main topic is done.
 func (p *partition) saved(it *item, r *kgo.Record) {
 	it.side, it.at = string(r.Key), r.Offset
-	p.items[it.key()] = it
+	p.items.put(it)
 	p.m.uncount(it)
 	p.dirty = true
 	if it.offset >= 0 {

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ type subscription struct {
 	m      *member
 	o      driver.SubscribeOptions
 	held   int
+	leases leases
 	closed bool
 	done   chan struct{}
 	once   sync.Once
@@ -103,9 +103,10 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 			s.m.mu.Unlock()
 			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
 		}
+		now := time.Now()
 		var claims []*claim
 		if n := min(most, s.o.MaxInflight-s.held); n > 0 && !s.m.stopped {
-			claims = s.m.take(s, n, time.Now())
+			claims = s.m.take(s, n, now)
 		}
 		if s.needsMore(claims) {
 			s.m.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 		}
 		ds := make([]*driver.Delivery, len(claims))
 		for i, c := range claims {
-			ds[i] = s.deliver(c)
+			ds[i] = s.deliver(c, now)
 		}
 		if len(ds) > 0 {
 			s.m.mu.Unlock()
@@ -173,7 +174,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 			m.end(c)
 			m.giveBack(it)
 		default:
-			ds = append(ds, s.deliver(c))
+			ds = append(ds, s.deliver(c, time.Now()))
 		}
 	}
 	if len(ds) > 0 {
@@ -182,43 +183,46 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	return ds, err
 }
 
-func (s *subscription) deliver(c *claim) *driver.Delivery {
+func (s *subscription) deliver(c *claim, now time.Time) *driver.Delivery {
 	it := c.it
 	c.delivery = &driver.Delivery{
 		Message: it.msg.Clone(), Group: s.o.Group, Ref: it.ref, Attempt: it.attempts + 1, Deliveries: it.lost + 1, Cause: it.cause,
-		ClaimedAt: time.Now().UTC(), LeaseUntil: c.until, Token: token{c, fmt.Sprintf("%s-%d-%d-%d", s.m.nonce, it.p.id, it.p.epoch, c.number)},
+		ClaimedAt: now.UTC(), LeaseUntil: c.until, Token: c,
 	}
 	return c.delivery
 }
 
 // living returns the claim of a delivery that is still held.
-func (s *subscription) living(d *driver.Delivery) (*claim, error) {
-	t, ok := d.Token.(token)
+func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error) {
+	c, ok := d.Token.(*claim)
 	switch {
 	case !ok:
 		return nil, errLost("the delivery is not of this driver")
 	case s.closed:
 		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
-	case t.c.sub != s || t.c.ended || t.c.settling:
+	case c.sub != s || c.ended || c.settling:
 		return nil, errLost("the delivery is no longer held")
-	case !t.c.until.After(time.Now()):
+	case !c.until.After(now):
 		return nil, errLost("the lease has ended")
 	}
-	return t.c, nil
+	return c, nil
 }
 
 // Extend makes leases end one full lease from now. That of the partition is kept by heartbeats.
 func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
+	now := time.Now()
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
 	for i, d := range ds {
-		c, err := s.living(d)
+		c, err := s.living(d, now)
 		if err != nil {
 			errs[i] = err
 			continue
 		}
-		c.until = time.Now().Add(s.o.Lease)
+		c.until = now.Add(s.o.Lease)
+		s.leases.remove(c)
+		s.leases.append(c)
 	}
 	return errs
 }
@@ -231,11 +235,9 @@ func (s *subscription) giveUp() {
 	s.closed = true
 	s.once.Do(func() { close(s.done) })
 	var held []*claim
-	for _, p := range s.m.parts {
-		for _, it := range p.items {
-			if it.claimed != nil && it.claimed.sub == s && !it.claimed.settling && !slices.Contains(held, it.claimed) {
-				held = append(held, it.claimed)
-			}
+	for c := s.leases.first; c != nil; c = c.behind {
+		if !c.settling {
+			held = append(held, c)
 		}
 	}
 	for _, c := range held {

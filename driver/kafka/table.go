@@ -37,14 +37,20 @@ func (d *Driver) followAll(topic string, partitions []int32, changed func(*kgo.R
 
 func (d *Driver) begin(t *table, topic string, partitions []int32) *table {
 	t.d, t.topic, t.rows, t.next, t.moved = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{})
-	from := map[int32]kgo.Offset{}
+	from, taken := map[int32]kgo.Offset{}, map[string][]int32{}
+	d.following.Lock()
+	defer d.following.Unlock()
 	d.tablesMu.Lock()
 	for _, p := range partitions {
 		t.next[p] = 0
 		from[p] = kgo.NewOffset().AtStart()
+		if d.tables[topicPartition{topic, p}] != nil {
+			taken[topic] = append(taken[topic], p)
+		}
 		d.tables[topicPartition{topic, p}] = t
 	}
 	d.tablesMu.Unlock()
+	d.reader.RemoveConsumePartitions(taken) // otherwise it would not be read from the start
 	d.reader.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: from})
 	return t
 }
@@ -68,7 +74,10 @@ func (t *table) close() {
 	}
 	close(t.moved)
 	t.mu.Unlock()
+	t.d.following.Lock()
+	defer t.d.following.Unlock()
 	t.d.tablesMu.Lock()
+	ps = slices.DeleteFunc(ps, func(p int32) bool { return t.d.tables[topicPartition{t.topic, p}] != t }) // another follows it now
 	for _, p := range ps {
 		delete(t.d.tables, topicPartition{t.topic, p})
 	}

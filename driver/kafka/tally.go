@@ -23,12 +23,7 @@ const tallyPart = 'N'
 func (p *partition) current() tally {
 	t := p.tally
 	t.Ready, t.Inflight, t.Waiting = 0, 0, 0
-	seen := map[*item]bool{}
-	for _, it := range p.items {
-		if seen[it] {
-			continue
-		}
-		seen[it] = true
+	for it := range p.items.all() {
 		switch it.state {
 		case ready:
 			t.Ready++

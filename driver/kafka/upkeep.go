@@ -162,7 +162,7 @@ func (p *partition) mark(ctx context.Context) error {
 // oldestSide is the first offset of the side log that is needed: of an item, or of our own mark of ownership.
 func (p *partition) oldestSide() int64 {
 	at := p.markedAt
-	for _, it := range p.items {
+	for it := range p.items.all() {
 		if it.side != "" {
 			at = min(at, it.at)
 		}

@@ -56,8 +56,9 @@ func trimmedTo(t *testing.T, d *kafka.Driver, a *kadm.Client, want int64) {
 	}
 }
 
-// Lesson: R13
 // TestTrimmedBehindAllGroups: a topic is trimmed to where the slowest group is, and no further.
+//
+// Lesson: R13, L28
 func TestTrimmedBehindAllGroups(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

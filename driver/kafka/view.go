@@ -121,7 +121,7 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		p := v.parts[r.Partition]
-		if r, problem := p.feed(r); r != nil {
+		if r, problem := p.feed(v.decode(r)); r != nil {
 			v.bad = append(v.bad, invalid{p, r, problem})
 		}
 	}); err != nil {
@@ -149,7 +149,7 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 func (v *view) markHeld() {
 	now := time.Now()
 	for _, p := range v.parts {
-		for _, it := range p.items {
+		for it := range p.items.all() {
 			if it.expired(now) && it.state != gone {
 				v.enter(it, gone)
 				v.detach(it)

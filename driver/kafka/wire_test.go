@@ -19,6 +19,8 @@ type wire struct {
 	down  chan struct{} // closed when it is cut
 	held  chan struct{} // not nil: writes wait until it is closed
 	isCut bool
+
+	refused int // connections, while it was cut
 }
 
 var errCut = errors.New("the wire is cut")
@@ -26,6 +28,9 @@ var errCut = errors.New("the wire is cut")
 func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	cut := w.isCut
+	if cut {
+		w.refused++
+	}
 	w.mu.Unlock()
 	if cut {
 		return nil, errCut
@@ -55,6 +60,15 @@ func (w *wire) cut() {
 	for _, c := range w.conns {
 		_ = c.Close()
 	}
+}
+
+// mend makes connections again.
+func (w *wire) mend() (dialed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut, w.down = false, nil
+	dialed, w.refused = w.refused, 0
+	return dialed
 }
 
 // wait returns when the wire is cut.

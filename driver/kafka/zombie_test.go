@@ -11,9 +11,10 @@ import (
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
-// Lesson: L41
 // TestLateWritesOfAZombie: an owner that was stopped for longer than its session writes a retry and a commit when it goes on. The next owner has
 // settled the message meanwhile: neither it nor those after it are disturbed.
+//
+// Lesson: L41
 func TestLateWritesOfAZombie(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "z"+rand.Text()[:10]+"."

@@ -24,6 +24,7 @@ type Driver struct {
 	client  goredis.UniversalClient
 	owned   bool // the client is ours to close
 	scripts *scripts
+	survey  *redisconn.Survey
 	caps    driver.Capabilities
 	nonce   string        // of this process, in tokens
 	counter atomic.Uint64 // counts them
@@ -68,19 +69,11 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 
 // examine finds out what the server can do, and warns about one that may lose messages.
 func (d *Driver) examine(ctx context.Context) error {
-	s, err := redisconn.Examine(ctx, d.client, registryKey(d.o.Prefix))
-	if err != nil {
+	var err error
+	if d.survey, err = redisconn.NewSurvey(ctx, d.client, registryKey(d.o.Prefix), d.o.Strict, d.o.Logger); err != nil {
 		return err
 	}
-	for _, f := range s.Findings() {
-		if f.Severity != driver.SeverityError {
-			continue
-		}
-		if d.o.Strict {
-			return driver.NewError(driver.ErrUnsupported, f.Text, f.Hint, nil)
-		}
-		d.o.Logger.Warn("ferry: "+f.Text, "hint", f.Hint)
-	}
+	s := d.survey.Opened()
 	d.scripts = newScripts(s.Flags())
 	d.caps = driver.Capabilities{
 		Driver:         "redisstream",
@@ -141,7 +134,7 @@ func (d *Driver) Close(ctx context.Context) error {
 		}
 	}
 	d.stop()
-	d.wake.close()
+	d.wake.listener.Close()
 	d.work.Wait()
 	if d.owned {
 		if e := d.client.Close(); e != nil && err == nil {

@@ -81,20 +81,24 @@ type valve struct {
 	match string
 	held  chan struct{} // closed when the first is held back
 	open  chan struct{}
+	after chan struct{} // closed when the first is answered
 }
 
 func (v *valve) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
-func (v *valve) wait(cmds ...goredis.Cmder) {
+// wait holds commands back, and tells whether the first is among them.
+func (v *valve) wait(cmds ...goredis.Cmder) (first bool) {
 	for _, c := range cmds {
 		if !v.shut.Load() || !v.all.Load() && !strings.EqualFold(c.Name(), v.match) {
 			continue
 		}
 		if v.all.CompareAndSwap(false, true) {
 			close(v.held)
+			first = true
 		}
 		<-v.open
 	}
+	return first
 }
 
 func (v *valve) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
@@ -106,7 +110,9 @@ func (v *valve) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 
 func (v *valve) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []goredis.Cmder) error {
-		v.wait(cmds...)
+		if v.wait(cmds...) {
+			defer close(v.after)
+		}
 		return next(ctx, cmds)
 	}
 }
@@ -144,6 +150,7 @@ func TestOwnerPausedBeforeItReads(t *testing.T) {
 	w.publish(200, 201, "k")
 	v.shut.Store(false)
 	close(v.open)
+	<-v.after   // it has read, or was refused
 	go func() { // whoever owns the partition now
 		if ds, err := other.Receive(t.Context(), 1); err == nil {
 			handled <- ds[0].ID
@@ -166,7 +173,7 @@ func TestOwnerPausedBeforeItReads(t *testing.T) {
 // pausable returns a driver beside that of the world, and its valve.
 func (w *world) pausable() (*valve, *redisstream.Driver) {
 	w.Helper()
-	v := &valve{match: "xreadgroup", held: make(chan struct{}), open: make(chan struct{})}
+	v := &valve{match: "xreadgroup", held: make(chan struct{}), open: make(chan struct{}), after: make(chan struct{})}
 	o, err := goredis.ParseURL(redistest.Shared(w).URL())
 	w.ok(err)
 	client := goredis.NewClient(o)

@@ -40,11 +40,7 @@ func (d *Driver) refuse(ctx context.Context, o driver.PublishOptions) error {
 	if err := ctx.Err(); err != nil {
 		return driver.NewError(driver.ErrNotApplied, "the context ended before the call began", "try again", err)
 	}
-	if !d.caps.Gives(o.Level) {
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this server cannot give durability %q", o.Level),
-			fmt.Sprintf("it gives %v", d.caps.Levels), nil)
-	}
-	return nil
+	return d.survey.Refuse(ctx, o.Level)
 }
 
 // publication is one call of Publish, or the follow-ups of a settlement.

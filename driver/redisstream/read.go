@@ -14,7 +14,7 @@ import (
 // never booked, because we died, are found by the next claim.
 func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int) (claimed, error) {
 	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.newToken(), begun: time.Now()}
-	node, err := c.part.node(ctx)
+	node, err := redisconn.NodeOf(ctx, s.d.client, c.part.key)
 	if err != nil {
 		return claimed{more: true}, err
 	}
@@ -53,16 +53,16 @@ func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) ([]any,
 	var result *goredis.Cmd
 	_, _ = conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		p.Do(ctx, "WATCH", c.part.fence(c.s.o.Group))
-		result = p.EvalSha(ctx, s.sha, []string{c.part.key}, args...)
+		result = s.In(ctx, p, []string{c.part.key}, args...)
 		return nil
 	})
-	if goredis.HasErrorPrefix(result.Err(), "NOSCRIPT") {
-		result = conn.Eval(ctx, s.source, []string{c.part.key}, args...)
-	}
 	reply, err := result.Slice()
-	if err != nil {
-		c.part.moved(ctx, err)
-		return nil, redisconn.Classify(err)
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = s.RunOn(ctx, conn, []string{c.part.key}, args...)
+	}
+	if err = redisconn.Classify(err); err != nil {
+		redisconn.Relocate(ctx, c.s.d.client, err)
+		return nil, err
 	}
 	return reply, nil
 }
@@ -73,7 +73,7 @@ func (c *claim) unwatch(ctx context.Context, conn *goredis.Conn) { _ = conn.Do(c
 func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) ([]any, error) {
 	var result *goredis.Cmd
 	_, err := conn.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		result = p.Do(ctx, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS", c.part.stream(), ">")
+		result = redisconn.DoOnce(ctx, p, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS", c.part.stream(), ">")
 		return nil
 	})
 	if errors.Is(err, goredis.TxFailedErr) {
@@ -161,11 +161,4 @@ func keyOf(fields []any) string {
 		return text(fields, n-3)
 	}
 	return ""
-}
-
-// moved makes the client look again where slots are, when a server says that it does not have one any more.
-func (p *partition) moved(ctx context.Context, err error) {
-	if c, ok := p.d.client.(*goredis.ClusterClient); ok && (goredis.HasErrorPrefix(err, "MOVED") || !redisconn.IsReply(err)) {
-		c.ReloadState(ctx)
-	}
 }

@@ -2,12 +2,9 @@ package redisstream
 
 import (
 	"context"
-	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -18,7 +15,10 @@ import (
 var luaFiles embed.FS
 
 // script is one operation, ready to be called.
-type script struct{ name, source, sha string }
+type script struct {
+	redisconn.Script
+	name string
+}
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
@@ -79,28 +79,25 @@ func newScript(first string, parts ...string) script {
 		b.Write(text)
 		b.WriteByte('\n')
 	}
-	sum := sha1.Sum([]byte(b.String()))
-	return script{name: parts[len(parts)-1], source: b.String(), sha: hex.EncodeToString(sum[:])}
+	return script{name: parts[len(parts)-1], Script: redisconn.NewScript(b.String())}
 }
 
-// run calls a script of a partition. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
+// run calls a script of a partition.
 func (p *partition) run(ctx context.Context, s *script, args ...any) ([]any, error) {
-	return runOn(ctx, p.d.client, s, p.key, append([]any{p.of}, args...))
+	return p.runAt(ctx, 0, s, args)
 }
 
-func runOn(ctx context.Context, c goredis.Scripter, s *script, key string, args []any) ([]any, error) {
-	keys := []string{key}
-	reply, err := c.EvalSha(ctx, s.sha, keys, args...).Slice()
-	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = c.Eval(ctx, s.source, keys, args...).Slice()
+// runAt calls a script at a durability level: for replicated(n) it waits until n replicas have it.
+func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script, args []any) (reply []any, err error) {
+	if n := level.Replicas(); n > 0 {
+		reply, err = s.RunReplicated(ctx, p.d.client, n, []string{p.key}, append([]any{p.of}, args...)...)
+	} else {
+		reply, err = s.Run(ctx, p.d.client, []string{p.key}, append([]any{p.of}, args...)...)
 	}
-	if err != nil {
-		return nil, redisconn.Classify(err)
+	if err == nil && len(reply) == 0 {
+		err = errShape(s.name, reply)
 	}
-	if len(reply) == 0 {
-		return nil, errShape(s.name, reply)
-	}
-	return reply, nil
+	return reply, err
 }
 
 // scriptCall is one call of a script, and what came of it.
@@ -125,61 +122,26 @@ func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) {
 	results := make([]*goredis.Cmd, len(calls))
 	_, _ = d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i, c := range calls {
-			results[i] = p.EvalSha(ctx, c.script.sha, []string{c.part.key}, append([]any{c.part.of}, c.args...)...)
+			results[i] = c.script.In(ctx, p, []string{c.part.key}, append([]any{c.part.of}, c.args...)...)
 		}
 		return nil
 	})
+	var failed error
 	for i, c := range calls {
 		if goredis.HasErrorPrefix(results[i].Err(), "NOSCRIPT") {
 			c.reply, c.err = c.part.run(ctx, c.script, c.args...)
 			continue
 		}
 		c.reply, c.err = results[i].Slice()
-		if c.err != nil {
-			c.err = redisconn.Classify(c.err)
+		if c.err = redisconn.Classify(c.err); c.err != nil {
+			failed = c.err
 		} else if len(c.reply) == 0 {
 			c.err = errShape(c.script.name, c.reply)
 		}
 	}
-}
-
-// replicaPatience is how long a publish waits for its replicas.
-const replicaPatience = 2 * time.Second
-
-// runAt calls a script at a durability level: for replicated(n) it waits, on the connection of the write, until n replicas have it.
-func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script, args []any) ([]any, error) {
-	n := level.Replicas()
-	if n == 0 {
-		return p.run(ctx, s, args...)
+	if failed != nil {
+		redisconn.Relocate(ctx, d.client, failed)
 	}
-	node, err := p.node(ctx)
-	if err != nil {
-		return nil, err
-	}
-	conn := node.Conn()
-	defer func() { _ = conn.Close() }()
-	reply, err := runOn(ctx, conn, s, p.key, append([]any{p.of}, args...))
-	if err != nil {
-		return nil, err
-	}
-	have, err := conn.Wait(ctx, n, replicaPatience).Result()
-	if err != nil || have < int64(n) {
-		return nil, driver.NewError(driver.ErrUnknown, fmt.Sprintf("%d of %d replicas have the message", have, n),
-			"look at the replicas; publish again with the same id", err)
-	}
-	return reply, nil
-}
-
-// node returns the client of the server that has a partition.
-func (p *partition) node(ctx context.Context) (*goredis.Client, error) {
-	switch c := p.d.client.(type) {
-	case *goredis.ClusterClient:
-		node, err := c.MasterForKey(ctx, p.key)
-		return node, redisconn.Classify(err)
-	case *goredis.Client:
-		return c, nil
-	}
-	return nil, driver.NewError(driver.ErrUnsupported, "this client cannot pin a connection", "use a Client, a FailoverClient or a ClusterClient", nil)
 }
 
 func errShape(what string, reply []any) error {

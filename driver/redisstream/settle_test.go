@@ -3,6 +3,7 @@ package redisstream_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -69,4 +70,26 @@ func TestFollowersAreNotAcknowledgedBeforeTheirHead(t *testing.T) {
 	w.settle(s, driver.Ack, ds[slices.IndexFunc(ds, func(d *driver.Delivery) bool { return d.Key == "k" })])
 	w.ok(errors.Join(d.Close(context.Background()), client.Close()))
 	w.sound()
+}
+
+// A lease that is over is refused although nobody has looked since: no script has returned the message yet.
+func TestLapsedLeaseIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s := w.subscribe("a", time.Second)
+	w.publish(0, 2, "")
+	ds := w.take(s, 2)
+	key := fmt.Sprintf("{%s/jobs/0}:g:default:lease", w.prefix)
+	w.until("the lease is over", func() bool {
+		ends, err := w.c.ZRangeWithScores(w.ctx(), key, -1, -1).Result()
+		w.ok(err)
+		now, err := w.c.Time(w.ctx()).Result()
+		w.ok(err)
+		return now.UnixMilli() > int64(ends[0].Score)
+	})
+	for i, o := range []driver.Outcome{driver.Ack, driver.Retry} {
+		if err := s.Settle(w.ctx(), []driver.Settlement{{Delivery: ds[i], Outcome: o}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+			t.Errorf("%s of a lapsed lease: %v", o, err)
+		}
+	}
 }

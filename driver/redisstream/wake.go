@@ -4,16 +4,15 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // notifier listens to what scripts announce: a group that has something to claim, or "!" for members that came or went.
 // These are hints: after a reconnect everything is looked at once, and every Receive looks at intervals anyway.
 type notifier struct {
-	d      *Driver
-	pubsub *goredis.PubSub
+	d        *Driver
+	listener *redisconn.Listener
 
 	mu     sync.Mutex
 	topics map[string]source // of each channel
@@ -26,7 +25,7 @@ type source struct {
 }
 
 func newNotifier(d *Driver) *notifier {
-	return &notifier{d: d, pubsub: d.client.Subscribe(context.Background()), topics: map[string]source{}}
+	return &notifier{d: d, listener: redisconn.NewListener(d.client), topics: map[string]source{}}
 }
 
 // listen begins to follow a topic. Should that fail, the fallback remains.
@@ -43,32 +42,21 @@ func (n *notifier) listen(t *topic) {
 	if len(channels) == 0 {
 		return
 	}
-	if err := n.pubsub.Subscribe(context.Background(), channels...); err != nil {
+	if err := n.listener.Follow(channels...); err != nil {
 		n.d.o.Logger.Warn("ferry: cannot listen for wake-ups", "topic", t.name, "error", err)
 	}
 }
 
 // run follows the channels until ctx ends.
 func (n *notifier) run(ctx context.Context) {
-	wait := time.Duration(0)
-	for ctx.Err() == nil {
-		msg, err := n.pubsub.Receive(ctx)
-		if err != nil {
-			wait = min(wait+50*time.Millisecond, time.Second)
-			if !pause(ctx, wait) {
-				return
-			}
-			continue
-		}
-		wait = 0
-		switch m := msg.(type) {
-		case *goredis.Subscription: // new, or after a reconnect
-			n.d.announce(n.sourceOf(m.Channel), "", true)
-		case *goredis.Message:
-			group, members := strings.CutPrefix(m.Payload, "!")
-			n.d.announce(n.sourceOf(m.Channel), group, members)
-		}
-	}
+	n.listener.Run(ctx, redisconn.Ear{
+		Joined: func(channel string) { n.d.announce(n.sourceOf(channel), "", true) },
+		Heard: func(channel, payload string) {
+			group, members := strings.CutPrefix(payload, "!")
+			n.d.announce(n.sourceOf(channel), group, members)
+		},
+		Back: func() { n.d.survey.Again(ctx) }, // it may be another server
+	})
 }
 
 func (n *notifier) sourceOf(channel string) source {
@@ -76,8 +64,6 @@ func (n *notifier) sourceOf(channel string) source {
 	defer n.mu.Unlock()
 	return n.topics[channel]
 }
-
-func (n *notifier) close() { _ = n.pubsub.Close() }
 
 // announce tells the subscriptions of a topic, or of one group of it, that a partition may have something to claim, or that members changed.
 func (d *Driver) announce(from source, group string, members bool) {
@@ -94,17 +80,5 @@ func (d *Driver) announce(from source, group string, members bool) {
 			s.rebalance()
 		}
 		s.stir(from.part)
-	}
-}
-
-// pause waits, and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

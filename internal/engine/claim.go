@@ -78,7 +78,9 @@ func (s *subscription) lease(picked []*item, now moment) []claim {
 	for i, it := range picked {
 		c := &claims[i]
 		s.start(c, it, last-uint64(i), expires)
-		c.receipt = receipt
+		if c.receipt = receipt; receipt != nil {
+			c.handing.Store(notYet)
+		}
 		it.e.lend()
 		c.entry, c.content = it.e, it.content()
 		if contents != nil {
@@ -113,11 +115,17 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 			parcels = make([]parcel, min(len(claims)-i, parcelsAtOnce))
 		}
 		c, p := &claims[i], &parcels[0]
+		var r *reading
 		if c.entry.is(onDisk) {
-			r := &read[0]
-			if read = read[1:]; r.problem != nil {
+			r, read = &read[0], read[1:]
+			if r.problem != nil {
 				continue
 			}
+		}
+		if !c.handOver() {
+			continue
+		}
+		if r != nil {
 			c.fillFrom(r.message, &p.m)
 		} else {
 			c.entry.fill(&p.m, s.t.name, c.content)

@@ -28,6 +28,10 @@ func FuzzRecords(f *testing.F) {
 	en.flags |= recorded
 	f.Add(seal(appendIndexed([]byte{recordVersion}, en, now), 0))
 	f.Add(appendMark(nil, 12))
+	t.cold.add(7, 7, now.tick, 100, 10)
+	t.cold.ids.add(t.cold.ids.hash("b"), 7)
+	f.Add(seal(t.appendStretches([]byte{recordVersion}, now), 0))
+	f.Add(seal(t.cold.ids.appendTable([]byte{recordVersion}, int(t.cold.ids.hash("b")>>32%coldTables)), 0))
 	f.Add(appendKnown(nil, known{message: "m", seq: 3, until: 9}))
 	f.Add(append(appendHead(nil, headOf(en, now)), (&journal{}).appendContent(nil, en)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -38,6 +42,8 @@ func FuzzRecords(f *testing.F) {
 			_, _, _ = decodeReceipt(sealed)
 			_, _ = decodeMark(sealed)
 			_ = decodeChunk(sealed, func(*found, *storedState) {})
+			_ = decodeCold(coldChunks, sealed, &storedCold{}, now)
+			_ = decodeCold(coldChunks+1, sealed, &storedCold{}, now)
 			if k, err := decodeKnown(sealed); err == nil {
 				again, err := decodeKnown(appendKnown(nil, k))
 				if err != nil || again != k {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -22,7 +23,23 @@ type claim struct {
 	deliveries     int32
 	cause          driver.Cause
 	receipt        *receipt // in the store; nil without one
+	handing        atomic.Uint32
 }
+
+// With a store a claim is handed over only when it is stored. If it ends before, nobody has seen the message.
+const (
+	handedOver  = iota
+	notYet      // the call of Receive that made it waits for the store
+	neverHanded // it ended meanwhile, and must not be handed over
+)
+
+// handOver reports whether the claim may be handed over: it has not ended unseen.
+func (c *claim) handOver() bool {
+	return c.handing.Load() == handedOver || c.handing.CompareAndSwap(notYet, handedOver)
+}
+
+// unseen reports whether the claim, which ends, was never handed over.
+func (c *claim) unseen() bool { return c.handing.CompareAndSwap(notYet, neverHanded) }
 
 // String names the claim by the nonce of the engine and a counter.
 func (c *claim) String() string { return fmt.Sprintf("%016x-%d", c.s.e.nonce, c.number) }
@@ -150,9 +167,10 @@ func (s *subscription) loseLeases(now moment) {
 	var lost []*item
 	for c := s.leases.head; c != nil && c.expires <= now.tick; c = s.leases.head {
 		it := c.item
-		c.end()
-		it.loseLease()
-		s.g.stats.Redelivered++
+		if c.end(); !c.unseen() {
+			it.loseLease()
+			s.g.stats.Redelivered++
+		}
 		lost = append(lost, it)
 	}
 	for _, it := range lost { // all are counted before the first one takes others with it
@@ -175,8 +193,10 @@ func (g *group) returnBehind(it *item, now moment) {
 	for x := it.keyNext; x != nil; {
 		next := x.keyNext
 		if x.state == inflight && x.claim != nil {
-			x.claim.end()
-			x.cause = driver.CauseReleased
+			c := x.claim
+			if c.end(); !c.unseen() {
+				x.cause = driver.CauseReleased
+			}
 			g.comeBack(x, now)
 		}
 		x = next

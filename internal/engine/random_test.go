@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,15 +28,38 @@ func TestRandomSteps(t *testing.T) {
 // TestRandomStepsWithAStore is the same over a store, with nearly everything cold; now and then it is opened again.
 func TestRandomStepsWithAStore(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { randomStepsWithAStore(t, seed, 300) })
-		})
+	var seen coldSteps
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range uint64(60) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { randomStepsWithAStore(t, seed, 300, &seen) })
+			})
+		}
+	})
+	t.Logf("something was cold after %d steps, and something behind it after %d", seen.cold.Load(), seen.behind.Load())
+	if seen.cold.Load() < 1000 || seen.behind.Load() < 100 {
+		t.Error("that is too little to prove anything")
 	}
 }
 
-func randomStepsWithAStore(t *testing.T, seed uint64, steps int) {
+// coldSteps counts after how many steps there was something to see.
+type coldSteps struct{ cold, behind atomic.Int64 }
+
+func (c *coldSteps) look(e *Engine) {
+	for _, t := range e.allTopics() {
+		if t.cold.count > 0 {
+			c.cold.Add(1)
+		}
+		for _, g := range t.groups {
+			if !g.behind.empty() {
+				c.behind.Add(1)
+			}
+		}
+	}
+}
+
+func randomStepsWithAStore(t *testing.T, seed uint64, steps int, seen *coldSteps) {
 	s := newMapStore()
 	w := &walker{T: t, Rand: rand.New(rand.NewPCG(seed, 2)), held: map[*subscription][]*driver.Delivery{}}
 	w.order = driver.Order(seed % 2)
@@ -50,6 +74,7 @@ func randomStepsWithAStore(t *testing.T, seed uint64, steps int) {
 		calls[n]()
 		synctest.Wait()
 		audit(t, w.e)
+		seen.look(w.e)
 		for _, topic := range w.e.allTopics() {
 			report, err := w.e.Audit(context.Background(), topic.name, false)
 			if err != nil || len(report.Problems) > 0 {
@@ -127,7 +152,7 @@ func randomSteps(t *testing.T, seed uint64, steps int) {
 func (w *walker) calls() []func() {
 	return []func(){
 		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend,
-		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage,
+		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage, w.browse, w.repeat,
 	}
 }
 
@@ -244,6 +269,51 @@ func (w *walker) move() {
 		ms = append(ms, m)
 	}
 	w.e.Move(context.Background(), ms)
+}
+
+// browse demands that a listing contains what is counted, in order.
+func (w *walker) browse() {
+	ctx := context.Background()
+	st, err := w.e.Stats(ctx, "t")
+	if err != nil {
+		return
+	}
+	for _, g := range st.Groups {
+		q, n, last := driver.Query{Topic: "t", Group: g.Group, State: driver.StateReady, Limit: 1 + w.IntN(7)}, int64(0), uint64(0)
+		for more := true; more; more = q.Cursor != "" {
+			page, err := w.e.Browse(ctx, q)
+			if err != nil {
+				w.Fatal(err)
+			}
+			for _, en := range page.Entries {
+				if en.Ref.Pos <= last || en.Group != g.Group || en.State != driver.StateReady {
+					w.Errorf("group %s lists %v as %s after %d", g.Group, en.Ref, en.State, last)
+				}
+				last = en.Ref.Pos
+				n++
+			}
+			q.Cursor = page.Next
+		}
+		if n != g.Ready {
+			w.Errorf("group %s lists %d ready messages, and counts %d", g.Group, n, g.Ready)
+		}
+	}
+}
+
+// repeat publishes a message again that is there.
+func (w *walker) repeat() {
+	page, _ := w.e.Browse(context.Background(), driver.Query{Topic: "t", Group: "default", State: driver.StateReady})
+	if len(page.Entries) == 0 {
+		return
+	}
+	en := page.Entries[w.IntN(len(page.Entries))]
+	if en.ID == "" {
+		return // not decoded yet
+	}
+	rs, err := w.e.Publish(context.Background(), []*driver.Message{{Topic: "t", ID: en.ID}}, driver.PublishOptions{Atomic: w.IntN(2) == 0})
+	if err != nil || !rs[0].Duplicate || rs[0].Ref != en.Ref {
+		w.Errorf("publishing %s again: %+v, %v; it is at %v", en.ID, rs, err, en.Ref)
+	}
 }
 
 func (w *walker) delete() { w.e.Delete(context.Background(), []driver.Target{w.target()}) }

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"errors"
+
+	"github.com/ferrymq/ferry/driver"
+)
 
 // staysCold reports whether a message without a state of its own need not be in memory: it is plain, the windows of all
 // groups are full, and it comes behind all that is cold so far.
@@ -42,4 +46,32 @@ func (r *restorer) keepCold(f *found) {
 	t.cold.add(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), t.stretchSize())
 	t.cold.keys.note(f.message.Key, f.head.fan)
 	t.cold.ids.add(t.cold.ids.hash(f.message.ID), f.seq)
+}
+
+// hasCold reports whether the chunks describe cold messages. Then all others that they describe are to be in memory.
+func (r *restorer) hasCold() (has bool, err error) {
+	key := appendNumberKey(nil, r.number, kindIndex, coldChunks)
+	err = r.t.e.o.Store.Read([][]byte{key}, func(_ int, value []byte) { has = value != nil })
+	return has, err
+}
+
+// restoreCold takes over what the chunks say about cold messages.
+func (r *restorer) restoreCold(s *storedCold) error {
+	t := r.t
+	if s.tail.count == 0 || s.tail.ids.count > s.tail.count {
+		return damaged("the description of the backlog of topic "+t.name+" is damaged", errors.New("its sums are wrong"))
+	}
+	t.cold = s.tail
+	t.e.stored.Add(int64(s.tail.count))
+	t.stats.Messages += int64(s.tail.count)
+	for _, x := range s.tail.stretches.vs {
+		t.stats.Bytes += x.bytes
+	}
+	for number, cold := range s.groups {
+		if g := r.groups[number]; g != nil {
+			g.cold = cold
+			g.count[ready] += cold
+		}
+	}
+	return nil
 }

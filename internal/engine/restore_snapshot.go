@@ -12,8 +12,14 @@ func (r *restorer) readIndex() (bool, error) {
 	if err != nil || chunks == 0 || !r.wholeIndex(chunks) {
 		return false, err
 	}
-	n := 0
-	err = r.scanIndex(func(chunk []byte) error {
+	if r.warm, err = r.hasCold(); err != nil {
+		return false, err
+	}
+	n, stored := 0, &storedCold{}
+	err = r.scanIndex(func(number uint64, chunk []byte) error {
+		if number >= coldChunks {
+			return decodeCold(number, chunk, stored, r.now)
+		}
 		return decodeChunk(chunk, func(f *found, s *storedState) {
 			r.restore(f, s)
 			if n++; n%progressEvery == 0 && r.progress != nil {
@@ -21,6 +27,9 @@ func (r *restorer) readIndex() (bool, error) {
 			}
 		})
 	})
+	if err == nil && r.warm {
+		err = r.restoreCold(stored)
+	}
 	return true, err
 }
 
@@ -36,20 +45,21 @@ func (r *restorer) marked() (chunks int, err error) {
 
 // wholeIndex reports whether all chunks are there, and their checksums are right.
 func (r *restorer) wholeIndex(chunks int) bool {
-	err := r.scanIndex(func(chunk []byte) error {
+	err := r.scanIndex(func(_ uint64, chunk []byte) error {
 		chunks--
 		return unseal(chunk).err
 	})
 	return err == nil && chunks == 0
 }
 
-func (r *restorer) scanIndex(use func(chunk []byte) error) error {
+func (r *restorer) scanIndex(use func(number uint64, chunk []byte) error) error {
 	from, to := rangeOf(r.number, kindIndex)
 	return r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
 		if len(key) == prefixSize {
 			return nil // the mark
 		}
-		if err := use(value); err != nil {
+		number, _, _ := numberOf(key)
+		if err := use(number, value); err != nil {
 			return damaged(fmt.Sprintf("chunk %x of the index of topic %q is damaged", key, r.t.name), err)
 		}
 		return nil

@@ -18,7 +18,7 @@ const chunkSize = 1000 // messages
 // snapshot writes the chunks and marks of all large topics. It may be cut off anywhere.
 func (e *Engine) snapshot(ctx context.Context) error {
 	for _, t := range e.allTopics() {
-		if t.log.count < e.o.SnapshotFrom || !t.describable() {
+		if t.log.count+t.cold.count < e.o.SnapshotFrom || !t.describable() {
 			continue
 		}
 		if err := t.snapshot(ctx, e.now()); err != nil {
@@ -31,9 +31,6 @@ func (e *Engine) snapshot(ctx context.Context) error {
 // describable reports whether chunks can hold all that there is to say about the messages of a topic. Not those that
 // could not be decoded, and not those that are kept: only their records tell since when.
 func (t *topic) describable() bool {
-	if t.cold.count > 0 {
-		return false
-	}
 	for _, e := range t.log.all() {
 		if e.state == invalid || e.extra != nil && e.extra.raw != nil || e.state == fanned && e.live == 0 && e.dead == 0 {
 			return false
@@ -60,7 +57,11 @@ func (t *topic) snapshot(ctx context.Context, now moment) error {
 			chunks++
 		}
 	}
-	return t.e.put(ctx, appendPrefix(nil, t.journal.number, kindIndex), appendMark(nil, chunks))
+	more, err := t.snapshotCold(ctx, now)
+	if err != nil {
+		return err
+	}
+	return t.e.put(ctx, appendPrefix(nil, t.journal.number, kindIndex), appendMark(nil, chunks+more))
 }
 
 // put stores one record, and waits for it: chunks must not pile up in memory.

@@ -97,8 +97,9 @@ func (s *subscription) leave(now moment) {
 	for s.leases.head != nil {
 		c := s.leases.head
 		it := c.item
-		c.end()
-		it.cause = driver.CauseReleased
+		if c.end(); !c.unseen() {
+			it.cause = driver.CauseReleased
+		}
 		s.g.comeBack(it, now)
 	}
 	s.g.members = slices.DeleteFunc(s.g.members, func(m *subscription) bool { return m == s })

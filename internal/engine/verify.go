@@ -162,6 +162,9 @@ func verifyIndex(key, value []byte) (err error) {
 		_, err = decodeMark(value)
 		return err
 	}
+	if number, _, _ := numberOf(key); number >= coldChunks {
+		return decodeCold(number, value, &storedCold{}, moment{})
+	}
 	return decodeChunk(value, func(*found, *storedState) {})
 }
 

@@ -1,6 +1,8 @@
 package envelope
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -39,7 +41,7 @@ func ToFields(f Form, dst []Pair, m *driver.Message) []Pair {
 	}
 	sum := formSum(w.pairs[start:], f.native, m.Key, m.Body)
 	at := len(w.buf)
-	w.buf = fmt.Appendf(w.buf, "%08x", sum)
+	w.buf = hex.AppendEncode(w.buf, binary.BigEndian.AppendUint32(nil, sum))
 	w.add(f.name(numCRC), at)
 	if f == Stream {
 		w.text(numKey, m.Key)

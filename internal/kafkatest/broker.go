@@ -20,7 +20,7 @@ import (
 const version = "4.3.1"
 
 // readyTimeout is how long a cluster may take until it answers: a JVM on a busy machine.
-const readyTimeout = 90 * time.Second
+const readyTimeout = 4 * time.Minute
 
 // Broker is one Kafka process, or its files and its port while it is down. Its methods may be called concurrently.
 type Broker struct {

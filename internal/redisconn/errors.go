@@ -53,7 +53,8 @@ func Classify(err error) error {
 	switch {
 	case errors.Is(err, goredis.ErrClosed):
 		return driver.NewError(driver.ErrClosed, "the connection is closed", "open the driver again", err)
-	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, goredis.ErrPoolTimeout), errors.Is(err, goredis.ErrPoolExhausted):
+	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, goredis.ErrPoolTimeout), errors.Is(err, goredis.ErrPoolExhausted),
+		strings.Contains(err.Error(), "all sentinels specified in configuration are unreachable"):
 		return driver.NewError(driver.ErrNotApplied, "the server was not reached", "look whether it runs and the address is right", err)
 	case IsReply(err):
 		return driver.NewError(driver.ErrNotApplied, "the server refused the command", "its answer says why", err)

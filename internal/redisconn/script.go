@@ -25,9 +25,26 @@ func NewScript(source string) Script {
 func (s *Script) Run(ctx context.Context, c goredis.UniversalClient, keys []string, args ...any) ([]any, error) {
 	reply, err := s.on(ctx, c, keys, args)
 	if err != nil {
-		relocate(ctx, c, err)
+		Relocate(ctx, c, err)
 	}
 	return reply, err
+}
+
+// RunOn is Run on one connection.
+func (s *Script) RunOn(ctx context.Context, c *goredis.Conn, keys []string, args ...any) ([]any, error) {
+	return s.on(ctx, c, keys, args)
+}
+
+// In adds a call to a pipeline. Where the server does not know the script, which its error says, call Run or RunOn instead.
+func (s *Script) In(ctx context.Context, p goredis.Pipeliner, keys []string, args ...any) *goredis.Cmd {
+	return DoOnce(ctx, p, s.words(keys, args)...)
+}
+
+// DoOnce adds a command to a pipeline, which the client library never sends again by itself.
+func DoOnce(ctx context.Context, p goredis.Pipeliner, words ...any) *goredis.Cmd {
+	cmd := once{goredis.NewCmd(ctx, words...)}
+	_ = p.Process(ctx, cmd)
+	return cmd.Cmd
 }
 
 // replicaPatience is how long a publish waits for its replicas.
@@ -36,7 +53,7 @@ const replicaPatience = 2 * time.Second
 // RunReplicated calls the script and waits, on the connection of the write, until n replicas have it. If they do not in time
 // the outcome is unknown, since the primary has it.
 func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string, args ...any) ([]any, error) {
-	node, err := nodeOf(ctx, c, keys[0])
+	node, err := NodeOf(ctx, c, keys[0])
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +61,7 @@ func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n
 	defer func() { _ = conn.Close() }()
 	reply, err := s.on(ctx, conn, keys, args)
 	if err != nil {
-		relocate(ctx, c, err)
+		Relocate(ctx, c, err)
 		return nil, err
 	}
 	have, err := conn.Wait(ctx, n, replicaPatience).Result()
@@ -63,13 +80,17 @@ type processor interface {
 	Process(ctx context.Context, cmd goredis.Cmder) error
 }
 
-func (s *Script) on(ctx context.Context, c processor, keys []string, args []any) ([]any, error) {
+func (s *Script) words(keys []string, args []any) []any {
 	words := make([]any, 0, 3+len(keys)+len(args))
 	words = append(words, "evalsha", s.sha, len(keys))
 	for _, k := range keys {
 		words = append(words, k)
 	}
-	words = append(words, args...)
+	return append(words, args...)
+}
+
+func (s *Script) on(ctx context.Context, c processor, keys []string, args []any) ([]any, error) {
+	words := s.words(keys, args)
 	reply, err := ask(ctx, c, words)
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 		words[0], words[1] = "eval", s.source
@@ -91,17 +112,17 @@ func ask(ctx context.Context, c processor, words []any) ([]any, error) {
 	return cmd.Slice()
 }
 
-// relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by itself it
+// Relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by itself it
 // keeps asking a dead primary for up to a minute.
-func relocate(ctx context.Context, client goredis.UniversalClient, err error) {
+func Relocate(ctx context.Context, client goredis.UniversalClient, err error) {
 	c, ok := client.(*goredis.ClusterClient)
 	if ok && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
 		c.ReloadState(ctx)
 	}
 }
 
-// nodeOf returns the client of the server that has a key.
-func nodeOf(ctx context.Context, client goredis.UniversalClient, key string) (*goredis.Client, error) {
+// NodeOf returns the client of the server that has a key.
+func NodeOf(ctx context.Context, client goredis.UniversalClient, key string) (*goredis.Client, error) {
 	switch c := client.(type) {
 	case *goredis.ClusterClient:
 		node, err := c.MasterForKey(ctx, key)

@@ -135,23 +135,27 @@ if keyed > 0 then
   end
   if #ended > 0 then call('HDEL', KEYS[o + CHAIN], unpack(ended)) end
   if #kept > 0 then call('HSET', KEYS[o + CHAIN], unpack(kept)) end
-  table.sort(free, function(a, b) return place_of(a) < place_of(b) end)
-  local tails = {}
+  local places, tails = {}, {}
+  for _, item in ipairs(free) do places[item] = place_of(item) end
+  table.sort(free, function(a, b) return places[a] < places[b] end)
   for _, item in ipairs(free) do
     local lane = lane_of(item)
     if tails[lane] == nil then
       local last = call('LINDEX', KEYS[o + LANE + lane], -1)
-      tails[lane] = {at = last and place_of(last), items = {}}
+      tails[lane] = {at = last and place_of(last), items = {}, older = {}}
     end
     -- Among different keys a little disorder is nothing but a different moment; so most go to the tail.
-    if not tails[lane].at or place_of(item) + 1000 > tails[lane].at then
-      tails[lane].items[#tails[lane].items + 1] = item
+    local tail, place = tails[lane], places[item]
+    if not tail.at or place + 1000 > tail.at then
+      tail.items[#tail.items + 1] = item
     else
-      call('ZADD', KEYS[o + BACK + lane], place_of(item), item)
+      tail.older[#tail.older + 1] = place
+      tail.older[#tail.older + 1] = item
     end
   end
   for lane, tail in pairs(tails) do
     if #tail.items > 0 then call('RPUSH', KEYS[o + LANE + lane], unpack(tail.items)) end
+    if #tail.older > 0 then call('ZADD', KEYS[o + BACK + lane], unpack(tail.older)) end
     if not tail.at then call('PUBLISH', TOPIC, call('HGET', KEYS[o + GROUP], 'name')) end
   end
 end

@@ -1,4 +1,4 @@
--- quick: the beginning of claim, and all of it when there is one lane and nothing has expired, returned or been deleted.
+-- quick: the beginning of claim, and all of it when there is one lane and nothing has expired, failed or been deleted.
 local o = FIRST
 local token, most, run, instance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local topic = call('HMGET', TOPIC, 'shards', 'paused')
@@ -7,11 +7,36 @@ if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
 
 local function next_timer() return call('ZRANGE', KEYS[o + TIMER], 0, 0, 'WITHSCORES')[2] or '' end
 
--- runs_of takes items off a lane, and of each key as many more as the run allows.
-local function runs_of(lane)
+-- taken takes up to n items off the lane, in the order of their places. Those in back stand there, with their places as scores, because their
+-- keys became free when younger ones were at the tail already.
+local lane, back, returned = KEYS[o + LANE + 1], KEYS[o + BACK + 1], 0
+local function taken(n)
+  if returned == 0 then return call('LPOP', lane, n) end
+  local old, fresh, items, i, j = call('ZRANGE', back, 0, n - 1, 'WITHSCORES'), call('LRANGE', lane, 0, n - 1), {}, 0, 0
+  local place = fresh[1] and place_of(fresh[1])
+  while #items < n do
+    local first = tonumber(old[2 * i + 2])
+    if not first and not place then break end
+    if not place or first and first < place then
+      i = i + 1
+      items[#items + 1] = old[2 * i - 1]
+    else
+      j = j + 1
+      items[#items + 1] = fresh[j]
+      place = fresh[j + 1] and place_of(fresh[j + 1])
+    end
+  end
+  if i > 0 then call('ZREMRANGEBYRANK', back, 0, i - 1) end
+  if j > 0 then call('LPOP', lane, j) end
+  returned = returned - i
+  return #items > 0 and items
+end
+
+-- runs_of takes items off the lane, and of each key as many more as the run allows.
+local function runs_of()
   local picked, chains, unlinked = {}, {}, {}
   while #picked < most do
-    local items = call('LPOP', lane, run > 1 and math.min(most - #picked, 16) or most - #picked)
+    local items = taken(run > 1 and math.min(most - #picked, 16) or most - #picked)
     if not items then break end
     local keys, at, seqs = {}, {}, {}
     for i = 1, #items do
@@ -55,17 +80,20 @@ end
 
 local again = call('HGET', KEYS[o + LEASE], token)
 if not again and topic[2] ~= '1' and group[2] ~= '1' and most > 0
-  and call('EXISTS', EXPIRES, KEYS[o + LANE], KEYS[o + GONE], KEYS[o + STATE], unpack(KEYS, o + LANE + 2, o + BACK + 3)) == 0 then
+  and call('EXISTS', EXPIRES, KEYS[o + LANE], KEYS[o + GONE], KEYS[o + STATE], KEYS[o + BACK + 2], KEYS[o + BACK + 3],
+    unpack(KEYS, o + LANE + 2, o + BACK)) == 0 then
   local first = next_timer()
   if first == '' or tonumber(first) > now then
-    local lane = KEYS[o + LANE + 1]
     local items
     call('HLEN', BODIES) -- this and what follows fails, before the first write, if it is not ours, see types
     if call('HLEN', KEYS[o + CHAIN]) > 0 then
       call('HLEN', KEYS[o + NEXT])
-      items = runs_of(lane)
+      call('LLEN', lane)
+      returned = call('ZCARD', back)
+      items = runs_of()
     else
-      items = call('LPOP', lane, most)
+      returned = call('ZCARD', back)
+      items = taken(most)
     end
     if not items then return {'ok', now .. '', first, '', {}, {}, {}} end
     local record, bodies, till = instance .. '\n' .. table.concat(items, '\n'), {}, soon + ARGV[4]

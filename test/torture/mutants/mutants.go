@@ -30,10 +30,17 @@ type Mutant struct {
 type Check struct {
 	Package string // from the root of the module, "./worker" for example
 	Run     string // as for go test -run
+	Tags    string // as for go test -tags
 }
 
 // String returns the command that runs the check.
-func (c Check) String() string { return fmt.Sprintf("go test %s -run '%s'", c.Package, c.Run) }
+func (c Check) String() string {
+	command := fmt.Sprintf("go test %s -run '%s'", c.Package, c.Run)
+	if c.Tags != "" {
+		command += " -tags " + c.Tags
+	}
+	return command
+}
 
 // Errors of a run.
 var (
@@ -98,7 +105,7 @@ func (c Check) Sound(ctx context.Context, root string) error {
 
 // run passes its flags in the environment, so that they hold for what the test itself builds too.
 func (c Check) run(ctx context.Context, root string, flags ...string) (out string, failed bool) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=240s", "-run", c.Run, c.Package)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=240s", "-tags", c.Tags, "-run", c.Run, c.Package)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" "+strings.Join(flags, " ")))
 	text, err := cmd.CombinedOutput()

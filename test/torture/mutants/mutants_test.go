@@ -67,7 +67,7 @@ func TestHunt(t *testing.T) {
 	t.Parallel()
 	dir := tiny(t)
 	plant := func(search, replace, run string) Mutant {
-		return Mutant{Name: "m", Edits: []overlay.Edit{{File: "tiny.go", Search: search, Replace: replace}}, Check: Check{".", run}}
+		return Mutant{Name: "m", Edits: []overlay.Edit{{File: "tiny.go", Search: search, Replace: replace}}, Check: Check{Package: ".", Run: run}}
 	}
 	if evidence, err := plant("a + b", "a - b", "TestLooks").Hunt(t.Context(), dir); err != nil || evidence != "wrong sum" {
 		t.Errorf("a bug that a test sees: %q %v", evidence, err)
@@ -82,7 +82,7 @@ func TestHunt(t *testing.T) {
 		t.Errorf("a mutant that does not fit: %v", err)
 	}
 	for run, sound := range map[string]bool{"TestLooks": true, "TestFails": false, "TestNone": false} {
-		if err := (Check{".", run}).Sound(t.Context(), dir); (err == nil) != sound || err != nil && !errors.Is(err, ErrBroken) {
+		if err := (Check{Package: ".", Run: run}).Sound(t.Context(), dir); (err == nil) != sound || err != nil && !errors.Is(err, ErrBroken) {
 			t.Errorf("check %s: %v", run, err)
 		}
 	}

@@ -3,9 +3,9 @@ package mutants
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
 // onRedis runs cases of the conformance suite on a real server, tortureRedis one run of the torture smoke.
-func onRedis(cases string) Check { return Check{"./driver/redis", "TestDriver$/" + cases} }
+func onRedis(cases string) Check { return Check{Package: "./driver/redis", Run: "TestDriver$/" + cases} }
 func tortureRedis(run string) Check {
-	return Check{"./test/torture/rig", "TestRedisSmoke/" + run + "$"}
+	return Check{Package: "./test/torture/rig", Run: "TestRedisSmoke/" + run + "$"}
 }
 
 // redisMutants are the same bugs in the scripts of the Redis driver, and those of the worker where a server is far away.
@@ -85,9 +85,14 @@ func redisMutants() []Mutant {
 			Check: onRedis("lease/losses_are_counted"),
 		},
 		{
-			Name: "lease-too-short", Bug: "a lease ends at half its time",
+			Name: "lease-too-short", Bug: "a first lease ends at half its time",
+			Edits: lua("quick", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + ARGV[4]\n", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + floor(ARGV[4] / 2)\n"),
+			Check: onRedis("lease/expiry_redelivers"),
+		},
+		{
+			Name: "later-lease-too-short", Bug: "the lease of a message that came back ends at half its time",
 			Edits: lua("claim", "soon + ARGV[4], 'L' .. token)\n  tally(", "soon + floor(ARGV[4] / 2), 'L' .. token)\n  tally("),
-			Check: tortureRedis("crash"),
+			Check: onRedis("lease/losses_are_counted"),
 		},
 		{
 			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",
@@ -107,7 +112,7 @@ func redisMutants() []Mutant {
 		{
 			Name: "repeat-not-recognised", Bug: "a settlement that is sent again, because its answer was lost, is carried out again",
 			Edits: lua("settling", "  if not before then return nil end\n", "  if before or not before then return nil end\n"),
-			Check: Check{"./driver/redis", "TestEveryScriptCanBeRepeated"},
+			Check: Check{Package: "./driver/redis", Run: "TestEveryScriptCanBeRepeated"},
 		},
 		{
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",

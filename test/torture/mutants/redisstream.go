@@ -5,9 +5,9 @@ import "github.com/ferrymq/ferry/test/torture/overlay"
 // onStreams runs cases of the conformance suite on a real server, ofStreams a test of the driver itself, tortureStreams one run of the
 // torture smoke.
 func onStreams(cases string) Check { return ofStreams("TestDriver$/" + cases) }
-func ofStreams(test string) Check  { return Check{"./driver/redisstream", test} }
+func ofStreams(test string) Check  { return Check{Package: "./driver/redisstream", Run: test} }
 func tortureStreams(run string) Check {
-	return Check{"./test/torture/rig", "TestRedisStreamSmoke/" + run + "$"}
+	return Check{Package: "./test/torture/rig", Run: "TestRedisStreamSmoke/" + run + "$"}
 }
 
 // redisStreamMutants are the same bugs in the scripts of the Redis Streams driver, and those of its partitions and their owners.
@@ -18,13 +18,13 @@ func redisStreamMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
-			Edits: lua("publish", "  local id = call('XADD', unpack(shape))\n", "  local id = string.sub(names[i], -2) == '07' and '1-1' or call('XADD', unpack(shape))\n"),
+			Edits: lua("fan", "  local id = call('XADD', ", "  local id = string.sub(name, -2) == '07' and '1-1' or call('XADD', "),
 			Check: tortureStreams("none"),
 		},
 		{
 			Name: "lease-not-checked", Bug: "an acknowledgement is accepted when its lease is over",
 			Edits: lua("ack", "    elseif not valid then\n      results[i] = 'l'\n", ""),
-			Check: onStreams("lease/stale_settle_refused_before_redelivery"),
+			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
 			Name: "stale-owner-claims", Bug: "a claim does not ask who owns the partition",

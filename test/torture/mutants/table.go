@@ -3,13 +3,13 @@ package mutants
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
 // conformance runs cases of the conformance suite, torture one fault of the torture smoke.
-func conformance(cases string) Check { return Check{"./driver/memory", "TestDriver/" + cases} }
+func conformance(cases string) Check { return Check{Package: "./driver/memory", Run: "TestDriver/" + cases} }
 func torture(fault string) Check {
-	return Check{"./test/torture/rig", "TestMemorySmoke/" + fault + "$"}
+	return Check{Package: "./test/torture/rig", Run: "TestMemorySmoke/" + fault + "$"}
 }
 
 // Brokers are those that bugs are planted for.
-func Brokers() []string { return []string{"memory", "redis", "redisstream"} }
+func Brokers() []string { return []string{"memory", "redis", "redisstream", "kafka"} }
 
 // For returns every mutant of a broker, nil if there is no such broker. Keep the searches short: they follow the sources.
 func For(broker string) []Mutant {
@@ -20,6 +20,8 @@ func For(broker string) []Mutant {
 		return redisMutants()
 	case "redisstream":
 		return redisStreamMutants()
+	case "kafka":
+		return kafkaMutants()
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func memoryMutants() []Mutant {
 		{
 			Name: "drain-forgets-buffer", Bug: "a worker that stops keeps what it has fetched and not started",
 			Edits: edit("worker/drainer.go", "\t\tc.giveBackAll()\n", ""),
-			Check: Check{"./test/torture/rig", "TestHandOver"},
+			Check: Check{Package: "./test/torture/rig", Run: "TestHandOver"},
 		},
 		{
 			Name: "close-keeps-leases", Bug: "a subscription that closes does not return what it holds",

@@ -29,7 +29,7 @@ func takeOverActions() schedule.Actions {
 func kafkaFaults() []Fault {
 	const least = Round
 	return []Fault{
-		{Name: "kill-one", Help: "kill -9 of one consumer after the other: how soon do others take over?", Setup: setupSessions, Least: least, Schedule: "every 9s from 2s until 12s kill consumer any"},
+		{Name: "kill-one", Help: "kill -9 of one consumer after the other: how soon do others take over?", Setup: setupSessions, Least: least, Schedule: "at 0s slow consumer all with 3s for 1h; every 9s from 2s until 12s kill consumer any"},
 		{Name: "zombie", Help: "SIGSTOP of consumers for a little less than their lease", Setup: setupSessions, Least: least, Schedule: "every 7s from 1s stop consumer any for 5500ms"},
 		{Name: "kill-broker", Help: "kill -9 of any broker", Setup: setupSessions, Least: least, Schedule: "every 9s from 2s until 12s crash server any for 1s"},
 		{Name: "kill-leader", Help: "kill -9 of the leader of a partition", Least: least, Schedule: "every 9s from 2s until 12s crash-leader for 3s"},

@@ -1,0 +1,183 @@
+package kafka
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// assigned is told what a rebalance brings. It is loaded by assign.
+func (m *member) assigned(cl *kgo.Client, ids []int32) {
+	m.noteGeneration(cl)
+	m.endOpen(ids)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined = true
+	for _, id := range ids {
+		m.coming[id] = true
+	}
+	m.wakeAll()
+}
+
+// noteGeneration is given the client, since callbacks begin before its maker has returned it.
+func (m *member) noteGeneration(cl *kgo.Client) {
+	id, generation := cl.GroupMetadata()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.memberID, m.generation = id, generation
+}
+
+func (m *member) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	eachMetadata(r, func(p int32, text string) { m.metas[p] = text })
+	return nil
+}
+
+// assign loads new partitions before anything is fetched from them. A rebalance ends it in between, and then it is
+// called again with the same ones: those that are loaded stay as they are.
+func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	var loading sync.WaitGroup
+	room, failed := make(chan struct{}, loadAtOnce), make(chan error, len(offsets[m.mainName]))
+	for id, o := range offsets[m.mainName] {
+		room <- struct{}{}
+		loading.Go(func() {
+			failed <- m.own(ctx, id, max(0, o.EpochOffset().Offset))
+			<-room
+		})
+	}
+	loading.Wait()
+	close(failed)
+	for err := range failed {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return offsets, nil
+}
+
+// loadAtOnce is how many partitions are loaded at the same time.
+const loadAtOnce = 16
+
+// own loads a partition, unless an assignment that was broken off has done it already.
+func (m *member) own(ctx context.Context, id int32, at int64) error {
+	m.mu.Lock()
+	metadata, loaded := m.metas[id], m.parts[id] != nil
+	m.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	p, err := m.load(ctx, id, at, metadata)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.parts[id] = p
+	delete(m.coming, id)
+	m.wakeAll()
+	return nil
+}
+
+// revoke lets the holders of deliveries finish, then commits. It returns when the partitions may go to others.
+func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
+	if len(ids) == 0 {
+		return
+	}
+	m.noteGeneration(cl) // in a cooperative rebalance the partitions are ours in the new generation too
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	m.mu.Lock()
+	going := m.stopHanding(ids)
+	held := map[*subscription][]*driver.Delivery{}
+	for _, p := range going {
+		for it := range p.items.all() {
+			if it.claimed != nil {
+				held[it.claimed.sub] = append(held[it.claimed.sub], it.claimed.delivery)
+			}
+		}
+	}
+	m.mu.Unlock()
+	var calls sync.WaitGroup
+	for s, ds := range held {
+		if s.o.Revoking != nil {
+			calls.Go(func() { s.o.Revoking(ctx, ds) })
+		}
+	}
+	m.drain(ctx, going)
+	calls.Wait()
+	m.commitLast(context.WithoutCancel(ctx), going)
+	m.drop(ids)
+}
+
+// stopHanding takes what is not held out of the queue.
+func (m *member) stopHanding(ids []int32) (going []*partition) {
+	for _, id := range ids {
+		p := m.parts[id]
+		if p == nil {
+			continue
+		}
+		going = append(going, p)
+		for it := range p.items.all() {
+			if it.state == ready || it.state == waiting {
+				m.enter(it, gone)
+				m.detach(it)
+				m.uncount(it)
+			}
+		}
+	}
+	return going
+}
+
+// drain waits until nothing of the partitions is held.
+func (m *member) drain(ctx context.Context, ps []*partition) {
+	for {
+		m.mu.Lock()
+		held := false
+		for _, p := range ps {
+			for it := range p.items.all() {
+				held = held || it.claimed != nil
+			}
+		}
+		wake := m.await()
+		m.mu.Unlock()
+		if !held {
+			return
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// drop forgets partitions without committing: leases on them are lost.
+func (m *member) drop(ids []int32) {
+	m.mu.Lock()
+	dropped := m.stopHanding(ids)
+	for _, p := range dropped {
+		p.lost = true
+		for it := range p.items.all() {
+			if it.claimed != nil {
+				m.end(it.claimed)
+			}
+			if it.state != gone {
+				m.enter(it, gone)
+				m.detach(it)
+			}
+			m.uncount(it)
+		}
+		delete(m.parts, p.id)
+		delete(m.coming, p.id)
+	}
+	m.wakeAll()
+	m.mu.Unlock()
+	for _, p := range dropped {
+		p.close()
+	}
+}

@@ -1,0 +1,82 @@
+package mutants
+
+import "github.com/ferrymq/ferry/test/torture/overlay"
+
+// tortureKafka runs one of the torture runs on a real broker that are only for this.
+func tortureKafka(run string) Check {
+	return Check{Package: "./test/torture/rig", Run: "TestKafkaTorture/" + run + "$", Tags: "torture"}
+}
+
+// kafkaMutants are bugs of the Kafka driver: what a group on a log gets wrong most often.
+func kafkaMutants() []Mutant {
+	edit := func(file, search, replace string) []overlay.Edit {
+		return []overlay.Edit{{File: "driver/kafka/" + file + ".go", Search: search, Replace: replace}}
+	}
+	return []Mutant{
+		{
+			Name: "commit-past-undone", Bug: "the commit goes beyond what is unfinished",
+			Edits: edit("commit", "commitOf(p.id, p.done.base, p.metadata())", "commitOf(p.id, p.done.next, \"\")"),
+			Check: tortureKafka("kill"),
+		},
+		{
+			Name: "done-set-ignored", Bug: "what is settled beyond the committed offset is not honoured by the next owner",
+			Edits: edit("metadata", "\ts.decode(text)\n", ""),
+			Check: tortureKafka("kill"),
+		},
+		{
+			Name: "revoke-without-commit", Bug: "a partition that goes to another member is not committed before",
+			Edits: edit("member", "\tm.commitLast(context.WithoutCancel(ctx), going)\n", ""),
+			Check: tortureKafka("term"),
+		},
+		{
+			Name: "retry-not-stored", Bug: "a retry is only in memory, and its offset is done",
+			Edits: edit("settle", "\ts.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })\n", ""),
+			Check: tortureKafka("kill"),
+		},
+		{
+			Name: "side-log-not-read", Bug: "a new owner does not restore what the side log holds",
+			Edits: edit("partition", "\t\tif it := p.restore(key, r); it != nil {\n\t\t\tp.pending", "\t\tif it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
+			Check: tortureKafka("kill"),
+		},
+		{
+			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
+			Edits: edit("queue", "for i := 0; q.order == driver.Relaxed && candidate.state", "for i := 0; candidate.state"),
+			Check: tortureKafka("fail"),
+		},
+		{
+			Name: "keys-in-parallel", Bug: "a key is offered again while some of it are held",
+			Edits: edit("queue", "\tif c.held == 0 && len(c.items) > 0 {\n", "\tif len(c.items) > 0 {\n"),
+			Check: tortureKafka("none"),
+		},
+		{
+			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
+			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After + time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second) + time.Millisecond)"),
+			Check: tortureKafka("none"),
+		},
+		{
+			Name: "expired-delivered", Bug: "messages live a second longer than they should",
+			Edits: edit("item", "it.ends = it.p.m.d.local(it.msg.PublishedAt.Add(it.msg.TTL))", "it.ends = it.p.m.d.local(it.msg.PublishedAt.Add(it.msg.TTL + time.Second))"),
+			Check: tortureKafka("term"),
+		},
+		{
+			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
+			Edits: edit("publish", "posts[i].record != nil {\n", "posts[i].record != nil && len(m.Body)%31 != 7 {\n"),
+			Check: tortureKafka("none"),
+		},
+		{
+			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",
+			Edits: edit("settle", "\t\tw.first = m.deadRecord(it, w.last, s.o.Instance)\n", ""),
+			Check: tortureKafka("fail"),
+		},
+		{
+			Name: "retry-burns-nothing", Bug: "a failure is not counted by its owner",
+			Edits: edit("settle", "\t\tit.attempts++\n", ""),
+			Check: tortureKafka("fail"),
+		},
+		{
+			Name: "loss-not-counted", Bug: "what its holder's crash cost is not counted",
+			Edits: edit("partition", "\t\tit.lost++\n", ""),
+			Check: tortureKafka("kill"),
+		},
+	}
+}
