@@ -73,7 +73,7 @@ func OpenDir(path string, o DirOptions) (*Dir, error) {
 	d := &Dir{path: path, lock: lock, at: o.CompactAt, ledger: newLedger(time.Now(), o.MaxKeys),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := d.load(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, unlock(lock))
 	}
 	d.ledger.keep = d.append
 	go d.writer()
@@ -286,5 +286,5 @@ func (d *Dir) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return errors.Join(d.file.Close(), d.lock.Close())
+	return errors.Join(d.file.Close(), unlock(d.lock))
 }

@@ -94,7 +94,7 @@ func (m *Monitor) Look(ctx context.Context) Snapshot {
 // topics returns what to look at.
 func (m *Monitor) topics(ctx context.Context) ([]driver.TopicInfo, error) {
 	all, err := m.broker.Driver().Topics(ctx)
-	if err != nil || m.o.Topics == nil {
+	if err != nil || len(m.o.Topics) == 0 {
 		return all[:min(len(all), maxTopics)], err
 	}
 	var some []driver.TopicInfo

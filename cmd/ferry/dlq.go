@@ -12,13 +12,15 @@ const dlqExample = `  ferry dlq ls --group-by error                        what 
   ferry dlq edit orders 0-42 --body '{"id":42}'        once more, mended
   ferry dlq retry orders --all --error 'timeout to billing' --dry-run
   ferry dlq retry orders --all --where 'key startsWith "user-"' --rate 100 --yes
+  ferry dlq retry orders --all --rate 100 --background --yes
+  ferry dlq jobs                                       how far that is, wherever it runs
   ferry dlq move orders --all --to orders.later --yes
   ferry dlq rm orders --all --reason expired
   ferry dlq export orders > saved.ndjson`
 
 func newDLQ(p process) *cobra.Command {
 	return newNoun("dlq", "List, show, retry, edit, move, export and remove dead letters", dlqExample, newDLQList(p), newDLQShow(p), newDLQRetry(p), newDLQEdit(p),
-		newLettersMove(p, deadStore), newLettersRemove(p, deadStore), newLettersExport(p, deadStore), newLettersImport(p, deadStore), newLettersExpire(p, deadStore))
+		newLettersMove(p, deadStore), newLettersRemove(p, deadStore), newLettersExport(p, deadStore), newLettersImport(p, deadStore), newLettersExpire(p, deadStore), newJobs(p))
 }
 
 func newDLQList(p process) *cobra.Command {

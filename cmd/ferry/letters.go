@@ -46,11 +46,21 @@ func (l letterFilter) empty() bool { return l == letterFilter{} }
 
 // compile returns the filter, or nil for all. A mistake in --where is told with its column there.
 func (l letterFilter) compile() (*deadletter.Filter, error) {
-	var parts []string
 	if l.where != "" {
 		if _, err := deadletter.ParseFilter(l.where); err != nil {
 			return nil, err
 		}
+	}
+	if l.empty() {
+		return nil, nil
+	}
+	return deadletter.ParseFilter(l.condition())
+}
+
+// condition is all of it as one condition; empty for none.
+func (l letterFilter) condition() string {
+	var parts []string
+	if l.where != "" {
 		parts = append(parts, "("+l.where+")")
 	}
 	if l.reason != "" {
@@ -59,10 +69,7 @@ func (l letterFilter) compile() (*deadletter.Filter, error) {
 	if l.text != "" {
 		parts = append(parts, "error contains "+strconv.Quote(l.text))
 	}
-	if len(parts) == 0 {
-		return nil, nil
-	}
-	return deadletter.ParseFilter(strings.Join(parts, " and "))
+	return strings.Join(parts, " and ")
 }
 
 // noteReason helps with a reason that is none of Ferry's own, if nothing was found for it.

@@ -19,6 +19,8 @@ import (
 type replayFlags struct {
 	move       moveFlags
 	to         string
+	toGroup    string
+	background bool
 	patch      string
 	maxRounds  int
 	checkpoint string
@@ -32,7 +34,9 @@ func (r *replayFlags) add(f *pflag.FlagSet, st store) {
 	if st.state == driver.StateDead {
 		f.IntVar(&r.maxRounds, "max-rounds", 0, "with --all: leave those alone that were retried this often (default: none)")
 		f.StringVar(&r.checkpoint, "checkpoint", "", "with --all: a file that keeps how far it is, to go on after an interruption")
-		onlyOnCommandLine(f, "max-rounds", "checkpoint")
+		f.StringVar(&r.toGroup, "to-group", "", "give them to this group of the topic instead, once it has settled them itself")
+		f.BoolVar(&r.background, "background", false, "with --all: leave it to 'ferry dlq jobs run' or a clerk of your program, as a job in the broker")
+		onlyOnCommandLine(f, "max-rounds", "checkpoint", "to-group", "background")
 	}
 }
 
@@ -47,8 +51,14 @@ func (r replayFlags) check(f *pflag.FlagSet, all bool, names int) error {
 	switch {
 	case r.maxRounds < 0:
 		return usage(fmt.Sprintf("--max-rounds %d is negative", r.maxRounds), "leave it out for no bound")
-	case !all && (r.maxRounds != 0 || r.checkpoint != ""):
-		return usage("--max-rounds and --checkpoint go with --all", "add --all, or leave them out")
+	case !all && (r.maxRounds != 0 || r.checkpoint != "" || r.background):
+		return usage("--max-rounds, --checkpoint and --background go with --all", "add --all, or leave them out")
+	case r.background && (r.checkpoint != "" || r.move.editing(f)):
+		return usage("a job keeps its place in the broker, and changes bodies by --patch only", "leave --checkpoint and other content out")
+	case r.toGroup != "" && r.to != "":
+		return usage("both --to and --to-group are given", "use one of them")
+	case r.toGroup != "":
+		return driver.CheckName("group", r.toGroup)
 	case r.to != "":
 		return driver.CheckName("topic", r.to)
 	}
@@ -57,7 +67,7 @@ func (r replayFlags) check(f *pflag.FlagSet, all bool, names int) error {
 
 // replay returns the replay without its selection. The body is read here, once.
 func (r replayFlags) replay(ctx context.Context, s session, f *pflag.FlagSet) (deadletter.Replay, error) {
-	out := deadletter.Replay{To: r.to, After: r.move.delay, MaxRounds: r.maxRounds}
+	out := deadletter.Replay{To: r.to, ToGroup: r.toGroup, After: r.move.delay, MaxRounds: r.maxRounds}
 	var edits []deadletter.Edit
 	if r.move.body.given(f) {
 		body, err := r.move.body.read(ctx, s.process, f, s.driver.Capabilities().MaxBody)
@@ -83,18 +93,30 @@ func (r replayFlags) replay(ctx context.Context, s session, f *pflag.FlagSet) (d
 }
 
 func readPatch(s string) (deadletter.Patch, error) {
-	text := []byte(s)
-	if name, ok := strings.CutPrefix(s, "@"); ok {
-		var err error
-		if text, err = os.ReadFile(name); err != nil {
-			return nil, usage(fmt.Sprintf("--patch cannot be read: %v", err), "check the path and its permissions")
-		}
+	text, err := patchText(s)
+	if err != nil {
+		return nil, err
 	}
 	return deadletter.ParsePatch(text)
 }
 
+func patchText(s string) ([]byte, error) {
+	name, ok := strings.CutPrefix(s, "@")
+	if !ok {
+		return []byte(s), nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usage(fmt.Sprintf("--patch cannot be read: %v", err), "check the path and its permissions")
+	}
+	return text, nil
+}
+
 // replayAll brings back all that match.
 func (r replayFlags) replayAll(ctx context.Context, s session, topic string, b bulk, d deed) error {
+	if r.background && !b.dryRun {
+		return r.submit(ctx, s, topic, b, d)
+	}
 	if r.checkpoint == "" || b.dryRun {
 		return b.run(ctx, s, topic, d)
 	}

@@ -106,7 +106,7 @@ func visit(fs vfs.FS, path string) (*directory, error) {
 	if err := d.take(f); err != nil {
 		return nil, err
 	}
-	d.owner = f
+	d.owner = locked{f}
 	return d, nil
 }
 

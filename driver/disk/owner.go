@@ -28,9 +28,15 @@ func (d *directory) own() error {
 		_ = f.Close()
 		return d.errUnusable(err)
 	}
-	d.owner = f // closing it gives the lock up
+	d.owner = locked{f}
 	return nil
 }
+
+// locked is a file whose lock ends when it is closed.
+type locked struct{ *os.File }
+
+// Close gives the lock up.
+func (l locked) Close() error { return unlock(l.File) }
 
 // take locks the file of the owner, or closes it and says who has locked it.
 func (d *directory) take(f *os.File) error {

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -13,6 +14,7 @@ import (
 // assigned is told what a rebalance brings. It is loaded by assign.
 func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.noteGeneration(cl)
+	m.vouch(time.Now().Add(m.d.o.Session * 5 / 6)) // it has just answered
 	m.endOpen(ids)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -28,7 +28,7 @@ func again(t *testing.T, d *kafka.Driver, brokers []string) *kafka.Driver {
 //
 // Lesson: L72
 func TestDeadLettersStayOnTheBroker(t *testing.T) { // alone: it measures the heap
-	const letters, size = 120, 500 << 10 // 60 MB
+	const letters, size = 80, 256 << 10 // 20 MB
 	c := fake(t)
 	d := openFake(t, c)
 	s := subscribe(t, d, "x")
@@ -44,7 +44,7 @@ func TestDeadLettersStayOnTheBroker(t *testing.T) { // alone: it measures the he
 	if err != nil || st.Groups[0].Dead != letters {
 		t.Fatalf("%d dead letters, %v", st.Groups[0].Dead, err)
 	}
-	if grown := heap() - before; grown > 30 {
+	if grown := heap() - before; grown > 10 {
 		t.Errorf("%.0f MB of memory for %d MB of dead letters", grown, letters*size>>20)
 	}
 	q := driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateDead, Limit: 7}

@@ -29,6 +29,7 @@ type member struct {
 	generation int32
 	memberID   string
 	left       bool
+	sure       time.Time // see vouched
 	stopped    bool      // the topic or the group is paused
 	bad        []invalid // found by a visit
 	suspects   []*item   // whose count of lost leases must be stored
@@ -69,7 +70,8 @@ func (m *member) join() error {
 	if err != nil {
 		return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 	}
-	m.tasks.Add(5)
+	m.tasks.Add(6)
+	go m.keepVouched(m.ctx)
 	go m.keepSaving(m.ctx)
 	go m.poll(m.ctx)
 	go m.obey(m.ctx)

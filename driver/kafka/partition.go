@@ -22,11 +22,13 @@ type partition struct {
 	side    *table
 	epoch   int64
 	loaded  bool
-	lost    bool  // no longer ours
-	dirty   bool  // something is done that is not committed
-	leaving bool  // what is committed now is the last word
-	careful int64 // before it, an earlier owner may have delivered what he did not commit
-	running bool  // loaded completely
+	lost    bool // no longer ours
+	// succeeded says that another consumer owns it, and that we have not been told yet.
+	succeeded bool
+	dirty     bool  // something is done that is not committed
+	leaving   bool  // what is committed now is the last word
+	careful   int64 // before it, an earlier owner may have delivered what he did not commit
+	running   bool  // loaded completely
 
 	markedAt, trimmed int64 // of the side log: where our ownership begins, and what is deleted
 

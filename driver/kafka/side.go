@@ -98,6 +98,8 @@ func (p *partition) sideChanged(r *kgo.Record) {
 func (p *partition) sideAdded(key string, s state, ok bool, r *kgo.Record) {
 	switch {
 	case p.lost:
+	case key == epochKey && ok && s.Epoch > p.epoch:
+		p.succeeded = true
 	case strings.HasPrefix(key, commandPrefix):
 		p.commanded(r)
 	case ok && s.Insert && r.Value != nil && p.items.of(keyOf(key)) == nil:

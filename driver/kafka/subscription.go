@@ -105,7 +105,7 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 		}
 		now := time.Now()
 		var claims []*claim
-		if n := min(most, s.o.MaxInflight-s.held); n > 0 && !s.m.stopped {
+		if n := min(most, s.o.MaxInflight-s.held); n > 0 && !s.m.stopped && s.m.vouched(now) {
 			claims = s.m.take(s, n, now)
 		}
 		if s.needsMore(claims) {
@@ -200,6 +200,8 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 		return nil, errLost("the delivery is not of this driver")
 	case s.closed:
 		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
+	case c.p.succeeded || !s.m.vouched(now):
+		return nil, errLost("the partition is with another consumer")
 	case c.sub != s || c.ended || c.settling:
 		return nil, errLost("the delivery is no longer held")
 	case !c.until.After(now):

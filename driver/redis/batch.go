@@ -32,9 +32,9 @@ type batch struct {
 
 // claim sends the request and reads the answer.
 func (b *batch) claim(ctx context.Context, most int) error {
-	s, inline := b.s, most <= inlineMost
+	s := b.s
 	reply, err := s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.t.shards[b.shard].of, b.name, most, s.o.Lease.Milliseconds(), s.o.MaxRun,
-		s.o.Instance, s.steps[0], s.steps[1], s.steps[2], s.steps[3], flag(inline))
+		s.o.Instance, s.steps[0], s.steps[1], s.steps[2], s.steps[3], inlineMost)
 	if err != nil {
 		return err
 	}
@@ -42,13 +42,13 @@ func (b *batch) claim(ctx context.Context, most int) error {
 	case "stale":
 		return driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group), "subscribe again", nil)
 	case "ok":
-		return b.read(ctx, reply, inline)
+		return b.read(ctx, reply)
 	}
 	return errShape("claim", reply)
 }
 
 // read turns the answer of a claim into deliveries.
-func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
+func (b *batch) read(ctx context.Context, reply []any) error {
 	ms, err := strconv.ParseInt(text(reply, 1), 10, 64)
 	if err != nil {
 		return errShape("claim", reply)
@@ -74,7 +74,7 @@ func (b *batch) read(ctx context.Context, reply []any, inline bool) error {
 	b.lease = &batchLease{instance: b.s.o.Instance, order: make([]*token, 0, len(items))}
 	b.tokens, b.made, b.ds = make([]token, len(items)), make([]driver.Delivery, len(items)), make([]*driver.Delivery, 0, len(items))
 	states, bodies, edited := texts(reply, 4), texts(reply, 5), texts(reply, 6)
-	if !inline {
+	if len(bodies) == 0 { // there are too many for the script
 		if bodies, err = sh.bodies(ctx, items); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// inlineMost is up to how many messages a claim brings the bodies itself: through a script they cost more, but a second
-// round trip costs more than that.
+// inlineMost is up to how many messages the script of a claim brings the bodies itself: there they cost more, but for few a
+// second round trip costs more than that.
 const inlineMost = 8
 
 // claimPatience bounds one claim, whose caller may have given up.

@@ -307,7 +307,7 @@ func (d *deaf) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 func (d *deaf) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		err := next(ctx, cmd)
-		if len(cmd.Args()) > 16 && d.armed.CompareAndSwap(true, false) { // no other call is so long
+		if err == nil && len(cmd.Args()) > 16 && d.armed.CompareAndSwap(true, false) { // no other call is so long
 			err = os.ErrDeadlineExceeded
 			cmd.SetErr(err)
 		}

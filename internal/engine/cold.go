@@ -22,6 +22,7 @@ type coldTail struct {
 	count     int
 	ids       coldIDs
 	keys      coldKeys
+	open      []uint64      // hashes of the ids of the newest stretch, if it may be recorded
 	loading   chan struct{} // closed when the store has been read; nil: nobody reads it
 	loaded    uint64        // up to which place of the log it is read
 	melting   int           // calls that need everything in memory: nothing becomes cold
@@ -35,6 +36,7 @@ type stretch struct {
 	place       uint64 // of the first, among what became ready
 	lastPlace   uint64 // and of the last
 	due         tick   // when the first became ready
+	recorded    bool   // the store has a record of it
 }
 
 // stretchBytes bounds how much content is read at once.
@@ -79,7 +81,7 @@ func (t *topic) fanCold(e *entry, now moment) {
 			g.wakeLater()
 		}
 	}
-	t.cold.add(e.seq, e.fan, e.due, e.size(), t.stretchSize())
+	t.addCold(e.seq, e.fan, e.due, e.size(), t.cold.ids.hash(e.id))
 	t.cold.keys.note(e.key, e.fan)
 }
 
@@ -93,14 +95,18 @@ func (t *topic) forgetCold(e *entry) {
 	}
 }
 
-// add appends a message.
-func (c *coldTail) add(seq, place uint64, due tick, size int64, most int) {
+// addCold appends a message. Its id is noted apart.
+func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64) {
+	c, most := &t.cold, t.stretchSize()
 	c.count++
 	n := len(c.stretches.vs)
-	if n == 0 || c.stretches.vs[n-1].count >= most || c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
+	if n == 0 || c.stretches.vs[n-1].recorded || c.stretches.vs[n-1].count >= most || c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
+		t.closeStretch()
 		c.stretches.push(stretch{first: seq, place: place, due: due})
+		c.open = c.open[:0]
 		n++
 	}
+	c.open = append(c.open, hash)
 	s := &c.stretches.vs[n-1]
 	s.last, s.lastPlace = seq, place
 	s.count++
@@ -119,9 +125,11 @@ func (c *coldTail) find(seq uint64) int {
 	return i
 }
 
-// take notes that so many messages of a stretch are in memory now, or gone.
-func (c *coldTail) take(i, count int, bytes int64) {
+// takeCold notes that so many messages of a stretch are in memory now, or gone.
+func (t *topic) takeCold(i, count int, bytes int64) {
+	c := &t.cold
 	s := &c.stretches.vs[i]
+	t.openStretch(s)
 	s.count -= count
 	s.bytes -= bytes
 	c.count -= count

@@ -28,7 +28,10 @@ func FuzzRecords(f *testing.F) {
 	en.flags |= recorded
 	f.Add(seal(appendIndexed([]byte{recordVersion}, en, now), 0))
 	f.Add(appendMark(nil, 12))
-	t.cold.add(7, 7, now.tick, 100, 10)
+	t.journal = &journal{}
+	t.addCold(7, 7, now.tick, 100, 10)
+	t.closeStretch()
+	f.Add(appendStretch(nil, &t.journal.closed[0], now))
 	t.cold.ids.add(t.cold.ids.hash("b"), 7)
 	f.Add(seal(t.appendStretches([]byte{recordVersion}, now), 0))
 	f.Add(seal(t.cold.ids.appendTable([]byte{recordVersion}, int(t.cold.ids.hash("b")>>32%coldTables)), 0))
@@ -42,6 +45,7 @@ func FuzzRecords(f *testing.F) {
 			_, _, _ = decodeReceipt(sealed)
 			_, _ = decodeMark(sealed)
 			_ = decodeChunk(sealed, func(*found, *storedState) {})
+			_, _ = decodeStretch(7, sealed, now)
 			_ = decodeCold(coldChunks, sealed, &storedCold{}, now)
 			_ = decodeCold(coldChunks+1, sealed, &storedCold{}, now)
 			if k, err := decodeKnown(sealed); err == nil {

@@ -12,8 +12,10 @@ type journal struct {
 	noted   []known    // dedup ids, and own ids
 	notedID []string
 	forgot  []forgotten
-	changed bool // the topic itself
-	synced  bool // somebody waits for the step to survive a power loss
+	closed  []storedStretch // that are recorded
+	opened  []uint64        // first messages of those that are not any more
+	changed bool            // the topic itself
+	synced  bool            // somebody waits for the step to survive a power loss
 	last    Round
 
 	cleared uint64 // everything before it is gone from the store, in one piece
@@ -90,7 +92,7 @@ func (t *topic) release(r *receipt) {
 }
 
 func (j *journal) empty() bool {
-	return len(j.touched)+len(j.taken)+len(j.over)+len(j.noted)+len(j.forgot) == 0 && !j.changed
+	return len(j.touched)+len(j.taken)+len(j.over)+len(j.noted)+len(j.forgot)+len(j.closed)+len(j.opened) == 0 && !j.changed
 }
 
 // flush stores the step, and returns the round to wait for: an earlier one if nothing changed, nil without a store.
@@ -127,6 +129,7 @@ func (t *topic) fill(b Batch, now moment) (fresh []*entry) {
 	}
 	t.saveClaims(b)
 	t.saveKnown(b)
+	t.saveStretches(b, now)
 	t.sweep(b)
 	j.key = appendPrefix(j.key[:0], j.number, kindTopic)
 	j.value = appendTopic(j.value[:0], t, now)

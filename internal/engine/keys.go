@@ -13,6 +13,7 @@ import "encoding/binary"
 //	topic 'm' seq      a message: where it was first, and its envelope
 //	topic 'm' seq 's'  where it is now, if that is not where it was first
 //	topic 'o' id       an id of a producer's own, remembered after its message is gone
+//	topic 's' seq      a stretch of messages that are cold, from this one on
 //	topic 't'          the topic: its settings, groups and counters
 const (
 	kindBoot    = 'b'
@@ -21,6 +22,7 @@ const (
 	kindIndex   = 'i'
 	kindMessage = 'm'
 	kindOwnID   = 'o'
+	kindStretch = 's'
 	kindTopic   = 't'
 
 	stateSuffix = 's'

@@ -91,6 +91,7 @@ type restorer struct {
 	settled  []settlement
 	claims   []storedClaim
 	claimed  map[uint64]bool // what they concern
+	read     int             // messages
 	warm     bool            // nothing more becomes cold
 	progress func(string, int)
 }

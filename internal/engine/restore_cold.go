@@ -43,9 +43,10 @@ func (r *restorer) keepCold(f *found) {
 			g.cold++
 		}
 	}
-	t.cold.add(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), t.stretchSize())
+	hash := t.cold.ids.hash(f.message.ID)
+	t.addCold(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), hash)
 	t.cold.keys.note(f.message.Key, f.head.fan)
-	t.cold.ids.add(t.cold.ids.hash(f.message.ID), f.seq)
+	t.cold.ids.add(hash, f.seq)
 }
 
 // hasCold reports whether the chunks describe cold messages. Then all others that they describe are to be in memory.

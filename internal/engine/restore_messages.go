@@ -18,12 +18,28 @@ type found struct {
 // progressEvery is how many messages are read between two reports.
 const progressEvery = 250_000
 
-// readMessages reads all messages and where they are.
+// readMessages reads all messages, but those of stretches that are recorded, and where they are.
 func (r *restorer) readMessages() error {
-	var last *found
-	n := 0
+	stretches, err := r.readStretches()
 	from := appendNumberKey(nil, r.number, kindMessage, r.stored.head) // what lies before is known to be gone
+	for i := range stretches {
+		s := &stretches[i]
+		if err == nil {
+			err = r.readBetween(from, appendNumberKey(nil, r.number, kindMessage, s.first))
+		}
+		r.keepStretch(s)
+		from = appendNumberKey(nil, r.number, kindMessage, s.last+1)
+	}
+	if err != nil {
+		return err
+	}
 	_, to := rangeOf(r.number, kindMessage)
+	return r.readBetween(from, to)
+}
+
+// readBetween reads the messages of a part of the log.
+func (r *restorer) readBetween(from, to []byte) error {
+	var last *found
 	err := r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
 		seq, state, ok := numberOf(key)
 		if !ok {
@@ -37,8 +53,8 @@ func (r *restorer) readMessages() error {
 		}
 		f := r.t.readFound(seq, value)
 		last = &f
-		if n++; n%progressEvery == 0 && r.progress != nil {
-			r.progress(r.t.name, n)
+		if r.read++; r.read%progressEvery == 0 && r.progress != nil {
+			r.progress(r.t.name, r.read)
 		}
 		return nil
 	})

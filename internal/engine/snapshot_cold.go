@@ -53,7 +53,7 @@ func (t *topic) appendStretches(dst []byte, now moment) []byte {
 		for _, n := range [...]uint64{s.first, s.last, uint64(s.count), uint64(s.bytes), s.place, s.lastPlace} {
 			dst = binary.AppendUvarint(dst, n)
 		}
-		dst = binary.AppendVarint(dst, now.stamp(s.due))
+		dst = appendBool(binary.AppendVarint(dst, now.stamp(s.due)), s.recorded)
 	}
 	return dst
 }
@@ -101,6 +101,7 @@ func (s *storedCold) decodeStretches(r *reader, now moment) {
 	for last := uint64(0); len(r.rest) > 0 && r.err == nil; {
 		x := stretch{first: r.uint(), last: r.uint(), count: int(r.upTo(1 << 40)), bytes: int64(r.upTo(1 << 62)), place: r.uint(), lastPlace: r.uint()}
 		x.due = now.read(r.int())
+		x.recorded = r.bool()
 		if r.err == nil && (x.first <= last || x.last < x.first || x.count == 0) {
 			r.err = fmt.Errorf("the stretch from 0-%d to 0-%d is not one", x.first, x.last)
 		}

@@ -134,7 +134,10 @@ func (w *thaw) insert(now moment) ([]*entry, error) {
 		t.stats.Bytes += bytes - s.bytes // they differ if something cannot be decoded
 		bytes = s.bytes
 	}
-	t.cold.take(i, len(es), bytes)
+	if len(es) == 0 {
+		return nil, nil
+	}
+	t.takeCold(i, len(es), bytes)
 	for _, g := range t.groups {
 		for _, e := range es {
 			if g.since < e.fan {

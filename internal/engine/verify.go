@@ -146,6 +146,9 @@ func (t *verifiedTopic) record(key, value []byte) {
 		_, _, err = decodeReceipt(value)
 	case kindIndex:
 		err = verifyIndex(key, value)
+	case kindStretch:
+		first, _, _ := numberOf(key)
+		_, err = decodeStretch(first, value, moment{})
 	case kindDedup, kindOwnID:
 		_, err = decodeKnown(value)
 	case kindTopic: // has been read

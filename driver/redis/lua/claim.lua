@@ -3,7 +3,8 @@
 -- Fragments: head, quick, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 shards, 2 token of the lease, 3 how many, 4 lease in ms, 5 most of one key, 6 instance, 7 to 10 how far one claim
---   moves each lane (7 is "" for strict priority), 11 "1" if bodies are wanted at once.
+--   moves each lane (7 is "" for strict priority), 11 for how many messages the bodies are
+--   wanted at once: for more the caller asks without a script.
 -- Returns {"stale"} when topic or group do not exist or have another number of shards; else {"ok", now, when the group's
 --   next timer runs out or "", the lease's record, states, bodies, edited}; the last three are parallel to its items, and empty
 --   if there is nothing to tell.
@@ -17,7 +18,7 @@ local function reply(record)
     states = call('HMGET', KEYS[o + STATE], unpack(seqs))
     if has(o + EDITED) then edited = call('HMGET', KEYS[o + EDITED], unpack(seqs)) end
   end
-  if #seqs > 0 and ARGV[11] == '1' then bodies = call('HMGET', BODIES, unpack(seqs)) end
+  if #seqs > 0 and #seqs <= tonumber(ARGV[11]) then bodies = call('HMGET', BODIES, unpack(seqs)) end
   return {'ok', now .. '', next_timer(), record, states, bodies, edited}
 end
 

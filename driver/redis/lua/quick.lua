@@ -100,7 +100,7 @@ if not again and topic[2] ~= '1' and group[2] ~= '1' and most > 0
     call('HSET', KEYS[o + LEASE], token, record)
     call('ZADD', KEYS[o + TIMER], till, 'L' .. token)
     call('HINCRBY', KEYS[o + GROUP], 'inflight', #items)
-    if ARGV[11] == '1' then
+    if #items <= tonumber(ARGV[11]) then
       for i = 1, #items do items[i] = seq_of(items[i]) end
       bodies = call('HMGET', BODIES, unpack(items))
     end

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,14 @@ const (
 func (l *ledger) uncommitted(h *lease, at int64) bool {
 	return l.run.CommitIn > 0 && l.harmed(h, at, at+int64(l.run.CommitIn))
 }
+
+// startsOver says that a message was done, and that this was perhaps not committed: it comes again as a new one.
+func (l *ledger) startsOver(h *lease) bool {
+	return slices.ContainsFunc(h.settles, func(s *settlement) bool { return s.ended() && l.uncommitted(h, s.called) })
+}
+
+// clockError is how far the broker's clock may be from what the driver takes it for.
+func (l *ledger) clockError() int64 { return max(clockSlack, int64(l.run.ClockError)) }
 
 // early is how much earlier than its lease a message may go to others: nothing, but where a lease is of a partition and
 // its holder was not heard of.

@@ -63,6 +63,35 @@ func TestCommits(t *testing.T) {
 			t.wait(leaseTime)
 			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 		}},
+		"done, but not committed: its attempts begin anew": {"", func(t *tape) {
+			t.publish(ev{ID: "a"})
+			c := t.claim("consumer-1.1", ev{ID: "a"})
+			t.start(c)
+			t.settle(c, "retry", 0)
+			t.handle("consumer-1.1", ev{ID: "a", Attempt: 2, Cause: causeRetry})
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime)
+			t.handle("consumer-2.1", ev{ID: "a"})
+		}},
+		"not done: its attempts do not begin anew": {Attempts, func(t *tape) {
+			t.publish(ev{ID: "a"})
+			c := t.claim("consumer-1.1", ev{ID: "a"})
+			t.start(c)
+			t.settle(c, "retry", 0)
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime)
+			t.handle("consumer-2.1", ev{ID: "a"})
+		}},
+		"expired, by more than the clock of the broker is known": {Expired, func(t *tape) {
+			t.run().ClockError = 100 * time.Millisecond
+			t.publish(ev{ID: "a", TTL: int64(time.Second)})
+			t.handle("consumer-1.1", ev{ID: "a", PublishedAt: t.now + brokerAhead - int64(1200*time.Millisecond)})
+		}},
+		"expired by less": {"", func(t *tape) {
+			t.run().ClockError = 100 * time.Millisecond
+			t.publish(ev{ID: "a", TTL: int64(time.Second)})
+			t.handle("consumer-1.1", ev{ID: "a", PublishedAt: t.now + brokerAhead - int64(1050*time.Millisecond)})
+		}},
 		"a claim that was committed long ago is counted when its holder dies": {Deliveries, func(t *tape) {
 			t.publish(ev{ID: "a"})
 			t.start(t.claim("consumer-1.1", ev{ID: "a"}))

@@ -12,7 +12,7 @@ func checkAttempts(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		var failed bounds
 		for i, h := range c.leases {
-			if i > 0 && l.rewound(c.leases[0].from, h.At) {
+			if i > 0 && (l.rewound(c.leases[0].from, h.At) || l.startsOver(c.leases[i-1])) {
 				failed = bounds{0, int64(l.run.MaxAttempts)}
 			}
 			if !failed.holds(int64(h.Attempt - 1)) {

@@ -53,7 +53,7 @@ func checkExpired(l *ledger, r *Report) {
 			continue
 		}
 		for _, h := range c.leases {
-			if late := h.ClaimedAt - h.PublishedAt - c.TTL; late > clockSlack {
+			if late := h.ClaimedAt - h.PublishedAt - c.TTL; late > l.clockError() {
 				r.violate(Expired, c.ID, fmt.Sprintf("delivered to group %s %v after it had expired", c.group, ns(late)))
 			}
 		}
@@ -83,7 +83,7 @@ func checkEarly(l *ledger, r *Report) {
 func checkFirst(l *ledger, r *Report, c *course, h *lease) {
 	due, slack := c.message.At+c.Delay, millisecond
 	if c.Due > 0 {
-		due, slack = c.Due+l.offset, clockSlack
+		due, slack = c.Due+l.offset, l.clockError()
 	}
 	switch {
 	case c.Delay == 0 && c.Due == 0:

@@ -143,6 +143,8 @@ type Run struct {
 	// CommitIn, where claims and settlements are committed together, is how long it takes. What its holder had done
 	// shortly before it died or was cut off is not known to the next.
 	CommitIn time.Duration `json:"commit_in,omitempty"`
+	// ClockError, where a driver reckons the broker's clock, is how far off it may be.
+	ClockError time.Duration `json:"clock_error,omitempty"`
 	// RecoverIn is how long after the end of a server's fault the next publish may be acknowledged.
 	RecoverIn time.Duration `json:"recover_in,omitempty"`
 }

@@ -25,7 +25,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "revoke-without-commit", Bug: "a partition that goes to another member is not committed before",
-			Edits: edit("member", "\tm.commitLast(context.WithoutCancel(ctx), going)\n", ""),
+			Edits: edit("assign", "\tm.commitLast(context.WithoutCancel(ctx), going)\n", ""),
 			Check: tortureKafka("term"),
 		},
 		{

@@ -3,7 +3,9 @@ package mutants
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
 // onRedis runs cases of the conformance suite on a real server, tortureRedis one run of the torture smoke.
-func onRedis(cases string) Check { return Check{Package: "./driver/redis", Run: "TestDriver$/" + cases} }
+func onRedis(cases string) Check {
+	return Check{Package: "./driver/redis", Run: "TestDriver$/" + cases}
+}
 func tortureRedis(run string) Check {
 	return Check{Package: "./test/torture/rig", Run: "TestRedisSmoke/" + run + "$"}
 }

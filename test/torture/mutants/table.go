@@ -3,7 +3,9 @@ package mutants
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
 // conformance runs cases of the conformance suite, torture one fault of the torture smoke.
-func conformance(cases string) Check { return Check{Package: "./driver/memory", Run: "TestDriver/" + cases} }
+func conformance(cases string) Check {
+	return Check{Package: "./driver/memory", Run: "TestDriver/" + cases}
+}
 func torture(fault string) Check {
 	return Check{Package: "./test/torture/rig", Run: "TestMemorySmoke/" + fault + "$"}
 }

@@ -37,8 +37,8 @@ type pace struct {
 	lease time.Duration
 	// recoverIn and least are as in Options and Fault.
 	recoverIn, least time.Duration
-	// heartbeat and commits are as in history.Run.
-	heartbeat, commits time.Duration
+	// heartbeat, commits and clock are as in history.Run.
+	heartbeat, commits, clock time.Duration
 }
 
 // brokers are those that can be tortured by name.
@@ -54,7 +54,7 @@ func brokers() map[string]broker {
 	}
 	kafka := broker{
 		actions: together(processes, brokerActions(), operatorActions()), roles: both, nodes: 1, setups: []string{setupKept, setupSessions}, open: openKafka(1),
-		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits},
+		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock},
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)

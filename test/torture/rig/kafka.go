@@ -24,6 +24,8 @@ const (
 	// kafkaCommits is how long after a claim or a settlement the next commit has surely told of it: every 200 ms, and
 	// what a busy machine adds.
 	kafkaCommits = 500 * time.Millisecond
+	// kafkaClock is how well the brokers' clock is known: half of the way there and back, on a busy machine.
+	kafkaClock = 100 * time.Millisecond
 	// kafkaRecovers is how soon the clients of a broker that is back have found it again.
 	kafkaRecovers = 5 * time.Second
 	// kafkaLeast is the shortest load in which a group of which a member died goes on.

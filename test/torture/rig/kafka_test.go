@@ -9,7 +9,7 @@ import (
 // BROKER=kafka` does it longer, and much else.
 func TestKafkaSmoke(t *testing.T) {
 	t.Parallel()
-	r := inRealTime(t, Options{Broker: "kafka", Load: 4 * time.Second, Lease: kafkaSession, CommitIn: 5 * time.Second, Fault: Fault{
+	r := inRealTime(t, Options{Broker: "kafka", Load: 4 * time.Second, Lease: kafkaSession, CommitIn: 5 * time.Second, ClockError: time.Second, Fault: Fault{
 		Setup:    setupSessions,
 		Schedule: "at 0s fail consumer all with 0.2 for 1h; at 1s kill consumer 1; at 2s term consumer 2; at 3s cut producer 1 for 200ms",
 	}})

@@ -18,7 +18,7 @@ func TestKafkaTorture(t *testing.T) {
 		"zombie": {Load: 12 * time.Second, Fault: Fault{Schedule: "at 2s stop consumer 1 for 8s; at 3s stop consumer 2 for 8s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o.Broker, o.Fault.Name, o.Fault.Setup, o.CommitIn, o.Lease = "kafka", name, setupSessions, 2*time.Second, kafkaSession
+			o.Broker, o.Fault.Name, o.Fault.Setup, o.CommitIn, o.ClockError, o.Lease = "kafka", name, setupSessions, 2*time.Second, 500*time.Millisecond, kafkaSession
 			inRealTime(t, o)
 		})
 	}

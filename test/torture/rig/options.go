@@ -34,6 +34,8 @@ type Options struct {
 	RecoverIn time.Duration
 	// CommitIn is how soon the broker knows of claims and settlements. Defaults to what it promises.
 	CommitIn time.Duration
+	// ClockError is how well the driver knows the broker's clock. Defaults to what it promises.
+	ClockError time.Duration
 	// Clock stamps the histories of local processes. Defaults to history.Now.
 	Clock func() int64
 	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s
@@ -64,6 +66,7 @@ func (o Options) withDefaults(p pace) Options {
 	def(&o.RedeliverIn, time.Second)
 	def(&o.RecoverIn, cmp.Or(p.recoverIn, 2*time.Second))
 	def(&o.CommitIn, p.commits)
+	def(&o.ClockError, p.clock)
 	def(&o.Drain, 30*time.Second+3*p.lease)
 	if o.Clock == nil {
 		o.Clock = history.Now

@@ -115,7 +115,7 @@ func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step)
 		Owned: b.owned, MayForget: o.Fault.MayForget, RecoverIn: o.RecoverIn,
 	}
 	if c.LeaseScope == driver.PerPartition {
-		run.Heartbeat, run.CommitIn = b.pace.heartbeat, o.CommitIn
+		run.Heartbeat, run.CommitIn, run.ClockError = b.pace.heartbeat, o.CommitIn, o.ClockError
 	}
 	for _, s := range steps {
 		run.Plan = append(run.Plan, s.String())
