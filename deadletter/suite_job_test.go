@@ -82,7 +82,8 @@ func jobIsCancelled(k *kit) {
 	id, err := k.office.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 5, Remove: true})
 	k.ok(err)
 	removed := make(chan string, 100)
-	defer k.clerk(func(_ string, out deadletter.Outcome) { removed <- out.ID })()
+	stop := k.clerk(func(_ string, out deadletter.Outcome) { removed <- out.ID })
+	defer stop()
 	<-removed
 	k.ok(k.office.CancelJob(k.ctx(), id))
 	s := k.job(id, ended)
@@ -112,7 +113,8 @@ func jobThatFails(k *kit) {
 	}
 	id, err := k.office.Submit(k.ctx(), deadletter.Job{Topic: "nowhere"})
 	k.ok(err)
-	defer k.clerk(nil)()
+	stop := k.clerk(nil)
+	defer stop()
 	if s := k.job(id, ended); s.State != deadletter.JobFailed || !strings.Contains(s.Problem, "nowhere") {
 		k.Errorf("%+v", s)
 	}

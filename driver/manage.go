@@ -45,6 +45,9 @@ type TopicConfig struct {
 	MaxBytes    int64
 	// Keep holds settled messages this long, for Reset and search.
 	Keep time.Duration
+	// KeepMost bounds how many settled messages Keep holds: the oldest go first. ErrUnsupported where a backend has no such
+	// bound. Zero: no bound.
+	KeepMost int64
 	// ExpiredDead sends expired messages to the dead letters (reason "expired") instead of discarding them.
 	ExpiredDead bool
 	// Partitions or shards, where the backend has them. Zero: its default.

@@ -23,7 +23,7 @@ func TestKafkaURLs(t *testing.T) {
 	who := url.UserPassword("me", password).String()
 	for _, raw := range []string{
 		"kafka://" + who + "@" + host,
-		"kafka://" + who + "@" + host + "," + host + "/?sasl=plain&partitions=2&internal_partitions=1&replicas=1&namespace=a.&foreign=reject&session=10s&max_body=64&client_id=me&rack=r1",
+		"kafka://" + who + "@" + host + "," + host + "/?sasl=plain&partitions=2&internal_partitions=1&replicas=1&namespace=a.&foreign=reject&session=10s&max_body=64&client_id=me&rack=r1&transactions=true",
 	} {
 		b, err := open.URL(t.Context(), raw)
 		if err != nil {

@@ -17,9 +17,10 @@ func (c *configFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&c.MaxMessages, "max-messages", 0, "refuse publishes beyond this many unsettled messages; 0: no bound")
 	f.Int64Var(&c.MaxBytes, "max-bytes", 0, "refuse publishes beyond this many bytes of unsettled messages; 0: no bound")
 	f.DurationVar(&c.Keep, "keep", 0, "keep settled messages this long, 24h for example; 0: not at all")
+	f.Int64Var(&c.KeepMost, "keep-most", 0, "of those keep at most this many, the newest; 0: no bound")
 	f.BoolVar(&c.ExpiredDead, "expired-dead", false, "send expired messages to the dead letters instead of discarding them")
 	f.IntVar(&c.Partitions, "partitions", 0, "partitions or shards, where the broker has them; 0: its default")
-	onlyOnCommandLine(f, "max-messages", "max-bytes", "keep", "expired-dead", "partitions")
+	onlyOnCommandLine(f, "max-messages", "max-bytes", "keep", "keep-most", "expired-dead", "partitions")
 }
 
 // change returns old with the settings that are on the command line.
@@ -28,6 +29,7 @@ func (c configFlags) change(f *pflag.FlagSet, old driver.TopicConfig) driver.Top
 		"max-messages": func() { old.MaxMessages = c.MaxMessages },
 		"max-bytes":    func() { old.MaxBytes = c.MaxBytes },
 		"keep":         func() { old.Keep = c.Keep },
+		"keep-most":    func() { old.KeepMost = c.KeepMost },
 		"expired-dead": func() { old.ExpiredDead = c.ExpiredDead },
 		"partitions":   func() { old.Partitions = c.Partitions },
 	} {
@@ -97,6 +99,7 @@ type configView struct {
 	MaxMessages int64         `json:"max_messages"`
 	MaxBytes    int64         `json:"max_bytes"`
 	Keep        time.Duration `json:"keep"`
+	KeepMost    int64         `json:"keep_most,omitempty"`
 	ExpiredDead bool          `json:"expired_dead"`
 	Partitions  int           `json:"partitions"`
 }

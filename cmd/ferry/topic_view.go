@@ -172,6 +172,9 @@ func (c configView) keep() string {
 	if c.Keep == 0 {
 		return ""
 	}
+	if c.KeepMost > 0 {
+		return fmt.Sprintf("settled messages for %v, at most %d", c.Keep, c.KeepMost)
+	}
 	return "settled messages for " + c.Keep.String()
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
 // field is one line of what people read about a single thing.
@@ -54,7 +56,7 @@ func (p process) show(v entryView) error {
 		return err
 	}
 	if v.Dead != nil {
-		if err := p.fields(v.Dead.fields()...); err != nil {
+		if err := p.fields(deadFields(v.Dead)...); err != nil {
 			return err
 		}
 		if err := p.block("stack", v.Dead.Stack); err != nil {
@@ -86,7 +88,7 @@ func (v entryView) fields() []field {
 	}
 }
 
-func (d *deadView) fields() []field {
+func deadFields(d *letterjson.Dead) []field {
 	rounds := ""
 	if d.Rounds > 0 {
 		rounds = fmt.Sprintf("replayed %d times, and died again", d.Rounds)

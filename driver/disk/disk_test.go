@@ -65,7 +65,7 @@ func TestDriverWithATinyWindow(t *testing.T) {
 	h := harness(driver.Synced, func(testing.TB) Options {
 		return Options{Dir: "/store", CacheBytes: 1, Window: 16, fs: vfs.NewMem(), snapshotFrom: 1}
 	})
-	h.Virtual, h.Steps = true, 20_000/slowdown
+	h.Virtual, h.Steps = true, 10_000/slowdown
 	drivertest.Run(t, h)
 }
 

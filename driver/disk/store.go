@@ -23,6 +23,8 @@ type store struct {
 	space *space
 	log   *fatalLogger
 
+	reclaimer *reclaimer
+
 	written  uint64        // the number of the newest write; the writer's own
 	mark     []byte        // scratch of the writer
 	spare    sync.Pool     // of *batch
@@ -60,6 +62,7 @@ func openStore(dir *directory, o Options) (*store, error) {
 	if o.Sync.always() {
 		every = lazily
 	}
+	s.reclaimer = newReclaimer(s.db)
 	s.c = newCommitter(s.write, s.sync, every)
 	s.log.failed = s.c.fail
 	return s, nil
@@ -106,6 +109,11 @@ func (s *store) sync() error {
 // close ends the store. A Pebble that failed is not trusted to close: its files are given up after a while.
 func (s *store) close() error {
 	failure := s.c.close()
+	if failure == nil {
+		s.reclaimer.close()
+	} else {
+		s.reclaimer.cancel() // Pebble is not trusted to return
+	}
 	closed := make(chan error, 1)
 	go func() {
 		err := errors.New("pebble did not close")
@@ -274,8 +282,11 @@ func (s *store) commit(bs []*batch, size int) (err error) {
 		return err
 	}
 	s.readable.Store(s.written)
-	if slices.ContainsFunc(bs, func(x *batch) bool { return x.swept }) {
+	if slices.ContainsFunc(bs, func(x *batch) bool { return x.swept != nil }) {
 		_, err = s.db.AsyncFlush() // only what is in a table lets Pebble drop other tables
+		for _, x := range bs {
+			s.reclaimer.note(x.swept)
+		}
 	}
 	s.recycle(bs)
 	return err
@@ -322,7 +333,7 @@ type batch struct {
 	b      *pebble.Batch
 	latest []pair
 	room   []byte // where the pairs are
-	swept  bool   // a range was removed
+	swept  []span // ranges that were removed
 }
 
 type pair struct{ key, value []byte }
@@ -348,6 +359,6 @@ func (b *batch) Delete(key []byte) { _ = b.b.Delete(key, nil) } // fails for ind
 
 // DeleteRange removes a range of keys.
 func (b *batch) DeleteRange(from, to []byte) {
-	b.swept = true
+	b.swept = append(b.swept, span{bytes.Clone(from), bytes.Clone(to)})
 	_ = b.b.DeleteRange(from, to, nil)
 }

@@ -16,8 +16,10 @@ import (
 // behind by a round trip, and is never ahead: nothing is early.
 type brokerClock struct {
 	mu     sync.Mutex
-	at     time.Time // of the record
-	since  time.Time // local, monotonic: when it was acknowledged
+	at     time.Time // of a record
+	since  time.Time // local, monotonic: when it was acknowledged, or fetched
+	late   time.Time // of a record
+	sent   time.Time // local: when it was sent, so that it is no later at the brokers than late and what has passed since
 	probes map[string]chan time.Time
 	used   bool // somebody keeps it right
 }
@@ -39,6 +41,21 @@ func (d *Driver) now() time.Time {
 		return time.Now()
 	}
 	return d.clock.at.Add(time.Since(d.clock.since))
+}
+
+// early is how much earlier than by now something may end that must not be delivered late. It is bounded: a slow probe says little.
+const early = 40 * time.Millisecond
+
+// endsAt turns a time of the brokers at which something must be over into one of this machine.
+func (d *Driver) endsAt(t time.Time) time.Time {
+	now := d.now()
+	d.clock.mu.Lock()
+	latest := now
+	if !d.clock.sent.IsZero() {
+		latest = d.clock.late.Add(time.Since(d.clock.sent))
+	}
+	d.clock.mu.Unlock()
+	return d.local(t).Add(-min(early, max(0, latest.Sub(now))))
 }
 
 // local turns a time of the brokers into one of this machine.
@@ -97,13 +114,14 @@ func (d *Driver) probe(ctx context.Context) error {
 		delete(d.clock.probes, nonce)
 		d.clock.mu.Unlock()
 	}()
+	sent := time.Now()
 	if err := d.produce(ctx, &kgo.Record{Topic: d.metaTopic(), Key: []byte(clockKey), Value: []byte(nonce)}); err != nil {
 		return err
 	}
 	acked := time.Now()
 	select {
 	case at := <-seen:
-		d.clock.take(at, acked)
+		d.clock.take(at, sent, acked)
 		return nil
 	case <-ctx.Done():
 		return driver.NewError(driver.ErrNotApplied, "the time of the brokers cannot be read", "see whether the brokers can be reached", ctx.Err())
@@ -112,12 +130,25 @@ func (d *Driver) probe(ctx context.Context) error {
 	}
 }
 
-// take believes a probe that shows a later time than the one before, or when that one is old.
-func (c *brokerClock) take(at, since time.Time) {
+// take believes a probe that says more than those before, or when they are old.
+func (c *brokerClock) take(at, sent, acked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.since.IsZero() || time.Since(c.since) > probeAge || at.After(c.at.Add(since.Sub(c.since))) {
-		c.at, c.since = at, since
+	if c.since.IsZero() || time.Since(c.since) > probeAge || at.After(c.at.Add(acked.Sub(c.since))) {
+		c.at, c.since = at, acked
+	}
+	at = at.Add(time.Millisecond) // it was cut to milliseconds
+	if c.sent.IsZero() || time.Since(c.sent) > probeAge || at.Before(c.late.Add(sent.Sub(c.sent))) {
+		c.late, c.sent = at, sent
+	}
+}
+
+// fetched is told when a record was stored that has just come: it is later at the brokers now.
+func (c *brokerClock) fetched(at, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.since.IsZero() && at.After(c.at.Add(now.Sub(c.since))) {
+		c.at, c.since = at, now
 	}
 }
 

@@ -31,11 +31,12 @@ func misjudged(skew time.Duration, ms []int) string {
 	d := &Driver{clock: brokerClock{probes: map[string]chan time.Time{}}}
 	fastest := time.Duration(1 << 62)
 	for ; len(ms) >= 3; ms = ms[3:] {
+		sent := time.Now()
 		time.Sleep(time.Duration(ms[0]) * time.Millisecond)
 		at := time.Now().Add(skew).Truncate(time.Millisecond)
 		back := time.Duration(ms[1]) * time.Millisecond
 		time.Sleep(back)
-		d.clock.take(at, time.Now())
+		d.clock.take(at, sent, time.Now())
 		fastest = min(fastest, back+time.Millisecond)
 		time.Sleep(time.Duration(ms[2]) * 5 * time.Millisecond)
 		brokers := time.Now().Add(skew)
@@ -44,6 +45,9 @@ func misjudged(skew time.Duration, ms []int) string {
 		}
 		if due := brokers.Add(time.Minute); d.local(due).Before(time.Now().Add(time.Minute)) {
 			return fmt.Sprintf("what is due in a minute is taken for due in %v", time.Until(d.local(due)))
+		}
+		if ends := d.endsAt(brokers.Add(time.Minute)); ends.Before(time.Now().Add(time.Minute-early)) || ends.After(d.local(brokers.Add(time.Minute))) {
+			return fmt.Sprintf("what ends in a minute is taken for over in %v", time.Until(ends))
 		}
 	}
 	return ""

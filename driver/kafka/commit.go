@@ -69,8 +69,12 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	slices.SortFunc(ps, func(a, b *partition) int { return cmp.Compare(a.id, b.id) })
 	for _, p := range ps {
 		p.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
-		defer p.commits.Unlock()
 	}
+	defer func() {
+		for _, p := range ps {
+			p.commits.Unlock()
+		}
+	}()
 	t := kmsg.NewOffsetCommitRequestTopic()
 	t.Topic = m.mainName
 	m.mu.Lock()

@@ -19,8 +19,14 @@ func (d *Driver) deadPage(ctx context.Context, t *topicState, q driver.Query) (d
 	if err != nil {
 		return driver.Page{}, err
 	}
+	var behind letter // before all
+	if q.Cursor != "" {
+		if behind, err = readCursor(q.Cursor); err != nil {
+			return driver.Page{}, err
+		}
+	}
 	n := min(q.Limit, q.MaxScan)
-	found := x.page(q.Group, q.Cursor, n)
+	found := x.page(q.Group, behind, n)
 	var page driver.Page
 	if len(found) > n {
 		found = found[:n]

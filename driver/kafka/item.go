@@ -58,7 +58,7 @@ func (it *item) expires() time.Time {
 		return time.Time{}
 	}
 	if it.ends.IsZero() {
-		it.ends = it.p.m.d.local(it.msg.PublishedAt.Add(it.msg.TTL))
+		it.ends = it.p.m.d.endsAt(it.msg.PublishedAt.Add(it.msg.TTL))
 	}
 	return it.ends
 }

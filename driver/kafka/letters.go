@@ -14,7 +14,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// letters is an index of the dead letters of a topic: where each is, not what it says. About 50 bytes each.
+// letters is an index of the dead letters of a topic: where each is, not what it says. About 80 bytes each.
 type letters struct {
 	*table
 	mu     sync.Mutex
@@ -128,14 +128,24 @@ func (l letter) cursor() string {
 	return sortKey(int64(l.second), driver.Ref{Partition: int32(l.partition), Pos: uint64(l.offset)})
 }
 
-// page returns the oldest letters of a group behind a cursor, at most n and one.
-func (x *letters) page(group, cursor string, n int) []letter {
+// readCursor is the place that a cursor names.
+func readCursor(cursor string) (l letter, err error) {
+	var sub int
+	_, err = fmt.Sscanf(cursor, "%d.%d.%d.%d", &l.second, &l.partition, &l.offset, &sub)
+	if err != nil {
+		return l, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use Page.Next of the page before", err)
+	}
+	return l, nil
+}
+
+// page returns the oldest letters of a group behind a place, at most n and one.
+func (x *letters) page(group string, behind letter, n int) []letter {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	i := slices.Index(x.groups, group)
 	var out []letter
 	for _, l := range x.at {
-		if int(l.group) != i || cursor != "" && l.cursor() <= cursor {
+		if int(l.group) != i || l.compare(behind) <= 0 {
 			continue
 		}
 		if out = append(out, l); len(out) >= 2*n+100 { // keep the oldest

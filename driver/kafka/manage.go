@@ -41,8 +41,11 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 	if err := driver.CheckName("topic", topic); err != nil {
 		return err
 	}
-	if c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.Partitions < 0 {
+	if c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0 {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the configuration %+v contains a negative number", c), "use zero for no bound", nil)
+	}
+	if c.KeepMost > 0 {
+		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only", "set Keep, and leave KeepMost zero", nil)
 	}
 	return nil
 }

@@ -117,6 +117,12 @@ func (m *member) poll(ctx context.Context) {
 const feedAtOnce = 500
 
 func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
+	now := time.Now()
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		if n := len(p.Records); n > 0 && p.Records[n-1].Attrs.TimestampType() == 1 { // the broker's own
+			m.d.clock.fetched(p.Records[n-1].Timestamp, now)
+		}
+	})
 	all := make([]fetched, 0, feedAtOnce)
 	take := func() {
 		m.mu.Lock()

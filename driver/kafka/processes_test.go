@@ -171,3 +171,44 @@ func TestDelayedByAnother(t *testing.T) {
 	}
 	settle(t, s, d, driver.Ack, 0)
 }
+
+// TestDelaysFireOnce: processes that fire delayed messages stop in order and are replaced meanwhile. Nothing comes twice, nothing early.
+func TestDelaysFireOnce(t *testing.T) {
+	t.Parallel()
+	const delayed, stops = 300, 3
+	c := fake(t) // where an answer never takes seconds, after which a stop goes on without its commit
+	d := openFake(t, c)
+	publish(t, d, message("first", "k"))
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	var ms []*driver.Message
+	for i := range delayed {
+		m := message(fmt.Sprintf("m%03d", i), fmt.Sprint("k", i%7))
+		m.Delay = 200*time.Millisecond + time.Duration(i)*10*time.Millisecond
+		ms = append(ms, m)
+	}
+	helper := again(t, d, c.ListenAddrs())
+	publish(t, helper, ms...)
+	start := time.Now()
+	seen := map[string]int{}
+	for len(seen) < delayed {
+		x := receive(t, s)
+		if seen[x.ID]++; seen[x.ID] > 1 {
+			t.Errorf("%s came %d times", x.ID, seen[x.ID])
+		}
+		settle(t, s, x, driver.Ack, 0)
+		if n := len(seen); n%(delayed/stops) == delayed/stops/2 && seen[x.ID] == 1 {
+			end(t, helper)
+			helper = again(t, d, c.ListenAddrs())
+			later := message(fmt.Sprint("later", n), "k")
+			later.Delay = time.Hour
+			publish(t, helper, later) // it fires too
+		}
+	}
+	end(t, helper)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if ds, err := s.Receive(ctx, 1); err == nil {
+		t.Errorf("%s came again, %v after the publish", ds[0].ID, time.Since(start))
+	}
+}

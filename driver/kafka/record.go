@@ -44,13 +44,19 @@ func (s state) header() kgo.RecordHeader {
 	return kgo.RecordHeader{Key: stateHeader, Value: data}
 }
 
-func stateOf(r *kgo.Record) (s state, ok bool) {
+func stateOf(r *kgo.Record) (state, bool) {
 	for _, h := range r.Headers {
 		if h.Key == stateHeader {
-			return s, json.Unmarshal(h.Value, &s) == nil
+			return readState(h.Value)
 		}
 	}
-	return s, false
+	return state{}, false
+}
+
+func readState(data []byte) (state, bool) {
+	var s state
+	err := json.Unmarshal(data, &s)
+	return s, err == nil
 }
 
 // toRecord writes a message as a record that any Kafka client can read. The message is not retained.

@@ -14,9 +14,9 @@ import (
 type settling struct {
 	c     *claim
 	o     *driver.Settlement
-	last  driver.Failure
-	first *kgo.Record // stored before the outcome takes effect: a retry in the side log, or a dead letter
-	then  *kgo.Record // stored after first: the end of what the side log holds
+	last  *driver.Failure // with what the backend sets
+	first *kgo.Record     // stored before the outcome takes effect: a retry in the side log, or a dead letter
+	then  *kgo.Record     // stored after first: the end of what the side log holds
 
 	emits []posting     // in one transaction with the outcome
 	err   error         // of the transaction
@@ -72,14 +72,15 @@ func (s *subscription) begin(w *settling, now time.Time) error {
 	it, m := c.it, s.m
 	after := max(0, o.After)
 	if o.Failure != nil {
-		w.last = *o.Failure
+		last := *o.Failure
+		w.last = &last
 		w.last.At, w.last.Instance, w.last.Attempt = now.UTC(), s.o.Instance, it.attempts+1
 	}
 	switch o.Outcome {
 	case driver.Retry:
 		history := it.history
 		if o.Failure != nil {
-			history = driver.AppendFailure(history, w.last)
+			history = driver.AppendFailure(history, *w.last)
 		}
 		strict := m.order == driver.Strict && it.msg.Key != ""
 		w.first = m.sideRecord(it, state{After: after, Tail: !strict, Attempts: it.attempts + 1, Lost: it.lost, Cause: driver.CauseRetry,
@@ -90,7 +91,11 @@ func (s *subscription) begin(w *settling, now time.Time) error {
 				History: envelope.AppendHistory(nil, it.history...)})
 		}
 	case driver.Dead:
-		w.first = m.deadRecord(it, w.last, s.o.Instance)
+		var last driver.Failure
+		if w.last != nil {
+			last = *w.last
+		}
+		w.first = m.deadRecord(it, last, s.o.Instance)
 		fallthrough
 	default:
 		if it.side != "" {
@@ -143,7 +148,7 @@ func (s *subscription) apply(w *settling) {
 	case driver.Retry:
 		it.attempts++
 		if w.o.Failure != nil {
-			it.history = driver.AppendFailure(it.history, w.last)
+			it.history = driver.AppendFailure(it.history, *w.last)
 		}
 		it.cause, it.tail = driver.CauseRetry, true
 		it.p.saved(it, w.first)

@@ -67,7 +67,7 @@ func (m *member) sideEnd(p *partition, key string) *kgo.Record {
 func (p *partition) sideChanged(r *kgo.Record) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	p.tally.Side = r.Offset + 1
+	p.tally.Side, p.dirty = r.Offset+1, true // how far it is counted is committed too
 	if r.Attrs.IsControl() {
 		return
 	}

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -174,5 +175,42 @@ func TestReleasedKeepsItsPlaceBesideKeys(t *testing.T) {
 	}
 	if len(order) != 2 || order[0] != "first" {
 		t.Errorf("without keys came %v, want first and second", order)
+	}
+}
+
+// The followers of a key that became free stand before what was published long after them, and nothing is lost or repeated on the way.
+func TestFollowersComeBeforeWhatIsMuchYounger(t *testing.T) {
+	t.Parallel()
+	d := open(t, redistest.Shared(t).URL(), namespace())
+	closing(t, d)
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Minute, MaxRun: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ms []*driver.Message
+	add := func(id, key string) { ms = append(ms, &driver.Message{ID: id, Topic: "jobs", Key: key}) }
+	for _, id := range []string{"a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"} {
+		add(id, id[:1])
+	}
+	for i := range 1500 {
+		add(fmt.Sprint("k", i), fmt.Sprint("k", i))
+	}
+	if _, err := d.Publish(t.Context(), ms, driver.PublishOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	for _, n := range []int{3, 2, 1, 2, 100, 400, 400, 400} { // 2 and 1: some of what was freed stays behind
+		ds := take(t, s, n)
+		for _, x := range ds {
+			if want := ms[next].ID; x.ID != want {
+				t.Fatalf("delivery %d is %s, want %s", next, x.ID, want)
+			}
+			next++
+		}
+		ack(t, s, ds)
+	}
+	drain(t, s, len(ms)-next)
+	if report, err := d.Audit(t.Context(), "jobs", false); err != nil || len(report.Problems) > 0 || report.Stats.Messages != 0 {
+		t.Errorf("Audit at the end: %+v, %v", report, err)
 	}
 }

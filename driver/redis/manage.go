@@ -31,9 +31,9 @@ func fieldsOf(c driver.TopicConfig, shards int) []any {
 
 func checkConfig(c driver.TopicConfig) error {
 	switch {
-	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.Partitions < 0:
+	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
-	case c.Keep > 0:
+	case c.Keep > 0 || c.KeepMost > 0:
 		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages", "leave Keep zero, or use the redisstream driver", nil)
 	case c.Partitions > maxShards:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d shards are too many", c.Partitions), "use at most 1024", nil)

@@ -26,8 +26,10 @@ func configFields(c driver.TopicConfig, partitions int) []any {
 
 func checkConfig(c driver.TopicConfig) error {
 	switch {
-	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.Partitions < 0:
+	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
+	case c.KeepMost > 0:
+		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only", "set Keep, and leave KeepMost zero", nil)
 	case c.Partitions > maxPartitions:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions), "use at most 1024", nil)
 	}

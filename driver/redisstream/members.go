@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // How long a member that is not heard of owns its partitions: between minLife and maxLife.
@@ -16,6 +17,9 @@ const (
 	minLife = 500 * time.Millisecond
 	maxLife = 10 * time.Second
 )
+
+// calm is how long a member waits at most before it looks again who has come or gone: many may at once, and everybody is told of each.
+const calm = 50 * time.Millisecond
 
 // life is how long this member owns its partitions without being heard of: a part of the lease, so that they have a new owner when the
 // leases of one who died end, also when the first who took over died as well.
@@ -40,6 +44,7 @@ func (s *subscription) keepOwning(ctx context.Context) {
 		if err := s.balance(ctx); err != nil && ctx.Err() == nil {
 			s.d.o.Logger.Warn("ferry: cannot renew ownership", "topic", s.o.Topic, "group", s.o.Group, "error", err)
 		}
+		redisconn.Pause(ctx, min(s.beat()/4, calm))
 	}
 }
 

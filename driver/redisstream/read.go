@@ -53,12 +53,12 @@ func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) ([]any,
 	var result *goredis.Cmd
 	_, _ = conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		p.Do(ctx, "WATCH", c.part.fence(c.s.o.Group))
-		result = s.In(ctx, p, []string{c.part.key}, args...)
+		result = s.In(ctx, p, c.part.keys(), args...)
 		return nil
 	})
 	reply, err := result.Slice()
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = s.RunOn(ctx, conn, []string{c.part.key}, args...)
+		reply, err = s.RunOn(ctx, conn, c.part.keys(), args...)
 	}
 	if err = redisconn.Classify(err); err != nil {
 		redisconn.Relocate(ctx, c.s.d.client, err)

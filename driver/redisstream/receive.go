@@ -89,7 +89,8 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 	defer cancel()
 	var all []*driver.Delivery
 	var failed error
-	for len(all) < room && failed == nil {
+	begun := time.Now() // what was taken first must arrive long before its lease ends, however slow the others are
+	for len(all) < room && failed == nil && (len(all) == 0 || time.Since(begun) < s.o.Lease/10) {
 		at, x := s.choose()
 		if at < 0 {
 			break

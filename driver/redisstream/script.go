@@ -90,9 +90,9 @@ func (p *partition) run(ctx context.Context, s *script, args ...any) ([]any, err
 // runAt calls a script at a durability level: for replicated(n) it waits until n replicas have it.
 func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script, args []any) (reply []any, err error) {
 	if n := level.Replicas(); n > 0 {
-		reply, err = s.RunReplicated(ctx, p.d.client, n, []string{p.key}, append([]any{p.of}, args...)...)
+		reply, err = s.RunReplicated(ctx, p.d.client, n, p.keys(), append([]any{p.of}, args...)...)
 	} else {
-		reply, err = s.Run(ctx, p.d.client, []string{p.key}, append([]any{p.of}, args...)...)
+		reply, err = s.Run(ctx, p.d.client, p.keys(), append([]any{p.of}, args...)...)
 	}
 	if err == nil && len(reply) == 0 {
 		err = errShape(s.name, reply)
@@ -122,7 +122,7 @@ func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) {
 	results := make([]*goredis.Cmd, len(calls))
 	_, _ = d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i, c := range calls {
-			results[i] = c.script.In(ctx, p, []string{c.part.key}, append([]any{c.part.of}, c.args...)...)
+			results[i] = c.script.In(ctx, p, c.part.keys(), append([]any{c.part.of}, c.args...)...)
 		}
 		return nil
 	})

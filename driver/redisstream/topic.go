@@ -43,6 +43,10 @@ func (p *partition) stream() string { return p.sibling("stream") }
 // sibling is another key of the partition.
 func (p *partition) sibling(name string) string { return strings.TrimSuffix(p.key, "topic") + name }
 
+// keys are those that a script is called with. Scripts make the names of all others from the first. The second never exists: while a cluster
+// moves the slot, the server answers TRYAGAIN to whoever names a key that is not there, and so nothing is written on either side.
+func (p *partition) keys() []string { return []string{p.key, p.sibling("none")} }
+
 // fence is the key that changes whenever the owner of the partition in a group does.
 func (p *partition) fence(group string) string { return p.sibling("g:" + group + ":fence") }
 

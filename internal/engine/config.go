@@ -45,8 +45,11 @@ func (e *Engine) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 }
 
 func checkConfig(c driver.TopicConfig) error {
-	if c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.Partitions < 0 {
+	if c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0 {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
+	}
+	if c.KeepMost > 0 && c.Keep == 0 {
+		return driver.NewError(driver.ErrInvalid, "KeepMost bounds what Keep holds, and Keep is zero", "set Keep too", nil)
 	}
 	return nil
 }

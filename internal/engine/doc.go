@@ -10,6 +10,8 @@
 //   - Everything else (lanes, chains, heaps, lease lists) is an index that is rebuilt from messages and states
 //     (restore.go).
 //
+// With a store and a window, most of a backlog is in the store only (cold.go, thaw.go, behind.go, reach.go).
+//
 // A topic is one shard with one mutex. Critical sections are short, and no mutex is held across a wait. There is no
 // permanent goroutine: each topic has one timer, armed for the next moment at which something is due.
 //
@@ -21,6 +23,7 @@
 //	topic     log (by position), ids, dedup ids, delayed and held messages, expiries
 //	group     four lanes of what can be claimed, chains of messages with the same key, dead letters, waiting consumers
 //	item      one message as one group sees it: state, counters, history
+//	cold      the tail of a topic: stretches of the log that are not in memory, and hashes of their ids
 //	table     finds messages by their ids, and chains by their keys
 //	claim     one lease of one item by one subscription; also its fencing token
 //	journal   what one step changes; keys.go and record_*.go say how that is stored

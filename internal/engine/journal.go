@@ -20,6 +20,7 @@ type journal struct {
 
 	cleared uint64 // everything before it is gone from the store, in one piece
 	removed int    // messages since the last sweep
+	thawed  bool   // stretches were, since then
 
 	evict []evictable
 
@@ -248,7 +249,10 @@ func (t *topic) sweep(b Batch) {
 		return
 	}
 	b.DeleteRange(appendNumberKey(nil, j.number, kindMessage, j.cleared), appendNumberKey(nil, j.number, kindMessage, first))
-	j.cleared, j.removed = first, 0
+	if j.thawed { // so that the records of stretches go in one piece, too
+		b.DeleteRange(appendNumberKey(nil, j.number, kindStretch, j.cleared), appendNumberKey(nil, j.number, kindStretch, first))
+	}
+	j.cleared, j.removed, j.thawed = first, 0, false
 }
 
 // flushAll stores what one step changed in several topics, as one batch.

@@ -48,6 +48,7 @@ type coldSteps struct{ cold, behind atomic.Int64 }
 
 func (c *coldSteps) look(e *Engine) {
 	for _, t := range e.allTopics() {
+		t.mu.Lock()
 		if t.cold.count > 0 {
 			c.cold.Add(1)
 		}
@@ -56,7 +57,18 @@ func (c *coldSteps) look(e *Engine) {
 				c.behind.Add(1)
 			}
 		}
+		t.mu.Unlock()
 	}
+}
+
+// countsOf is what a topic has, in a form that can be compared.
+func countsOf(t *topic) (counts []int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, g := range t.groups {
+		counts = append(counts, int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages, t.stats.Bytes)
+	}
+	return counts
 }
 
 func randomStepsWithAStore(t *testing.T, seed uint64, steps int, seen *coldSteps) {
@@ -94,17 +106,18 @@ func randomStepsWithAStore(t *testing.T, seed uint64, steps int, seen *coldSteps
 func (w *walker) reopen(s *mapStore, window int) {
 	before := map[string][]int64{}
 	if w.e != nil {
+		synctest.Wait() // nothing happens by itself now
 		for _, t := range w.e.allTopics() {
-			for i, g := range t.groups {
-				before[t.name] = append(before[t.name], int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages, t.stats.Bytes)
-			}
+			before[t.name] = countsOf(t)
 		}
-		copied := &mapStore{records: maps.Clone(s.records)}
+		s.mu.Lock()
+		copied := maps.Clone(s.records)
+		s.mu.Unlock()
 		if err := w.e.Close(context.Background()); err != nil {
 			w.Error(err)
 		}
 		if w.IntN(2) == 0 {
-			s.records = copied.records
+			s.records = copied
 		}
 	}
 	w.e = New(storeOptions(s, window))
@@ -112,10 +125,7 @@ func (w *walker) reopen(s *mapStore, window int) {
 		w.Fatal(err)
 	}
 	for _, t := range w.e.allTopics() {
-		var after []int64
-		for i, g := range t.groups {
-			after = append(after, int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages, t.stats.Bytes)
-		}
+		after := countsOf(t)
 		if want := before[t.name]; len(before) > 0 && !slices.Equal(after, want) {
 			w.Errorf("topic %s has %v after it was opened, want %v", t.name, after, want)
 		}

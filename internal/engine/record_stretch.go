@@ -51,6 +51,7 @@ func (t *topic) saveStretches(b Batch, now moment) {
 	for _, first := range j.opened {
 		j.key = appendNumberKey(j.key[:0], j.number, kindStretch, first)
 		b.Delete(j.key)
+		j.thawed = true
 	}
 	j.closed, j.opened = nil, nil
 }

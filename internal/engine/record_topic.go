@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -50,6 +51,9 @@ func appendTopic(dst []byte, t *topic, now moment) []byte {
 	for _, g := range t.groups {
 		dst = appendGroup(dst, g)
 	}
+	if t.config.KeepMost > 0 {
+		dst = binary.AppendUvarint(dst, uint64(t.config.KeepMost))
+	}
 	return seal(dst, start)
 }
 
@@ -80,6 +84,9 @@ func decodeTopic(record []byte) (*storedTopic, error) {
 		g.since, g.buried = r.uint(), r.uint()
 		g.received, g.acked, g.dropped, g.expired, g.cancelled, g.redelivered = r.uint(), r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
 		s.groups = append(s.groups, g)
+	}
+	if len(r.rest) > 0 && r.err == nil {
+		s.config.KeepMost = int64(r.upTo(math.MaxInt64))
 	}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("a topic: %w", err)

@@ -180,6 +180,9 @@ func (t *topic) keptUntil() tick {
 	if t.settled.empty() {
 		return never
 	}
+	if most := t.config.KeepMost; most > 0 && int64(len(t.settled.vs)) > most {
+		return 0 // overdue
+	}
 	return moment{tick: t.settled.head().at}.after(t.config.Keep)
 }
 

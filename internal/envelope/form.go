@@ -75,8 +75,11 @@ func (f Form) userName(name string) (string, bool) {
 // formSum is the checksum of a form: of each pair of the block the lengths and bytes of name and value, then the
 // length of the key, the key, and the body. Lengths are 32 bits, little endian.
 func formSum(block []Pair, skip func(string) bool, key string, body []byte) uint32 {
-	var room [512]byte // enough for nearly all
-	text := room[:0]
+	size := 4 + len(key)
+	for _, p := range block {
+		size += 8 + len(p.Name) + len(p.Value)
+	}
+	text := make([]byte, 0, size)
 	for _, p := range block {
 		if !skip(p.Name) {
 			text = appendSized(appendSized(text, p.Name), p.Value)

@@ -1,5 +1,6 @@
-// Package letterjson is the JSON form of dead letters and of what could not be decoded: one object on each line of an
-// export and of the emergency file, which an import reads. Nothing of a message is lost in it.
+// Package letterjson is the JSON form of messages as a group sees them, of dead letters above all, and of what could not be
+// decoded: what ferry prints, and one object on each line of an export and of the emergency file, which an import reads.
+// Nothing of a message is lost in it.
 package letterjson
 
 import (
@@ -73,9 +74,13 @@ type Failure struct {
 	Stack    string        `json:"stack,omitempty"`
 }
 
-// Of returns the record of a dead letter, or of an entry that could not be decoded.
+// Of returns the record of a message as one group sees it, a dead letter above all, or of an entry that could not be decoded.
 func Of(topic string, e driver.Entry) Record {
-	r := Record{Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem}
+	r := Record{
+		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem, Attempt: e.Attempt, Deliveries: e.Deliveries,
+		DueAt: at(e.DueAt), ExpiresAt: at(e.ExpiresAt), Instance: e.Instance,
+	}
+	history := e.History
 	if m := e.Message; m != nil {
 		r.setMessage(m)
 	}
@@ -85,9 +90,10 @@ func Of(topic string, e driver.Entry) Record {
 			Reason: d.Reason, Error: d.Error, Fingerprint: d.Fingerprint, Stack: d.Stack, Attempts: d.Attempts, Deliveries: d.Deliveries,
 			Rounds: d.Rounds, Recoverable: d.Recoverable, Action: d.Action, Instance: d.Origin.Instance, DiedAt: at(d.DiedAt),
 		}
-		for _, f := range d.History {
-			r.History = append(r.History, Failure{at(f.At), f.Instance, f.Attempt, f.Duration, f.Reason, f.Error, f.Stack})
-		}
+		history = d.History
+	}
+	for _, f := range history {
+		r.History = append(r.History, Failure{at(f.At), f.Instance, f.Attempt, f.Duration, f.Reason, f.Error, f.Stack})
 	}
 	return r
 }

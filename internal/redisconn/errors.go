@@ -62,9 +62,14 @@ func Classify(err error) error {
 	return driver.NewError(driver.ErrUnknown, "the server did not answer", "it may have been applied; try again with the same id", err)
 }
 
-// says reports whether a reply is of this kind, on its own or, before Redis 7.0, in that of a script.
+// says reports whether a reply is of this kind. Before Redis 7.0 that of a script contains the one that ended it, of the server itself
+// with a minus sign.
 func says(err error, prefix string) bool {
-	return goredis.HasErrorPrefix(err, prefix) || strings.Contains(err.Error(), ": -"+prefix+" ")
+	if goredis.HasErrorPrefix(err, prefix) {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, ": -"+prefix+" ") || strings.Contains(text, "Error running script") && strings.Contains(text, ": "+prefix+" ")
 }
 
 // IsWrongType reports whether a command, or one of a script, met a key of another type.

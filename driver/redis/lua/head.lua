@@ -16,8 +16,14 @@ local DEAD, RECORD, HISTORY, EDITED = 16, 17, 18, 19
 -- what became ready is its sequence number, unless it became ready later. Numbers below 1e14 turn into text exactly.
 local function lane_of(item) return part(item, 1, 1) end
 local function seq_of(item) return match(item, '^%d(%d+)') end
-local function key_of(item) return match(item, '^[%d@+^]+:(.*)$') end
-local function place_of(item) return tonumber(match(item, '^[%d@+]+%^(%d+)') or match(item, '^%d(%d+)')) end
+local function key_of(item)
+  local at = find(item, ':', 1, true) -- quicker than a pattern, and nothing before the key contains one
+  return at and part(item, at + 1)
+end
+local function place_of(item)
+  local own = find(item, '^', 1, true) and match(item, '^[%d@+]+%^(%d+)') -- the key may contain one, too
+  return tonumber(own or match(item, '^%d(%d+)'))
+end
 
 -- renewed is an item that is ready again, or only now, so many ms after it was published, with a new place behind all others.
 local function renewed(item)

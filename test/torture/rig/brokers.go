@@ -53,7 +53,7 @@ func brokers() map[string]broker {
 		setups: []string{setupEverySecond, setupRESP2, setupNamespaces}, open: openSentinel,
 	}
 	kafka := broker{
-		actions: together(processes, brokerActions(), operatorActions()), roles: both, nodes: 1, setups: []string{setupKept, setupSessions}, open: openKafka(1),
+		actions: together(processes, brokerActions()), roles: both, nodes: 1, setups: []string{setupSessions}, open: openKafka(1),
 		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock},
 	}
 	kafkas := kafka

@@ -19,9 +19,9 @@ func TestWrongFlagsSayWhatExists(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{
 		"-fault fire":                    "kill-consumer",
-		"-broker carrier-pigeon":         "there are disk, memory",
-		"-broker memory://":              "there are disk, memory",
-		"-broker disk:///tmp/x":          "there are disk, memory",
+		"-broker carrier-pigeon":         "there are disk, kafka",
+		"-broker memory://":              "there are disk, kafka",
+		"-broker disk:///tmp/x":          "there are disk, kafka",
 		"-broker disk -fault cut":        "not for disk",
 		"kill-consumer":                  "Everything is a flag",
 		"-minutes 0":                     "must be positive",
