@@ -131,7 +131,7 @@ func timedOpen(t *testing.T, o Options, n int, when string) *Driver {
 // gaveBack demands that a drained topic gives its disk back, without anybody asking for it.
 func gaveBack(t *testing.T, d *Driver, dir string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		m := d.store.db.Metrics()
 		if live := m.DiskSpaceUsage() - m.WAL.PhysicalSize; live < 16<<20 {
 			t.Logf("%d KiB of tables are left, %d KiB in all", live>>10, usage(t, dir)>>10)
