@@ -49,11 +49,6 @@ func kafkaMutants() []Mutant {
 			Check: tortureKafka("fail"),
 		},
 		{
-			Name: "keys-in-parallel", Bug: "a key is offered again while some of it are held",
-			Edits: edit("queue", "\tif c.held == 0 && len(c.items) > 0 {\n", "\tif len(c.items) > 0 {\n"),
-			Check: tortureKafka("none"),
-		},
-		{
 			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
 			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After + time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second) + time.Millisecond)"),
 			Check: tortureKafka("none"),
