@@ -49,6 +49,19 @@ if spoilt then -- none of a key may end here before another of it that does not
   end
 end
 
+-- What is written below must be ours: it is read before.
+local noted, expiring, offers = call('HLEN', T .. 'meta'), call('ZCARD', T .. 'expires'), call('HLEN', G .. 'offer')
+call('HLEN', T .. 'ids')
+call('HLEN', G .. 'busy')
+call('HLEN', G .. 'claims')
+local keep = tonumber(topic[2] or 0)
+if keep > 0 then call('ZCARD', T .. 'kept') end
+if offers > 0 then
+  for _, name in ipairs({'chain', 'lane0', 'lane1', 'lane2', 'lane3'}) do call('ZCARD', G .. name) end
+end
+local others = lefts ~= none and call('HKEYS', T .. 'groups') or none
+for _, other in ipairs(others) do call('SCARD', T .. 'g:' .. other .. ':skip') end
+
 local ended, gone, fewer, names, freed, counted = {}, {}, {}, {}, {}, {}
 i = 0
 for t = 1, tokens do
@@ -97,8 +110,7 @@ if #gone > 0 then
   end
   call('HSET', KEYS[1], 'messages', string.format('%.0f', topic[3] - #gone), 'bytes', string.format('%.0f', topic[4] - bytes))
   if lefts ~= none then call('HDEL', T .. 'left', unpack(gone)) end
-  if call('EXISTS', T .. 'expires') == 1 then call('ZREM', T .. 'expires', unpack(gone)) end
-  local keep = tonumber(topic[2] or 0)
+  if expiring > 0 then call('ZREM', T .. 'expires', unpack(gone)) end
   if keep > 0 then
     local kept = {}
     for x, id in ipairs(gone) do kept[2 * x - 1], kept[2 * x] = at + keep, id end
@@ -108,7 +120,7 @@ if #gone > 0 then
   else
     call('XDEL', T .. 'stream', unpack(gone))
     local ours = names
-    if call('HLEN', T .. 'meta') > 1 then -- an entry of another program may have the id of one of ours
+    if noted > 1 then -- an entry of another program may have the id of one of ours
       local index = call('HMGET', T .. 'ids', unpack(names))
       ours = {}
       for x, id in ipairs(gone) do
@@ -117,9 +129,7 @@ if #gone > 0 then
       call('HDEL', T .. 'meta', unpack(gone))
     end
     if #ours > 0 then call('HDEL', T .. 'ids', unpack(ours)) end
-    if lefts ~= none then
-      for _, other in ipairs(call('HKEYS', T .. 'groups')) do call('SREM', T .. 'g:' .. other .. ':skip', unpack(gone)) end
-    end
+    for _, other in ipairs(others) do call('SREM', T .. 'g:' .. other .. ':skip', unpack(gone)) end
   end
 end
 
@@ -142,7 +152,7 @@ end
 if #idle > 0 then call('HDEL', G .. 'busy', unpack(idle)) end
 if #still > 0 then call('HSET', G .. 'busy', unpack(still)) end
 local behind = {}
-if #idle > 0 and call('EXISTS', G .. 'offer') == 1 then
+if #idle > 0 and offers > 0 then
   local offered = call('HMGET', G .. 'offer', unpack(idle))
   for x, key in ipairs(idle) do
     if offered[x] then behind[#behind + 1] = key end

@@ -1,4 +1,6 @@
 -- booked: leases what is plain; if that is all, the booking is done.
+ours(T, OF_TOPIC)
+ours(G, OF_GROUP)
 if n == 0 then
   call('HDEL', G .. 'group', 'reading')
   call('HSET', G .. 'group', 'hungry', 1)

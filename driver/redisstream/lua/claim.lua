@@ -6,6 +6,7 @@
 --   "2" if there may be more, list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those}.
 local ROUNDS = 16 -- in which something is read whose key is free; then somebody else's turn is due
 local g, run, picked = ARGV[2], tonumber(ARGV[8]), {}
+if not entries then all_ours() end -- what the gate has read, it has looked at
 if blocked then
   ahead(g, blocked)
   call('HSET', of(g, 'group'), 'last', entries[#entries][1])

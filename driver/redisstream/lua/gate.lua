@@ -20,6 +20,9 @@ if not paused and not group[3] and not topic[4] and ARGV[15] == '' and (not topi
     call('HSET', G .. 'group', 'reading', 1)
     return {'ok', string.format('%.0f', at), topic[3] or '', '1', {}, {}, {}}
   end
+  for _, name in ipairs({'flight', 'claims', 'busy', 'offer'}) do call('HLEN', G .. name) end -- what a lease writes must be ours
+  for _, name in ipairs({'meta', 'ids'}) do call('HLEN', T .. name) end
+  for _, name in ipairs({'lease', 'chain'}) do call('ZCARD', G .. name) end
   local reply = call('XREADGROUP', 'GROUP', ARGV[2], ARGV[9], 'COUNT', asked, 'STREAMS', T .. 'stream', '>')
   if not reply then
     call('HSET', G .. 'group', 'hungry', 1)

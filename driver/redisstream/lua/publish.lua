@@ -38,6 +38,7 @@ for i = 1, n do
   if known[i] then return {'slow'} end
 end
 
+if #groups > 1 then call('HLEN', T .. 'left') end -- what is written must be ours; the rest was read
 local added, index = {}, {}
 at = first
 for i = 1, n do
