@@ -79,9 +79,9 @@ func brokers() map[string]broker {
 	}
 }
 
-// asLog is the same for the driver that keeps a log: its groups can be reset.
+// asLog is the same for the driver that keeps a log: its groups can be reset, and it can be trimmed.
 func (b broker) asLog() broker {
-	b.actions = together(b.actions, operatorActions())
+	b.actions = together(b.actions, operatorActions(), trimActions())
 	b.setups = append(slices.Clone(b.setups), setupKept)
 	return b
 }

@@ -65,6 +65,8 @@ func processFaults() []Fault {
 		{Name: "join-leave", Help: "twenty consumers come and go for two minutes", Consumers: 20, Least: 2 * time.Minute,
 			Schedule: "every 200ms-900ms term consumer any; every 2s-4s kill consumer any; every 5s-9s stop consumer any for LEASE*1.2"},
 		{Name: "reset-group", Help: "a group is set back to the beginning under load", Setup: setupKept, Least: 8 * time.Second, Schedule: "every 2500ms from 2s until 6s reset with billing"},
+		{Name: "trim", Help: "the log is trimmed while it is read, and readers are killed", Setup: setupKept, Least: 8 * time.Second,
+			Schedule: "every 150ms-400ms trim with 40; every 1500ms-2500ms kill consumer any"},
 		{Name: "slow-handler", Help: "handlers that need longer than their lease", Schedule: "at 100ms slow consumer all with LEASE*1.5 for 1h", NoDuplicates: true},
 		{Name: "fail-handler", Help: "handlers that fail", Schedule: "at 0s fail consumer all with 0.3 for 1h", NoDuplicates: true},
 		{Name: "panic-handler", Help: "handlers that panic", Schedule: "at 0s panic consumer all with 0.2 for 1h", NoDuplicates: true},

@@ -68,8 +68,11 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 func (n *nemesis) do(ctx context.Context, s schedule.Step, now time.Duration) error {
-	if s.Action == history.Reset {
+	switch s.Action {
+	case history.Reset:
 		return n.reset(ctx, s.With)
+	case trim:
+		return n.trim(ctx, s.With)
 	}
 	switch s.Role {
 	case server:
