@@ -54,7 +54,7 @@ type Options struct {
 	// Defaults to 64 MiB.
 	CacheBytes int64
 	// Window is how many ready messages of each topic are in memory. What lies behind them is read when it is their turn.
-	// Defaults to 16,384.
+	// Defaults to 131,072.
 	Window int
 	// Logger is told about start-up and trouble in the background. Defaults to silence.
 	Logger *slog.Logger
@@ -92,7 +92,7 @@ const (
 	DefaultMaxMessages = 50_000_000
 	DefaultReserve     = 256 << 20
 	DefaultCacheBytes  = 64 << 20
-	DefaultWindow      = 16_384
+	DefaultWindow      = 131_072
 
 	idWindow = 60 * time.Second
 	maxIDs   = 1_000_000

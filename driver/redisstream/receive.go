@@ -11,6 +11,9 @@ import (
 const (
 	claimPatience = 30 * time.Second // bounds one claim, whose caller may have given up
 	claimMost     = 500              // bounds one script
+
+	// gathering is for how long what was taken waits for more from other partitions: it is due now, and its lease has begun.
+	gathering = 2 * time.Millisecond
 )
 
 // Receive waits until it can return at least one delivery, and returns at most max.
@@ -89,8 +92,8 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 	defer cancel()
 	var all []*driver.Delivery
 	var failed error
-	begun := time.Now() // what was taken first must arrive long before its lease ends, however slow the others are
-	for len(all) < room && failed == nil && (len(all) == 0 || time.Since(begun) < s.o.Lease/10) {
+	var first time.Time
+	for len(all) < room && failed == nil && (first.IsZero() || time.Since(first) < gathering) {
 		at, x := s.choose()
 		if at < 0 {
 			break
@@ -98,6 +101,9 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 		got, err := s.claimFrom(ctx, at, x, room-len(all))
 		s.put(at, x.epoch, got)
 		all, failed = append(all, got.ds...), err
+		if len(all) > 0 && first.IsZero() {
+			first = time.Now()
+		}
 	}
 	s.mu.Lock()
 	s.reserved -= room
