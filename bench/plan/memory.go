@@ -36,7 +36,7 @@ func memoryScenarios() []scenario.Scenario {
 	return []scenario.Scenario{
 		scenario.Publish(1), scenario.Publish(50), scenario.Publish(200), scenario.PublishBatches(), scenario.PublishAsync(),
 		scenario.Drain(),
-		scenario.ThroughSingles(128), scenario.ThroughBatches(128),
+		scenario.ThroughSingles(128), scenario.ThroughBatches(128), scenario.ThroughGuarded(128),
 		singles, scenario.ThroughBatches(1024), scenario.ThroughAsync(1024), scenario.ThroughFlood(1024),
 		scenario.Latency(singles), scenario.Pickup(), scenario.Delay(),
 		scenario.Keyed(0), scenario.Keyed(10_000), scenario.Keyed(100), scenario.Keyed(1),
@@ -61,6 +61,7 @@ func memoryChecks(peers []system.System) []Check {
 	return []Check{
 		{Scenario: "through-single-128B", Measure: "rate", AtLeast: bound(1e6)},
 		{Scenario: "through-batch-128B", Measure: "rate", AtLeast: bound(2e6)},
+		{Scenario: "through-guarded-128B", Measure: "rate", With: ours("through-batch-128B"), Against: "ferry memory, unguarded", AtLeast: bound(0.8)},
 		{Scenario: "through-single-128B", Measure: "allocs", AtMost: bound(5)},
 		{Scenario: "through-batch-128B", Measure: "allocs", AtMost: bound(5)},
 		{Scenario: "through-single-1KB", Measure: "rate", With: best, Against: bestPeer, AtLeast: bound(5)},

@@ -20,6 +20,14 @@ func ThroughBatches(bodySize int) Scenario {
 	return through("through-batch", fmt.Sprintf("batches of %d by 8 callers", batchSize), bodySize, throughCallers, window, batches, system.Batches)
 }
 
+// ThroughGuarded is ThroughBatches with guards before the handler that do not bind: a rate limit, a concurrency limit and
+// a breaker.
+func ThroughGuarded(bodySize int) Scenario {
+	s := throughWith(system.ConsumeOptions{Guarded: true}, "through-guarded", fmt.Sprintf("batches of %d by 8 callers, guarded", batchSize), bodySize, throughCallers, window, batches, system.Batches)
+	s.OursOnly = true
+	return s
+}
+
 // ThroughAsync measures publish → handle → ack of messages published asynchronously by one caller.
 func ThroughAsync(bodySize int) Scenario {
 	return through("through-async", "async publishes by 1 caller", bodySize, 1, window, async, system.Async)
@@ -32,6 +40,10 @@ func ThroughFlood(bodySize int) Scenario {
 }
 
 func through(name, how string, bodySize, callers, ahead int, style publishStyle, needs ...system.Feature) Scenario {
+	return throughWith(system.ConsumeOptions{}, name, how, bodySize, callers, ahead, style, needs...)
+}
+
+func throughWith(consume system.ConsumeOptions, name, how string, bodySize, callers, ahead int, style publishStyle, needs ...system.Feature) Scenario {
 	return Scenario{
 		Name: name + "-" + bodyLabel(bodySize, ""), Title: fmt.Sprintf("publish → handle → ack, %s, %s", bodyLabel(bodySize, " "), how),
 		Measures: []Measure{rate, allocs, server}, Needs: append(needs, system.Consumes),
@@ -45,7 +57,7 @@ func through(name, how string, bodySize, callers, ahead int, style publishStyle,
 				return res, err
 			}
 			defer r.close(ctx, &err)
-			if err := r.consume(ctx, system.ConsumeOptions{}, nil); err != nil {
+			if err := r.consume(ctx, consume, nil); err != nil {
 				return res, err
 			}
 			if err := r.warmUp(ctx, env, style, ahead); err != nil {

@@ -108,6 +108,8 @@ type ConsumeOptions struct {
 	Concurrency int
 	// RetryAfter is the wait before a failed message is tried again. Needed only with Retries.
 	RetryAfter time.Duration
+	// Guarded puts guards that do not bind before the handler. Ours only.
+	Guarded bool
 }
 
 // Handler handles one body, which it does not keep. An error asks for another try.

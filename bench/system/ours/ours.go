@@ -142,6 +142,13 @@ func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system
 	if o.RetryAfter > 0 {
 		opts = append(opts, worker.Retry(ferry.Delays(o.RetryAfter)), worker.MaxAttempts(1<<30))
 	}
+	if o.Guarded {
+		layers, err := guards()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, worker.Use(layers.Middleware()...))
+	}
 	worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error { return h(d.Body) }, opts...)
 	ctx, cancel := context.WithCancel(ctx)
 	c := &consumer{cancel: cancel, ended: make(chan error, 1)}
