@@ -15,5 +15,15 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	return d.client.Do(ctx, "XADD", stream, "*", "what", raw).Err()
 }
 
+// TrimAs applies the retention of the first partition as an owner does.
+func (d *Driver) TrimAs(ctx context.Context, topic, group, member, epoch string) (TrimReport, error) {
+	t, err := d.existing(ctx, topic)
+	if err != nil {
+		return TrimReport{}, err
+	}
+	report, _, err := d.trim(ctx, t, t.parts[0], group, member, epoch)
+	return report, err
+}
+
 // Prefix returns the namespace.
 func (d *Driver) Prefix() string { return d.o.Prefix }

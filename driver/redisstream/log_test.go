@@ -215,6 +215,24 @@ func TestRetention(t *testing.T) {
 	w.sound()
 }
 
+// One who has lost the partition trims nothing, whatever the retention is.
+func TestStaleOwnerTrimsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
+	s := w.subscribe("host-1", time.Minute)
+	w.publish(0, 10, "")
+	w.settle(s, driver.Ack, w.take(s, 4)...)
+	f := w.c.HMGet(w.ctx(), fmt.Sprintf("{%s/jobs/0}:g:default:owner", w.prefix), "member", "epoch").Val()
+	member, epoch := f[0].(string), f[1].(string)
+	w.ok(s.Close(w.ctx()))
+	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3}))
+	report, err := w.d.TrimAs(w.ctx(), "jobs", "default", member, epoch)
+	w.ok(err)
+	if report != (redisstream.TrimReport{}) || w.c.XLen(w.ctx(), w.stream(0)).Val() != 10 {
+		t.Errorf("a stale owner trimmed: %+v", report)
+	}
+}
+
 // An owner applies the retention as it renews its ownership.
 func TestOwnersTrim(t *testing.T) {
 	w := newWorld(t)

@@ -84,7 +84,7 @@ func (s *subscription) balance(ctx context.Context) error {
 			if text(c.reply, 1) == "" || text(c.reply, 3) != "1" {
 				continue
 			}
-			if err := s.retain(ctx, s.t.parts[i]); err != nil {
+			if err := s.retain(ctx, s.t.parts[i], text(c.reply, 1)); err != nil {
 				return err
 			}
 		}

@@ -59,10 +59,11 @@ func (d *Driver) Trim(ctx context.Context, name string) (TrimReport, error) {
 	return report, nil
 }
 
-// trim removes some entries of a partition, and tells whether there are more to remove.
-func (d *Driver) trim(ctx context.Context, t *topic, p *partition) (TrimReport, bool, error) {
-	replies, err := d.each(ctx, &topic{name: t.name, parts: []*partition{p}}, &d.scripts.trim, "")
-	if err != nil {
+// trim removes some entries of a partition, and tells whether there are more to remove. Done by an owner (its group, member and
+// epoch), it removes nothing when that is not the owner any more.
+func (d *Driver) trim(ctx context.Context, t *topic, p *partition, by ...any) (TrimReport, bool, error) {
+	replies, err := d.each(ctx, &topic{name: t.name, parts: []*partition{p}}, &d.scripts.trim, "", by...)
+	if err != nil || text(replies[0], 0) == "lost" {
 		return TrimReport{}, false, err
 	}
 	r := replies[0]
@@ -74,9 +75,9 @@ func (d *Driver) trim(ctx context.Context, t *topic, p *partition) (TrimReport, 
 }
 
 // retain applies the retention of a partition that we own, some rounds of it.
-func (s *subscription) retain(ctx context.Context, p *partition) error {
+func (s *subscription) retain(ctx context.Context, p *partition, epoch string) error {
 	for range 20 {
-		_, more, err := s.d.trim(ctx, s.t, p)
+		_, more, err := s.d.trim(ctx, s.t, p, s.o.Group, s.id, epoch)
 		if err != nil || !more {
 			return err
 		}
