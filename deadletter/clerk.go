@@ -133,7 +133,7 @@ func (c *Clerk) do(ctx context.Context, d *driver.Delivery) error {
 		return end(JobFailed, err.Error())
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLease) { // told to stop: whoever goes on begins here
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		_, _ = c.office.note(last, &s, notes)
 	}

@@ -2,6 +2,7 @@ package deadletter_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -97,5 +98,38 @@ func TestLostAnswers(t *testing.T) {
 			k.Errorf("%+v %+v", a, b)
 		}
 		k.audit()
+	})
+}
+
+// silent is a driver that stores the first note of a job whose answer then never comes, however often it is asked.
+type silent struct {
+	driver.Driver
+	first string // its id
+}
+
+func (s *silent) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	receipts, err := s.Driver.Publish(ctx, ms, o)
+	if s.first == "" && strings.HasPrefix(ms[0].ID, "note-") {
+		s.first = ms[0].ID
+	}
+	if s.first != "" && ms[0].ID == s.first {
+		return []driver.Receipt{{Err: driver.ErrUnknown}}, driver.ErrUnknown
+	}
+	return receipts, err
+}
+
+// A note that may be stored is not overwritten by one that says something else: the next one has a number of its own.
+func TestUnknownNoteIsNotTheLast(t *testing.T) {
+	virtual(t, func(k *kit) {
+		k.dead(slow, numbered("m", 30)...)
+		f := newKit(k.T, broker(k.T, shared{&silent{Driver: k.d}}))
+		id, err := f.office.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 100})
+		k.ok(err)
+		stop := f.clerk(nil)
+		s := f.job(id, ended)
+		stop()
+		if s.State != deadletter.JobDone || s.Done != 30 {
+			k.Errorf("%+v", s)
+		}
 	})
 }

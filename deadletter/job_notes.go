@@ -61,16 +61,19 @@ func (o *Office) note(ctx context.Context, s *JobStatus, before []driver.Target)
 	}
 	m := &driver.Message{ID: fmt.Sprintf("%s%s-%d", notePrefix, s.ID, s.Note), Topic: JobTopic, Body: body, ContentType: "application/json", Delay: driver.Hold, TTL: JobHistory}
 	m.OwnID = true
-	if err := o.publish(ctx, []*driver.Message{m})[0].Err; err != nil {
-		s.Note--
+	this := driver.Target{Topic: JobTopic, ID: m.ID}
+	switch err := o.publish(ctx, []*driver.Message{m})[0].Err; {
+	case errors.Is(err, driver.ErrNotApplied):
 		return before, err
+	case err != nil:
+		return append(before, this), err // it may be stored all the same: its number is spent
 	}
 	for _, err := range o.delete(ctx, before) {
 		if err != nil && !permanent(err) {
-			return append(before, driver.Target{Topic: JobTopic, ID: m.ID}), nil // the next note deletes them
+			return append(before, this), nil // the next note deletes them
 		}
 	}
-	return []driver.Target{{Topic: JobTopic, ID: m.ID}}, nil
+	return []driver.Target{this}, nil
 }
 
 // cancelled reports whether somebody wants a job to end.
