@@ -53,11 +53,15 @@ func backends(t *testing.T) []backend {
 			return broker(t, d), func(topic, raw string) error { return plantOnRedis(server, d, prefix, topic, raw) }
 		}},
 		{"redisstream", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
-			d, err := redisstream.New(context.Background(), redisstream.Options{URL: server.URL(), Prefix: fmt.Sprintf("x%d", time.Now().UnixNano()), Partitions: 2})
+			prefix := fmt.Sprintf("x%d", time.Now().UnixNano())
+			d, err := redisstream.New(context.Background(), redisstream.Options{URL: server.URL(), Prefix: prefix, Partitions: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return broker(t, d), nil
+			return broker(t, d), func(topic, raw string) error { // an entry that is no message, as another program might add it
+				_, err := server.Command("XADD", "{"+prefix+"/"+topic+"/0}:stream", "*", "what", raw)
+				return err
+			}
 		}},
 		{"kafka", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
 			d, err := kafka.New(context.Background(), kafka.Options{Brokers: cluster.Addrs(), Namespace: "s" + rand.Text()[:10] + ".", Partitions: 2, InternalPartitions: 1})

@@ -15,6 +15,14 @@ type Log interface {
 	// Replay makes what is kept from one position on, and before another, ready again for a group that had settled it. Nothing is
 	// skipped, so it may be done while the group has consumers.
 	Replay(ctx context.Context, topic, group string, o ReplayOptions) (ResetReport, error)
+	// Range returns a page of what is in one partition, whatever became of it. Of what cannot be decoded it has the bytes.
+	Range(ctx context.Context, q RangeQuery) (RangePage, error)
+	// Retain sets the retention of a topic. Consumers apply it now and then; Trim applies it at once.
+	Retain(ctx context.Context, topic string, r Retention) error
+	// Retention returns what Retain has set.
+	Retention(ctx context.Context, topic string) (Retention, error)
+	// Trim removes what is beyond the retention, oldest first. What is in flight always stops it.
+	Trim(ctx context.Context, topic string) (TrimReport, error)
 }
 
 // Partition is one partition of a topic.
@@ -71,4 +79,35 @@ type PendingEntry struct {
 type ReplayOptions struct {
 	From, To Position // From FromEnd means the begin, To FromEnd the end
 	DryRun   bool
+}
+
+// RangeQuery selects what Range returns: from one position on, and before another.
+type RangeQuery struct {
+	Topic     string
+	Partition int32
+	From, To  Position // From FromEnd means the begin, To FromEnd the end
+	Limit     int      // Defaults to 100, at most 1000.
+}
+
+// RangePage is one answer of Range.
+type RangePage struct {
+	Entries []Entry
+	Next    Ref // where the next page begins; zero at the end
+}
+
+// Retention bounds what a topic holds in its log. The zero value bounds nothing: messages go when the last group has settled them, or
+// TopicConfig.Keep later.
+type Retention struct {
+	// Age, Entries and Bytes (of memory, as the backend reckons it) bound the log of a topic. Zero: no bound.
+	Age            time.Duration
+	Entries, Bytes int64
+	// DropUnsettled lets the bounds remove what groups have not settled, counted as dropped. Otherwise they wait for it.
+	DropUnsettled bool
+}
+
+// TrimReport tells what a trim did.
+type TrimReport struct {
+	Removed int  // entries
+	Dropped int  // of those, not settled by some group
+	Waits   bool // for what is not settled, or in flight
 }

@@ -23,3 +23,17 @@ func parsePosition(flag, s string) (p driver.Position, err error) {
 	}
 	return p, nil
 }
+
+// parseRange reads where a range begins, and what it ends before.
+func parseRange(from, to string) (begin, end driver.Position, err error) {
+	if begin, err = parsePosition("from", from); err != nil {
+		return begin, end, err
+	}
+	if end, err = parsePosition("to", to); err != nil {
+		return begin, end, err
+	}
+	if begin.From == driver.FromEnd || end.From == driver.FromBegin {
+		err = usage("nothing is behind the end, or before the begin", "use --from begin --to end for everything")
+	}
+	return begin, end, err
+}

@@ -27,30 +27,12 @@ func newGroupReplay(p process) *cobra.Command {
 	yesFlag(c.Flags(), &yes)
 	onlyOnCommandLine(c.Flags(), "from", "to")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if o.From, err = parsePosition("from", from); err != nil {
+		if o.From, o.To, err = parseRange(from, to); err != nil {
 			return err
-		}
-		if o.To, err = parsePosition("to", to); err != nil {
-			return err
-		}
-		if o.From.From == driver.FromEnd || o.To.From == driver.FromBegin {
-			return usage("nothing is behind the end, or before the begin", "use --from begin --to end for everything")
 		}
 		return r.with(c.Context(), func(s session) error { return s.replayGroup(c.Context(), args[0], args[1], o, yes) })
 	}
 	return c
-}
-
-// log returns what only a driver with a log can do, for a topic that exists.
-func (s session) log(ctx context.Context, topic string) (driver.Log, error) {
-	if _, err := s.driver.Stats(ctx, topic); err != nil {
-		return nil, err
-	}
-	l, ok := s.driver.(driver.Log)
-	if !ok {
-		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the %s driver keeps no log", s.driver.Capabilities().Driver), "use a redisstream:// broker", nil)
-	}
-	return l, nil
 }
 
 func (s session) replayGroup(ctx context.Context, topic, group string, o driver.ReplayOptions, yes bool) error {

@@ -12,6 +12,7 @@ import (
 
 const msgExample = `  ferry msg ls orders                              what is ready, in every group
   ferry msg ls orders --state delayed --limit 0    everything that is scheduled
+  ferry msg range orders --partition 3             what is in a log, settled or not (Redis Streams)
   ferry msg get orders 0-42                        one message as every group sees it
   ferry msg get orders 0-42 --raw > body           its body, byte by byte
   ferry msg move orders 0-42                       run it now
@@ -19,7 +20,7 @@ const msgExample = `  ferry msg ls orders                              what is r
   ferry msg rm orders 0-42 --group billing         remove it, for one group only`
 
 func newMsg(p process) *cobra.Command {
-	return newNoun("msg", "List, show, move and remove single messages", msgExample, newMsgList(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p))
+	return newNoun("msg", "List, show, move and remove single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p))
 }
 
 var states = []string{

@@ -18,11 +18,14 @@ const topicExample = `  ferry topic ls                              what is ther
   ferry topic pause orders --group billing    publishing goes on, deliveries do not
   ferry topic resume orders --group billing
   ferry topic purge orders                    remove what waits
+  ferry topic retain orders --age 72h         bound the log (Redis Streams)
+  ferry topic trim orders                     and apply the bounds now
   ferry topic delete orders --yes             remove everything, without a question`
 
 func newTopic(p process) *cobra.Command {
 	return newNoun("topic", "List, create, pause, purge and delete topics", topicExample,
-		newTopicList(p), newTopicShow(p), newTopicCreate(p), newTopicAlter(p), newTopicPause(p, true), newTopicPause(p, false), newTopicPurge(p), newTopicDelete(p))
+		newTopicList(p), newTopicShow(p), newTopicCreate(p), newTopicAlter(p), newTopicPause(p, true), newTopicPause(p, false), newTopicPurge(p),
+		newTopicRetain(p), newTopicTrim(p), newTopicDelete(p))
 }
 
 func newTopicList(p process) *cobra.Command {

@@ -1,12 +1,14 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,6 +74,9 @@ func crashRound(t *testing.T, rng *rand.Rand) int {
 	if rng.IntN(2) == 0 {
 		w.o.Window = 1 + rng.IntN(24)
 	}
+	if rng.IntN(2) == 0 {
+		w.o.sweepEvery = 1 + rng.IntN(20)
+	}
 	if rng.IntN(4) == 0 {
 		w.o.Sync = Interval(time.Second)
 	}
@@ -98,7 +103,7 @@ func (w *world) live(mem *vfs.MemFS, steps int) []crash {
 	var crashes []crash
 	hook := rand.New(rand.NewPCG(w.rng.Uint64(), 2))
 	one := 6 + w.rng.IntN(10)
-	w.o.fs = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	w.o.fs = newFaultFS(mem, func(op errorfs.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || len(crashes) >= 30 || hook.IntN(one) > 0 {
@@ -109,7 +114,7 @@ func (w *world) live(mem *vfs.MemFS, steps int) []crash {
 		clone := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: hook})
 		crashes = append(crashes, crash{fs: clone, events: n, percent: percent, where: fmt.Sprint(op.Kind, " ", op.Path)})
 		return nil
-	}))
+	})
 	w.start()
 	for range steps {
 		w.step()
@@ -253,13 +258,31 @@ func (j *judge) message(id string, f *fate) {
 		i := slices.IndexFunc(entries, func(e driver.Entry) bool { return e.Group == g || e.Group == "" })
 		switch {
 		case i < 0 && f.acked && !f.gone[g] && safe:
-			j.wrong("%q was acknowledged, and is lost for %s; %+v", id, g, entries)
+			j.wrong("%q was acknowledged, and is lost for %s; %+v (%v)\n%s", id, g, entries, err, j.story(id))
 		case i >= 0 && f.surely[g] && j.c.percent == 100:
 			j.wrong("%q was settled for %s, and is there: %+v", id, g, entries[i])
 		case i >= 0 && f.held[g] > 0 && j.c.percent == 100 && entries[i].Deliveries != f.held[g]+1:
 			j.wrong("%q was in flight for %s, counted %d, and is now counted %d", id, g, f.held[g], entries[i].Deliveries)
 		}
 	}
+}
+
+// story tells what callers knew of a message, and what is stored of its topic.
+func (j *judge) story(id string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v %+v\n", j.o, *j.sent[id])
+	for i, e := range j.events {
+		if e.id == id || e.place.id == id {
+			fmt.Fprintf(&b, "%d: %+v\n", i, e)
+		}
+	}
+	stats, err := j.d.Stats(ctx, j.sent[id].Topic)
+	fmt.Fprintf(&b, "%+v %v\n", stats, err)
+	_ = j.d.store.Scan([]byte{0}, []byte{0xff}, func(key, value []byte) error {
+		fmt.Fprintf(&b, "%x: %.60x %t\n", key, value, bytes.Contains(value, []byte(id)))
+		return nil
+	})
+	return b.String()
 }
 
 // emits demands that a settlement and its follow-up happened both or not at all.

@@ -137,6 +137,8 @@ func (w *world) step() {
 		w.replay()
 	case n < 96:
 		w.remove()
+	case n < 97:
+		w.purge()
 	case n < 98:
 		w.scratch()
 	default:
@@ -265,6 +267,25 @@ func (w *world) remove() {
 		w.ok(w.d.Delete(ctx, []driver.Target{{Topic: e.Topic, Group: e.Group, ID: e.ID}})[0], "Delete")
 		w.note(event{kind: ended, place: at})
 	}
+}
+
+// purge empties the second topic, whose beginning is then removed in one piece.
+func (w *world) purge() {
+	var all []event
+	for id, s := range w.sent {
+		for _, g := range crashGroups {
+			if at := (place{s.Topic, id, g}); s.Topic == crashTopics[1] {
+				all = append(all, event{kind: ending, place: at})
+			}
+		}
+	}
+	w.note(all...)
+	_, err := w.d.Purge(ctx, crashTopics[1], "")
+	w.ok(err, "Purge")
+	for i := range all {
+		all[i].kind = ended
+	}
+	w.note(all...)
 }
 
 // scratch makes a topic and deletes it again, while others are written.

@@ -104,12 +104,12 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := mem.String()
-	readOnly := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	readOnly := newFaultFS(mem, func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			return syscall.EROFS
 		}
 		return nil
-	}))
+	})
 	for _, dir := range []string{"/new", "/old"} {
 		_, err := New(Options{Dir: dir, fs: readOnly})
 		refused(t, "a read-only file system", err, driver.ErrNotApplied, "the store in "+dir+" cannot be opened: ")

@@ -63,6 +63,7 @@ type Options struct {
 
 	fs           vfs.FS // tests put faults below
 	snapshotFrom int    // and let small topics be described at the end, too
+	sweepEvery   int    // and be swept
 }
 
 // Sync says when what is written is forced to the disk.
@@ -136,7 +137,7 @@ func newDriver(ctx context.Context, o Options) (*Driver, error) {
 	}
 	d.broker = engine.New(engine.Options{
 		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
-		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, Window: o.Window,
+		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery, Window: o.Window,
 	})
 	if err := d.restore(ctx); err != nil {
 		return nil, errors.Join(err, d.store.close(), dir.leave())

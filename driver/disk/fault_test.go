@@ -26,12 +26,12 @@ func TestFailedWriteStops(t *testing.T) {
 		mem := vfs.NewCrashableMem()
 		var count atomic.Int64
 		var armed atomic.Bool
-		faulty := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		faulty := newFaultFS(mem, func(op errorfs.Op) error {
 			if armed.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") && count.Add(1)-1 == n {
 				return syscall.EIO
 			}
 			return nil
-		}))
+		})
 		d := open(t, Options{Dir: "/store", fs: faulty})
 		armed.Store(true)
 		acked, err := publishUntil(d, 40)
@@ -80,12 +80,12 @@ func publishUntil(d *Driver, most int) (acked []string, err error) {
 func TestFailureEndsWaits(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
-	faulty := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+	faulty := newFaultFS(vfs.NewMem(), func(op errorfs.Op) error {
 		if broken.Load() && op.Kind == errorfs.OpFileSyncData {
 			return syscall.EIO
 		}
 		return nil
-	}))
+	})
 	d := open(t, Options{Dir: "/store", fs: faulty})
 	s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "other", Instance: "test"})
 	if err != nil {

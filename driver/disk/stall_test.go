@@ -24,12 +24,12 @@ type stallingFS struct {
 
 func newStallingFS() *stallingFS {
 	s := &stallingFS{}
-	s.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+	s.FS = newFaultFS(vfs.NewMem(), func(op errorfs.Op) error {
 		if release := s.stalled.Load(); op.Kind == errorfs.OpFileSyncData && release != nil {
 			<-*release
 		}
 		return nil
-	}))
+	})
 	return s
 }
 

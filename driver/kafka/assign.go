@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -14,7 +13,10 @@ import (
 // assigned is told what a rebalance brings. It is loaded by assign.
 func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.noteGeneration(cl)
-	m.vouch(time.Now().Add(m.d.o.Session * 5 / 6)) // it has just answered
+	select {
+	case m.unsure <- struct{}{}: // how long ago the coordinator answered is not known
+	default:
+	}
 	m.endOpen(ids)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,11 +114,21 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	}
 	m.drain(ctx, going)
 	calls.Wait()
+	m.handOver(going)
 	m.commitLast(context.WithoutCancel(ctx), going)
 	m.drop(ids)
 }
 
-// stopHanding takes what is not held out of the queue.
+// handOver refuses settlements from now on: what is still held is committed as such, and the next owner delivers it.
+func (m *member) handOver(going []*partition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range going {
+		p.handed = true
+	}
+}
+
+// stopHanding takes what is not held out of the queue, for good.
 func (m *member) stopHanding(ids []int32) (going []*partition) {
 	for _, id := range ids {
 		p := m.parts[id]
@@ -124,10 +136,10 @@ func (m *member) stopHanding(ids []int32) (going []*partition) {
 			continue
 		}
 		going = append(going, p)
+		p.going = true
 		for it := range p.items.all() {
 			if it.state == ready || it.state == waiting {
-				m.enter(it, gone)
-				m.detach(it)
+				m.setAside(it)
 				m.uncount(it)
 			}
 		}

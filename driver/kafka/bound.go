@@ -38,8 +38,7 @@ func withoutBound(ctx context.Context) context.Context {
 }
 
 // withinBound refuses a message when the topic is full. An estimate: others publish meanwhile.
-func (d *Driver) withinBound(ctx context.Context, t *topicState, m *driver.Message) error {
-	c := d.rowOf(t).Config
+func (d *Driver) withinBound(ctx context.Context, t *topicState, c driver.TopicConfig, m *driver.Message) error {
 	if c.MaxMessages == 0 && c.MaxBytes == 0 || ctx.Value(boundless{}) != nil {
 		return nil
 	}

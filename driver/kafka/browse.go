@@ -145,7 +145,7 @@ func (d *Driver) checkGroup(t *topicState, group string, state driver.State) err
 }
 
 func (it *item) entryState() driver.State {
-	return [...]driver.State{gone: "", ready: driver.StateReady, inflight: driver.StateInflight, waiting: driver.StateWaiting}[it.state]
+	return [...]driver.State{gone: "", ready: driver.StateReady, inflight: driver.StateInflight, waiting: driver.StateWaiting, aside: driver.StateReady}[it.state]
 }
 
 // entries returns copies of the items that match.

@@ -41,7 +41,7 @@ func (m *member) ringDue(now time.Time) {
 		switch it := a.it; {
 		case a.s != nil:
 			suspects = append(suspects, m.endLeases(a.s, now)...)
-		case it.state == gone || it.state == inflight:
+		case it.state == gone || it.state == inflight || it.state == aside:
 		case !it.expires().IsZero() && !it.expires().After(now):
 			expired = append(expired, it)
 			m.enter(it, inflight) // nobody takes it while its end is stored
@@ -74,7 +74,7 @@ func (m *member) expire(it *item) {
 		err = m.d.produce(ctx, m.deadRecord(it, f, ""))
 	}
 	if err == nil && it.side != "" {
-		err = m.d.produce(ctx, m.sideEnd(it.p, it.side))
+		err = m.d.produce(ctx, m.endOf(it))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

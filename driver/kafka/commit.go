@@ -77,6 +77,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	}()
 	t := kmsg.NewOffsetCommitRequestTopic()
 	t.Topic = m.mainName
+	var sent []*partition
 	m.mu.Lock()
 	req := groupCommit(m.d.groupID(m.topic.name, m.group), m.memberID, m.generation)
 	if m.visiting {
@@ -87,21 +88,26 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 			continue
 		}
 		p.dirty = false
+		sent = append(sent, p)
 		t.Partitions = append(t.Partitions, commitOf(p.id, p.done.base, p.metadata()))
 	}
 	m.mu.Unlock()
-	if len(t.Partitions) == 0 {
+	if len(sent) == 0 {
 		return nil
 	}
 	req.Topics = append(req.Topics, t)
 	err := sendCommit(ctx, m.d.client, req)
-	if err != nil {
-		m.mu.Lock()
-		for _, p := range ps {
+	var ends []*kgo.Record
+	m.mu.Lock()
+	for i, p := range sent {
+		if err != nil {
 			p.dirty = true
+		} else {
+			ends = append(ends, p.hasPassed(t.Partitions[i].Offset)...)
 		}
-		m.mu.Unlock()
 	}
+	m.mu.Unlock()
+	m.storeEnds(ends...)
 	return err
 }
 

@@ -1,8 +1,11 @@
 package kafka
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // remembered are the ids this process has published a while ago: a producer session, no more.
@@ -71,5 +74,35 @@ func (m *remembered) sweep(now time.Time) {
 		if r.open == nil && !now.Before(r.until) {
 			delete(m.ids, k)
 		}
+	}
+}
+
+// remembered claims the ids of a message. While another call publishes one of them it returns what to wait for: only what was stored makes a duplicate.
+func (d *Driver) remembered(m *driver.Message, c *call, p *posting) (first string, fresh bool, wait <-chan struct{}) {
+	claim := func(key string, window time.Duration) bool {
+		if first, fresh, wait = d.known.claim(key, m.ID, window, c); fresh {
+			p.claims, c.claims = append(p.claims, key), true
+		}
+		return fresh
+	}
+	first, fresh = m.ID, true
+	if m.DedupID != "" && !claim("d/"+m.Topic+"/"+m.DedupID, m.DedupWindow) {
+		return first, false, wait
+	}
+	if m.OwnID && !claim("o/"+m.Topic+"/"+m.ID, idWindow) {
+		return first, false, wait
+	}
+	return m.ID, true, nil
+}
+
+// await waits until it is known what became of an id that another call publishes.
+func (d *Driver) await(ctx context.Context, wait <-chan struct{}) error {
+	select {
+	case <-wait:
+		return nil
+	case <-ctx.Done():
+		return driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was known what became of it", "try again", ctx.Err())
+	case <-d.done:
+		return errClosed()
 	}
 }

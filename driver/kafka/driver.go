@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,6 +26,7 @@ type Driver struct {
 	reader       *kgo.Client // follows tables
 	admin        *kadm.Client
 	known        *remembered
+	atomic       *atomicBatches
 	unpack       kgo.Decompressor
 
 	following sync.Mutex // orders what the reader is told
@@ -56,6 +58,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d := &Driver{o: o.resolved(), sessionGiven: o.Session != 0, tables: map[topicPartition]*table{}, topics: map[string]*topicState{}, members: map[string]*member{},
 		joining: map[string]chan struct{}{}, done: make(chan struct{}), known: newRemembered(), unpack: kgo.DefaultDecompressor(),
 		clock: brokerClock{probes: map[string]chan time.Time{}}}
+	d.atomic = newAtomicBatches(d.o.Namespace + "publish:" + rand.Text())
 	var err error
 	if d.client, err = kgo.NewClient(d.clientOptions(d.producerOptions()...)...); err != nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
@@ -131,14 +134,14 @@ func (d *Driver) capabilities() driver.Capabilities {
 	if d.o.Replicas > 1 {
 		level = driver.Replicated(1) // min.insync.replicas is 2
 	}
-	emit := driver.None
+	together := driver.None
 	if d.o.Transactions {
-		emit = driver.Transaction
+		together = driver.Transaction
 	}
 	return driver.Capabilities{
 		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
 		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: idWindow,
-		Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: emit, Counts: driver.Estimate,
+		Bound: driver.Estimate, AtomicPublish: together, AtomicEmit: together, Counts: driver.Estimate,
 		GetByID: driver.Scan, PhysicalDelete: false, History: driver.RetainedOnly,
 		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
 	}
@@ -172,6 +175,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	d.cancel()
 	d.reader.Close()
 	d.tasks.Wait()
+	d.atomic.close()
 	d.client.Close()
 	return nil
 }

@@ -45,7 +45,7 @@ func (s *subscription) emitFirst(ctx context.Context, work []*settling, errs []e
 	if len(msgs) == 0 {
 		return
 	}
-	receipts, _ := s.m.d.publish(withoutBound(ctx), msgs, driver.PublishOptions{}) // each receipt has its error
+	receipts, _ := s.m.d.Publish(withoutBound(ctx), msgs, driver.PublishOptions{}) // each receipt has its error
 	for n, r := range receipts {
 		errs[of[n]] = errors.Join(errs[of[n]], r.Err)
 	}
@@ -58,21 +58,15 @@ func (s *subscription) prepare(ctx context.Context, w *settling) error {
 	if err := d.refusal(ctx, driver.PublishOptions{}); err != nil {
 		return err
 	}
-	var errs []error
-	by := newCall(len(w.o.Emit))
-	for _, m := range w.o.Emit {
-		p := posting{by: by}
-		if r := d.prepare(ctx, m, &p); r.Err != nil {
-			errs = append(errs, r.Err)
-		}
-		if p.record != nil {
-			w.emits = append(w.emits, p)
-		}
+	c, rs, err := d.prepareAll(ctx, w.o.Emit)
+	if err == nil {
+		err = joined(rs)
 	}
-	if err := errors.Join(errs...); err != nil {
-		w.resolve(d, false)
+	if err != nil {
+		c.resolve(d.known, false)
 		return err
 	}
+	w.emits = c.posts
 	return nil
 }
 
@@ -141,16 +135,22 @@ func (m *member) transact(p *partition) {
 		if n == 0 {
 			return
 		}
-		if err := m.settleTogether(p, batch); err != nil && n > 1 && !errors.Is(err, driver.ErrUnknown) {
-			for _, w := range batch { // one of them may be to blame
-				m.ended(w, m.settleTogether(p, []*settling{w}))
-			}
-		} else {
-			for _, w := range batch {
-				m.ended(w, err)
-			}
-		}
+		m.settleBatch(p, batch)
 		m.makeRoom()
+	}
+}
+
+// settleBatch settles some in one transaction. No commit may come before what it committed has taken effect here too: it would undo it.
+func (m *member) settleBatch(p *partition, batch []*settling) {
+	p.commits.Lock() // nothing else waits for this lock
+	defer p.commits.Unlock()
+	err := m.settleTogether(p, batch)
+	for _, w := range batch {
+		if err != nil && len(batch) > 1 && !errors.Is(err, driver.ErrUnknown) { // one of them may be to blame
+			m.ended(w, m.settleTogether(p, []*settling{w}))
+		} else {
+			m.ended(w, err)
+		}
 	}
 }
 
@@ -164,17 +164,17 @@ func (m *member) settleTogether(p *partition, batch []*settling) error {
 func (m *member) ended(w *settling, err error) {
 	defer close(w.over)
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err == nil {
-		w.resolve(m.d, true)
-		if !w.c.ended {
-			w.c.sub.apply(w)
-		}
-		return
-	}
-	w.resolve(m.d, false) // also when nobody knows: stored twice is better than never
-	if w.err = err; w.c.ended {
+	w.resolve(m.d, err == nil) // not when nobody knows: stored twice is better than never
+	w.err = err
+	switch {
+	case err == nil && !w.c.ended:
+		w.c.sub.apply(w)
+	case err == nil:
+	case w.c.ended && !errors.Is(err, driver.ErrUnknown):
 		w.err = errLost("the partition went to another consumer")
+	default:
+		m.keep(w)
 	}
-	w.c.settling = false
+	m.mu.Unlock()
+	m.storeEnds(w.late)
 }

@@ -37,7 +37,7 @@ func TestDriverWithTransactions(t *testing.T) {
 	c := kafkatest.Shared(t)
 	h := harness(driver.Transaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
 	for _, x := range drivertest.Cases() {
-		if strings.HasPrefix(x.Name, "emit/") && x.Name != "emit/delayed" || x.Name == "capabilities/pinned" {
+		if strings.HasPrefix(x.Name, "emit/") && x.Name != "emit/delayed" || strings.HasPrefix(x.Name, "atomic/") || x.Name == "capabilities/pinned" {
 			t.Run(x.Name, func(t *testing.T) {
 				t.Parallel()
 				for _, complaint := range drivertest.Catch(t, h, x) {

@@ -15,6 +15,8 @@ const (
 	ready
 	inflight
 	waiting
+	aside // its partition goes: nobody gets it here any more
+	itemStates
 )
 
 // item is a message that a group has not settled, in the process that owns its partition.
@@ -45,6 +47,9 @@ type item struct {
 	inSide  bool      // its body counts as one of the side log
 	spilled bool      // its body is only in the side log
 	careful bool      // its delivery is committed before it is made
+	unsaved bool      // a lost lease is not stored yet
+	saving  bool      // it is on its way to the side log
+	marked  bool      // ended with a mark; see ends.go
 	size    int       // of its body
 	inLane  int       // index in its lane's heap, or notInLane, inFifo
 	slot    uint64    // in its lane's fifo

@@ -37,7 +37,7 @@ func open(t testing.TB, c *kafkatest.Cluster, namespace string) *kafka.Driver {
 }
 
 // harness judges drivers that are opened with some options.
-func harness(emit driver.Extent, opening func(t testing.TB, namespace string) *kafka.Driver) drivertest.Harness {
+func harness(together driver.Extent, opening func(t testing.TB, namespace string) *kafka.Driver) drivertest.Harness {
 	return drivertest.Harness{
 		Open: func(t testing.TB) driver.Driver { return opening(t, "t"+rand.Text()[:10]+".") },
 		Reopen: func(t testing.TB, d driver.Driver) driver.Driver {
@@ -53,7 +53,7 @@ func harness(emit driver.Extent, opening func(t testing.TB, namespace string) *k
 		Want: driver.Capabilities{
 			Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: 6 * time.Second, DefaultLease: 6 * time.Second,
 			KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: time.Minute,
-			Bound: driver.Estimate, AtomicPublish: driver.None, AtomicEmit: emit, Counts: driver.Estimate,
+			Bound: driver.Estimate, AtomicPublish: together, AtomicEmit: together, Counts: driver.Estimate,
 			GetByID: driver.Scan, History: driver.RetainedOnly, Durability: driver.Written, Levels: []driver.Durability{driver.Written}, MaxBody: 900 << 10,
 		},
 		Steps: 200,

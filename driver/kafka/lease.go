@@ -84,6 +84,7 @@ func (m *member) endLeases(s *subscription, now time.Time) (lost []*item) {
 		it := c.it
 		m.end(c)
 		it.lost++
+		it.unsaved = true
 		it.cause = driver.CauseLeaseExpired
 		it.p.tally.Redelivered++
 		m.returnBehind(it, driver.CauseReleased)

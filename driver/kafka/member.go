@@ -39,6 +39,7 @@ type member struct {
 	coming     map[int32]bool // assigned, and not loaded yet
 	asked      []asked        // commands from elsewhere
 	called     chan struct{}
+	unsure     chan struct{} // lets keepVouched ask now
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -47,7 +48,7 @@ type member struct {
 
 func (d *Driver) newMember(t *topicState, group string, order driver.Order) *member {
 	m := &member{queue: newQueue(order), d: d, topic: t, group: group, mainName: d.mainTopic(t.name), sideName: d.sideTopic(t.name, group),
-		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1)}
+		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1), unsure: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }

@@ -244,7 +244,7 @@ func (m *member) rekey(ctx context.Context, it *item, old *driver.Message, after
 	err := m.d.insert(ctx, m.topic, m.group, it.msg, fmt.Sprintf("k/%s/%s", it.msg.ID, it.ref), state{After: after, Ref: it.ref,
 		Attempts: it.attempts, Lost: it.lost, Rounds: it.rounds, History: envelope.AppendHistory(nil, it.history...)})
 	if err == nil {
-		err = m.d.produce(ctx, m.sideEnd(it.p, it.sideKey()))
+		err = m.d.produce(ctx, m.endOf(it))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -267,7 +267,7 @@ func (d *Driver) mend(ctx context.Context, t *topicState, m *driver.Move, e driv
 	if c.ID == "" {
 		c.ID = "mended-" + e.Ref.String()
 	}
-	if _, err := d.publish(withoutBound(ctx), []*driver.Message{c}, driver.PublishOptions{}); err != nil {
+	if _, err := d.Publish(withoutBound(ctx), []*driver.Message{c}, driver.PublishOptions{}); err != nil {
 		return err
 	}
 	bad, err := d.invalidTable(ctx, t)

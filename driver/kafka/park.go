@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -75,7 +76,7 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 		return // it is in the side log, with older counters
 	}
 	m.mu.Lock()
-	if it.state == gone || it.p.lost || it.spilled {
+	if it.state == gone || it.p.lost || it.spilled || it.saving || it.claimed != nil && it.claimed.settling {
 		m.mu.Unlock()
 		return
 	}
@@ -84,27 +85,62 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 		s.After = max(0, time.Until(it.due))
 	}
 	r := m.sideRecord(it, s)
+	it.saving = true
 	m.mu.Unlock()
 	m.d.client.Produce(context.Background(), r, func(_ *kgo.Record, err error) {
-		if err != nil {
-			return // it is still in the main topic, or in the side log with older counters
-		}
-		m.mu.Lock()
-		if it.p.lost { // the next owner reads it
-			m.mu.Unlock()
-			return
-		}
-		settled := it.state == gone
-		if !settled {
-			it.p.saved(it, r)
-			m.spill(it)
-		}
-		m.mu.Unlock()
-		if settled {
-			m.d.client.Produce(context.Background(), m.sideEnd(it.p, string(r.Key)), nil)
-		}
+		end := m.savedLater(it, r, s.Lost, err)
+		m.storeEnds(end)
 		m.makeRoom()
 	})
+}
+
+// savedLater is told what became of an item's record, and returns the end of one that was settled meanwhile.
+func (m *member) savedLater(it *item, r *kgo.Record, lost int, err error) (end *kgo.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	it.saving = false
+	m.wakeAll()
+	switch {
+	case err != nil: // it is still in the main topic, or in the side log with older counters
+	case it.p.lost: // the next owner reads it
+	case it.state == gone:
+		end = m.endOf(it)
+		it.p.noteMark(it)
+	default:
+		it.p.saved(it, r)
+		m.spill(it)
+		if it.lost != lost { // once more meanwhile
+			m.suspect(it)
+			m.wakeSaver()
+		}
+	}
+	return end
+}
+
+// suspect notes an item whose count of lost leases must be stored.
+func (m *member) suspect(it *item) {
+	it.unsaved = true
+	m.suspects = append(m.suspects, it)
+}
+
+// awaitSaved stores what the crash of an earlier owner cost items, before they are delivered again: what kills its holder at once must be counted each time.
+func (m *member) awaitSaved(ctx context.Context, its []*item) {
+	for _, it := range its {
+		m.saveLater(ctx, it)
+	}
+	for {
+		m.mu.Lock()
+		saving, wake := slices.ContainsFunc(its, func(it *item) bool { return it.unsaved && it.saving }), m.await()
+		m.mu.Unlock()
+		if !saving {
+			return
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // makeRoom lets poll look again whether it may fetch.

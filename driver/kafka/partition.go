@@ -22,6 +22,8 @@ type partition struct {
 	side    *table
 	epoch   int64
 	loaded  bool
+	going   bool // it goes to another member: nothing more of it is handed out
+	handed  bool // the time to settle is over: what is held is lost, and committed so
 	lost    bool // no longer ours
 	// succeeded says that another consumer owns it, and that we have not been told yet.
 	succeeded bool
@@ -29,6 +31,9 @@ type partition struct {
 	leaving   bool  // what is committed now is the last word
 	careful   int64 // before it, an earlier owner may have delivered what he did not commit
 	running   bool  // loaded completely
+
+	passed int64            // what is committed
+	marks  map[int64]string // keys in the side log of what ended and is not committed, by offset
 
 	markedAt, trimmed int64 // of the side log: where our ownership begins, and what is deleted
 
@@ -74,7 +79,7 @@ func (m *member) load(ctx context.Context, id int32, at int64, metadata string) 
 }
 
 func (m *member) newPartition(id int32, at int64, metadata string) *partition {
-	p := &partition{id: id, m: m, done: newDoneSet(at), items: items{map[int64]*item{}, map[string]*item{}}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, tally: readTally(metadata, at)}
+	p := &partition{id: id, m: m, done: newDoneSet(at), items: items{map[int64]*item{}, map[string]*item{}}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, passed: at, marks: map[int64]string{}, tally: readTally(metadata, at)}
 	p.done.readMetadata(metadata)
 	return p
 }
@@ -191,7 +196,7 @@ func (p *partition) recall(it *item, at place) {
 	case heldPart: // its holder crashed
 		it.cause = driver.CauseLeaseExpired
 		it.lost++
-		p.m.suspects = append(p.m.suspects, it)
+		p.m.suspect(it)
 	case returnedPart:
 		it.cause = driver.CauseReleased
 	}
@@ -200,6 +205,7 @@ func (p *partition) recall(it *item, at place) {
 // forget is told that an item is settled.
 func (p *partition) forget(it *item) {
 	p.items.drop(it)
+	p.noteMark(it)
 	if it.offset >= 0 {
 		p.done.set(it.offset)
 	}

@@ -3,73 +3,86 @@ package kafka
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
-// produce stores records and waits for all; the error is of the first that failed.
+// produce stores records and waits for all; the error is of those that failed.
 func (d *Driver) produce(ctx context.Context, rs ...*kgo.Record) error {
-	if len(rs) == 0 {
-		return nil
-	}
-	errs := d.produceEach(ctx, rs)
-	return errors.Join(errs...)
+	return errors.Join(d.produceEach(ctx, rs)...)
 }
 
 // produceEach stores records, one error each. It returns when ctx ends; the records are stored or fail all the same.
 func (d *Driver) produceEach(ctx context.Context, rs []*kgo.Record) []error {
-	return d.produceAnd(ctx, rs, nil)
+	return d.send(ctx, rs, nil).wait(ctx)
 }
 
 // production is some records on their way.
 type production struct {
-	mu       sync.Mutex
-	left     int
-	answered []bool
-	errs     []error
-	over     chan struct{}
+	sent []sent
+	left atomic.Int64
+	tell func(i int, err error) // what became of each, also when nobody waits any more; may be nil
+	over chan struct{}
 }
 
-// produceAnd is produceEach that tells of each record what became of it, also after ctx has ended.
-func (d *Driver) produceAnd(ctx context.Context, rs []*kgo.Record, tell func(i int, err error)) []error {
+// sent is a record on its way. As the context of its record it leads from the answer to the production.
+type sent struct {
+	context.Context
+	p        *production
+	at       int // which one it is
+	err      error
+	answered atomic.Bool // err is set
+}
+
+// send begins to store records, in order.
+func (d *Driver) send(ctx context.Context, rs []*kgo.Record, tell func(i int, err error)) *production {
+	p := &production{sent: make([]sent, len(rs)), tell: tell, over: make(chan struct{})}
 	if len(rs) == 0 {
-		return nil
+		close(p.over)
+		return p
 	}
-	p := &production{left: len(rs), answered: make([]bool, len(rs)), errs: make([]error, len(rs)), over: make(chan struct{})}
+	p.left.Store(int64(len(rs)))
 	staying := context.WithoutCancel(ctx)
 	for i, r := range rs {
-		d.client.Produce(staying, r, func(_ *kgo.Record, err error) {
-			if tell != nil {
-				tell(i, err)
-			}
-			p.answer(i, err)
-		})
+		p.sent[i].Context, p.sent[i].p, p.sent[i].at = staying, p, i
+		r.Context = &p.sent[i]
+		d.client.Produce(staying, r, answered)
 	}
+	return p
+}
+
+// answered is told what became of a record.
+func answered(r *kgo.Record, err error) {
+	s := r.Context.(*sent)
+	p := s.p
+	if p.tell != nil {
+		p.tell(s.at, err)
+	}
+	if err != nil {
+		s.err = unsure("the record", err)
+	}
+	s.answered.Store(true)
+	if p.left.Add(-1) == 0 {
+		close(p.over)
+	}
+}
+
+// wait returns what became of each record, as far as it is known when ctx ends.
+func (p *production) wait(ctx context.Context) []error {
+	errs := make([]error, len(p.sent))
 	select {
 	case <-p.over:
-		return p.errs
 	case <-ctx.Done():
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	errs := slices.Clone(p.errs)
-	for i := range errs {
-		if !p.answered[i] {
+	for i := range p.sent {
+		if s := &p.sent[i]; s.answered.Load() {
+			errs[i] = s.err
+		} else {
 			errs[i] = driver.NewError(driver.ErrUnknown, "the context ended before the brokers answered", "it is likely stored: check, or repeat it with the same id", ctx.Err())
 		}
 	}
 	return errs
-}
-
-func (p *production) answer(i int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.errs[i], p.answered[i] = unsure("the record", err), true
-	if p.left--; p.left == 0 {
-		close(p.over)
-	}
 }

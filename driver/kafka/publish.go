@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,82 +13,81 @@ import (
 
 // Publish stores messages: those due now in their topic, the others among the delayed.
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	return d.publish(ctx, msgs, o)
-}
-
-// call is what the messages of one call have in common.
-type call struct {
-	stick int // how many in a row go to the same partition
-	// Where the next without a key goes, and how many more after it.
-	topic     *topicState
-	partition int32
-	left      int
-}
-
-// newCall is for n messages. Few are spread over all partitions; of many the partitions get long batches, which is cheaper for everybody.
-func newCall(n int) *call { return &call{stick: max(1, n/2)} }
-
-// place chooses a partition: by key, or in turn.
-func (c *call) place(t *topicState, key string) int32 {
-	if key != "" {
-		return partitionOf(key, t.partitions)
+	if o.Atomic {
+		return d.publishWhole(ctx, msgs, o)
 	}
-	if c.topic != t || c.left == 0 {
-		c.topic, c.left = t, c.stick
-		if c.stick <= t.partitions/2 {
-			c.left = 1
-		}
-		c.partition = t.inTurn()
-	}
-	c.left--
-	return c.partition
+	return d.Send(ctx, msgs, o)()
 }
 
-// inTurn is the next partition.
-func (t *topicState) inTurn() int32 {
-	return int32(atomic.AddUint32(&t.spread, 1) % uint32(t.partitions))
-}
-
-// posting is one message on its way.
-type posting struct {
-	record *kgo.Record
-	by     *call
-	claims []string // what it made us remember
-	refer  func(*kgo.Record) driver.Ref
-}
-
-func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+// Send begins a Publish. What later calls send comes behind it.
+func (d *Driver) Send(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) func() ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.refusal(ctx, o); err != nil {
-		for i := range rs {
-			rs[i].Err = err
-		}
-		return rs, err
+		return func() ([]driver.Receipt, error) { return rs, failAll(rs, err) }
 	}
-	posts, by := make([]posting, len(msgs)), newCall(len(msgs))
-	records, at := make([]*kgo.Record, 0, len(msgs)), make([]int, 0, len(msgs))
-	for i, m := range msgs {
-		posts[i].by = by
-		if rs[i] = d.prepare(ctx, m, &posts[i]); posts[i].record != nil {
-			records, at = append(records, posts[i].record), append(at, i)
+	c := newCall(len(msgs))
+	for from := 0; ; {
+		next, wait := d.prepareFrom(ctx, c, msgs, rs, from)
+		p := d.post(ctx, c)
+		if wait == nil {
+			return func() ([]driver.Receipt, error) {
+				c.receipts(rs, p.wait(ctx))
+				return rs, joined(rs)
+			}
+		}
+		// Another call publishes the same id. Nobody may wait for us meanwhile.
+		c.receipts(rs, p.wait(ctx))
+		c.posts, c.at = nil, nil
+		if err := d.await(ctx, wait); err != nil {
+			rs[next].ID, rs[next].Err = msgs[next].ID, err
+			next++
+		}
+		from = next
+	}
+}
+
+// prepareFrom turns messages into records, up to one whose id somebody else is publishing.
+func (d *Driver) prepareFrom(ctx context.Context, c *call, msgs []*driver.Message, rs []driver.Receipt, from int) (next int, wait <-chan struct{}) {
+	for i := from; i < len(msgs); i++ {
+		var p posting
+		if rs[i], wait = d.prepare(ctx, c, msgs[i], &p); wait != nil {
+			return i, wait
+		}
+		if p.record != nil {
+			c.posts, c.at = append(c.posts, p), append(c.at, i)
 		}
 	}
-	// What is not stored is forgotten, also when nobody knows: stored twice is better than never.
-	answers := d.produceAnd(ctx, records, func(n int, err error) { d.known.resolve(posts[at[n]].claims, err == nil) })
-	for n, err := range answers {
-		if i := at[n]; err == nil {
-			rs[i].Ref = posts[i].refer(records[n])
-		} else {
-			rs[i].Err = err
-		}
+	return len(msgs), nil
+}
+
+// post sends what is prepared. What is not stored is forgotten, also when nobody knows: stored twice is better than never.
+func (d *Driver) post(ctx context.Context, c *call) *production {
+	records := make([]*kgo.Record, len(c.posts))
+	for n := range c.posts {
+		records[n] = c.posts[n].record
 	}
+	if !c.claims {
+		return d.send(ctx, records, nil)
+	}
+	posts := c.posts
+	return d.send(ctx, records, func(n int, err error) { d.known.resolve(posts[n].claims, err == nil) })
+}
+
+func failAll(rs []driver.Receipt, err error) error {
+	for i := range rs {
+		rs[i].Err = err
+	}
+	return err
+}
+
+func joined(rs []driver.Receipt) error {
 	var errs []error
 	for i := range rs {
 		if rs[i].Err != nil {
 			errs = append(errs, rs[i].Err)
 		}
 	}
-	return rs, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 func (d *Driver) refusal(ctx context.Context, o driver.PublishOptions) error {
@@ -98,59 +96,69 @@ func (d *Driver) refusal(ctx context.Context, o driver.PublishOptions) error {
 		return errClosed()
 	case !d.caps.Gives(o.Level):
 		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level), fmt.Sprintf("it gives %s", d.caps.Durability), nil)
-	case o.Atomic:
-		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions, which this driver does not use yet", "publish without Atomic", nil)
+	case o.Atomic && !d.o.Transactions:
+		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions", "open with Options.Transactions (transactions=true), or publish without Atomic", nil)
 	case ctx.Err() != nil:
 		return driver.NewError(driver.ErrNotApplied, "the context has ended", "nothing was sent", ctx.Err())
 	}
 	return nil
 }
 
-// prepare turns a message into a record, or says why there is none.
-func (d *Driver) prepare(ctx context.Context, m *driver.Message, p *posting) driver.Receipt {
+// prepare turns a message into a record, or says why there is none. While somebody else publishes the same id it returns what to wait for.
+func (d *Driver) prepare(ctx context.Context, c *call, m *driver.Message, p *posting) (driver.Receipt, <-chan struct{}) {
 	if err := m.Validate(d.caps.MaxBody); err != nil {
-		return driver.Receipt{ID: m.ID, Err: err}
+		return driver.Receipt{ID: m.ID, Err: err}, nil
 	}
-	t, err := d.ensurePublished(ctx, m.Topic)
-	if err != nil {
-		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
+	if c.topic == nil || c.topic.name != m.Topic {
+		t, err := d.ensurePublished(ctx, m.Topic)
+		if err != nil {
+			return driver.Receipt{ID: m.ID, Err: d.notStored(err)}, nil
+		}
+		c.topic, c.config = t, d.rowOf(t).Config
 	}
-	if err := d.withinBound(ctx, t, m); err != nil {
-		return driver.Receipt{ID: m.ID, Err: err}
+	if err := d.withinBound(ctx, c.topic, c.config, m); err != nil {
+		return driver.Receipt{ID: m.ID, Err: err}, nil
 	}
-	first, fresh, err := d.remembered(ctx, m, p)
+	first, fresh, wait := d.remembered(m, c, p)
 	if !fresh {
 		d.known.resolve(p.claims, false)
-		return driver.Receipt{ID: first, Duplicate: err == nil, Err: err}
+		return driver.Receipt{ID: first, Duplicate: wait == nil}, wait
 	}
+	if err := d.fill(ctx, c, m, p); err != nil {
+		d.known.resolve(p.claims, false)
+		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}, nil
+	}
+	return driver.Receipt{ID: m.ID}, nil
+}
+
+// fill makes the record of a message.
+func (d *Driver) fill(ctx context.Context, c *call, m *driver.Message, p *posting) error {
 	if !m.PublishedAt.IsZero() { // the brokers' time counts
-		c := *m
-		c.PublishedAt = time.Time{}
-		m = &c
+		stored := *m
+		stored.PublishedAt = time.Time{}
+		m = &stored
 	}
 	if !m.At.IsZero() {
 		if err := d.startClock(ctx); err != nil { // by the brokers' clock
-			d.known.resolve(p.claims, false)
-			return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
+			return err
 		}
 	}
-	if wait, hold := d.waitOf(m); wait > 0 || hold {
-		var w *delays
-		if w, err = d.startDelays(ctx); err == nil && hold {
-			p.record = w.heldRecord(m, state{})
-		} else if err == nil {
-			p.record = w.tierRecord(m, state{After: wait}, wait)
-		}
-		p.refer = laterRef
-	} else {
-		p.record = toRecord(t.main, p.by.place(t, m.Key), m)
-		p.refer = refOf
+	wait, hold := d.waitOf(m)
+	if wait <= 0 && !hold {
+		p.record = c.record()
+		writeRecord(p.record, c.topic.main, c.place(c.topic, m.Key), m)
+		return nil
 	}
+	w, err := d.startDelays(ctx)
 	if err != nil {
-		d.known.resolve(p.claims, false)
-		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}
+		return err
 	}
-	return driver.Receipt{ID: m.ID}
+	if p.later = true; hold {
+		p.record = w.heldRecord(m, state{})
+	} else {
+		p.record = w.tierRecord(m, state{After: wait}, wait)
+	}
+	return nil
 }
 
 // notStored makes sure that an error of preparing says that nothing was stored.
@@ -160,14 +168,6 @@ func (d *Driver) notStored(err error) error {
 		return err
 	}
 	return driver.NewError(driver.ErrNotApplied, "the topic could not be prepared", "try again", err)
-}
-
-// place chooses a partition: by key, or in turn.
-func (d *Driver) place(t *topicState, key string) int32 {
-	if key != "" {
-		return partitionOf(key, t.partitions)
-	}
-	return t.inTurn()
 }
 
 // waitOf is how long after its storing a message is due.
@@ -200,36 +200,3 @@ func (d *Driver) ensurePublished(ctx context.Context, topic string) (*topicState
 	return t, err
 }
 
-// remembered claims the ids of a message. It waits for another call that publishes the same id: only what was stored makes a duplicate.
-func (d *Driver) remembered(ctx context.Context, m *driver.Message, p *posting) (first string, fresh bool, err error) {
-	if m.DedupID != "" {
-		if first, fresh, err = d.claim(ctx, "d/"+m.Topic+"/"+m.DedupID, m.ID, m.DedupWindow, p); !fresh {
-			return first, false, err
-		}
-	}
-	if m.OwnID {
-		if first, fresh, err = d.claim(ctx, "o/"+m.Topic+"/"+m.ID, m.ID, idWindow, p); !fresh {
-			return first, false, err
-		}
-	}
-	return m.ID, true, nil
-}
-
-func (d *Driver) claim(ctx context.Context, key, id string, window time.Duration, p *posting) (first string, fresh bool, err error) {
-	for {
-		first, fresh, open := d.known.claim(key, id, window, p.by)
-		if fresh {
-			p.claims = append(p.claims, key)
-		}
-		if open == nil {
-			return first, fresh, nil
-		}
-		select {
-		case <-open:
-		case <-ctx.Done():
-			return "", false, driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was known what became of it", "try again", ctx.Err())
-		case <-d.done:
-			return "", false, errClosed()
-		}
-	}
-}

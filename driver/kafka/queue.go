@@ -21,8 +21,8 @@ type queue struct {
 	places                         uint64
 	claims                         uint64
 	items                          int
-	window, windowBytes, sideBytes int    // see full and spill
-	counts                         [4]int // by itemState
+	window, windowBytes, sideBytes int // see full and spill
+	counts                         [itemStates]int
 	wake                           chan struct{}
 	awaited                        bool          // somebody waits for wake
 	ring                           chan struct{} // tells the clock of a new alarm
@@ -96,6 +96,10 @@ func (q *queue) add(it *item) {
 
 // offer makes an item ready at its place.
 func (q *queue) offer(it *item) {
+	if it.p.going {
+		q.setAside(it)
+		return
+	}
 	it.since = time.Now()
 	if it.expired(it.since) {
 		q.enter(it, waiting)
@@ -116,6 +120,10 @@ func (q *queue) offer(it *item) {
 
 // wait keeps an item until it.due. In strict order it stays at its place of its key.
 func (q *queue) wait(it *item) {
+	if it.p.going {
+		q.setAside(it)
+		return
+	}
 	q.enter(it, waiting)
 	q.alarm(it.due, it, nil)
 	if q.blocks(it) {
@@ -123,6 +131,12 @@ func (q *queue) wait(it *item) {
 		c.insert(it)
 		q.arrange(it.msg.Key, c)
 	}
+}
+
+// setAside takes an item out of the queue, for the next owner of its partition.
+func (q *queue) setAside(it *item) {
+	q.enter(it, aside)
+	q.detach(it)
 }
 
 // becomeDue offers an item whose time has come.

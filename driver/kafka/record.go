@@ -22,6 +22,7 @@ type state struct {
 	Epoch    int64         `json:"epoch,omitempty"`   // side: of the owner that wrote it
 	Insert   bool          `json:"insert,omitempty"`  // side: written by somebody else than the owner
 	Offset   int64         `json:"offset"`            // side: in the main topic; -1 when it has none
+	Done     bool          `json:"done,omitempty"`    // side: it has ended, and that is not committed yet
 	Order    int64         `json:"order,omitempty"`   // side: before this offset of the main topic
 	After    time.Duration `json:"after,omitempty"`   // due this long after the record was stored
 	Due      int64         `json:"due,omitempty"`     // tier: in milliseconds, once it has hopped
@@ -61,19 +62,25 @@ func readState(data []byte) (state, bool) {
 
 // toRecord writes a message as a record that any Kafka client can read. The message is not retained.
 func toRecord(topic string, partition int32, m *driver.Message) *kgo.Record {
+	r := new(kgo.Record)
+	writeRecord(r, topic, partition, m)
+	return r
+}
+
+// writeRecord is toRecord into an empty record.
+func writeRecord(r *kgo.Record, topic string, partition int32, m *driver.Message) {
 	var room [8]envelope.Pair
 	pairs := envelope.ToFields(envelope.Kafka, room[:0], m)
 	value := make([]byte, len(m.Body)+len(m.Key)) // never nil: a null value is a tombstone
-	r := &kgo.Record{Topic: topic, Partition: partition, Value: value[:len(m.Body):len(m.Body)], Headers: make([]kgo.RecordHeader, 0, len(pairs)+1)}
+	r.Topic, r.Partition, r.Value, r.Headers = topic, partition, value[:len(m.Body):len(m.Body)], make([]kgo.RecordHeader, len(pairs), len(pairs)+1)
 	copy(r.Value, m.Body)
 	if m.Key != "" {
 		r.Key = value[len(m.Body):]
 		copy(r.Key, m.Key)
 	}
-	for _, p := range pairs {
-		r.Headers = append(r.Headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
+	for i, p := range pairs {
+		r.Headers[i] = kgo.RecordHeader{Key: p.Name, Value: p.Value}
 	}
-	return r
 }
 
 // fromRecord reads a message. A record of a producer that does not know Ferry is a message with its headers.

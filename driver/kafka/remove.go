@@ -103,7 +103,7 @@ func (m *member) cancelItems(ctx context.Context, only *partition, match func(*i
 			m.enter(it, inflight) // nobody takes it while its end is stored
 			m.withdraw(it)
 			if it.side != "" {
-				ends = append(ends, m.sideEnd(p, it.side))
+				ends = append(ends, m.endOf(it))
 			}
 		}
 	}

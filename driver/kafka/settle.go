@@ -17,6 +17,7 @@ type settling struct {
 	last  *driver.Failure // with what the backend sets
 	first *kgo.Record     // stored before the outcome takes effect: a retry in the side log, or a dead letter
 	then  *kgo.Record     // stored after first: the end of what the side log holds
+	late  *kgo.Record     // stored when the outcome has taken effect
 
 	emits []posting     // in one transaction with the outcome
 	err   error         // of the transaction
@@ -40,23 +41,41 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.then })
 	s.m.mu.Lock()
+	now = time.Now()
 	for i, w := range work {
 		switch {
 		case w == nil:
-		case w.c.ended:
-			errs[i] = errLost("the partition went to another consumer")
-		case errs[i] != nil:
-			w.c.settling = false
-		default:
+		case errs[i] == nil && s.ours(w.c, now):
 			s.apply(w)
+		case errs[i] == nil:
+			errs[i] = w.overtaken()
+			fallthrough
+		default:
+			s.m.keep(w)
 		}
 	}
 	s.m.mu.Unlock()
+	for i := range all {
+		s.m.storeEnds(all[i].late)
+	}
 	s.m.makeRoom()
 	for i, w := range together {
 		errs[i] = w.await(ctx)
 	}
 	return errs
+}
+
+// ours reports whether a claim was surely still ours until now, so that what was stored for it takes effect.
+func (s *subscription) ours(c *claim, now time.Time) bool {
+	return !c.ended && !c.p.handed && !c.p.succeeded && s.m.vouched(now)
+}
+
+// overtaken is the answer to a settlement whose partition went to another consumer meanwhile.
+func (w *settling) overtaken() error {
+	if w.first == nil && w.then == nil && len(w.o.Emit) == 0 {
+		return errLost("the partition went to another consumer") // nothing was sent
+	}
+	return driver.NewError(driver.ErrUnknown, "the partition went to another consumer while the outcome was stored", "the message is delivered again if it came too late", nil)
 }
 
 // begin checks a settlement and reserves its claim, so that the lease cannot end meanwhile. In strict order the held
@@ -99,7 +118,7 @@ func (s *subscription) begin(w *settling, now time.Time) error {
 		fallthrough
 	default:
 		if it.side != "" {
-			w.then = m.sideEnd(it.p, it.side)
+			w.then = m.endOf(it)
 		}
 	}
 	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
@@ -127,6 +146,15 @@ func (s *subscription) store(ctx context.Context, work []*settling, errs []error
 	}
 }
 
+// keep lets the holder of a delivery have it that could not be settled.
+func (m *member) keep(w *settling) {
+	w.c.settling = false
+	if it := w.c.it; it != nil && it.unsaved {
+		m.suspect(it) // nothing was stored of it meanwhile
+		m.wakeSaver()
+	}
+}
+
 // apply lets an outcome take effect whose records are stored.
 func (s *subscription) apply(w *settling) {
 	m, it := s.m, w.c.it
@@ -134,7 +162,7 @@ func (s *subscription) apply(w *settling) {
 	after := max(0, w.o.After)
 	if final := w.o.Outcome != driver.Retry && w.o.Outcome != driver.Release; final && it.side != "" && w.then == nil {
 		// A lost lease was stored meanwhile.
-		m.d.client.Produce(context.Background(), m.sideEnd(it.p, it.side), nil)
+		w.late = m.endOf(it)
 	}
 	switch w.o.Outcome {
 	case driver.Ack:

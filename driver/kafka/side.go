@@ -56,13 +56,6 @@ func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
 	return rs
 }
 
-// sideEnd is a tombstone of the side log, by its owner.
-func (m *member) sideEnd(p *partition, key string) *kgo.Record {
-	r := tombstone(m.sideName, p.id, key)
-	r.Headers = []kgo.RecordHeader{state{Epoch: p.epoch, Offset: -1}.header()}
-	return r
-}
-
 // sideChanged is told of each record of the side log. What an earlier owner wrote after a later one began is void.
 func (p *partition) sideChanged(r *kgo.Record) {
 	p.m.mu.Lock()
@@ -122,6 +115,10 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 	if !ok {
 		return nil
 	}
+	if s.Done {
+		p.restoreMark(key, s)
+		return nil
+	}
 	msg, err := envelope.Decode(r.Value)
 	if err != nil {
 		return nil // stays in the log, for an operator to see
@@ -149,7 +146,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 
 // saved notes that an item is in the side log now, so that its place in the main topic is done.
 func (p *partition) saved(it *item, r *kgo.Record) {
-	it.side, it.at = string(r.Key), r.Offset
+	it.side, it.at, it.unsaved = string(r.Key), r.Offset, false
 	p.items.put(it)
 	p.m.uncount(it)
 	p.dirty = true

@@ -145,7 +145,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
 	ctx, cancel := context.WithTimeout(ctx, s.m.d.o.Session)
 	defer cancel()
-	var spilled []*item
+	var spilled, unsaved []*item
 	careful := map[*partition]bool{}
 	m.mu.Lock()
 	for _, c := range claims {
@@ -158,10 +158,14 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 		if c.it.careful {
 			careful[c.it.p] = true
 		}
+		if c.it.unsaved {
+			unsaved = append(unsaved, c.it)
+		}
 	}
 	m.mu.Unlock()
 	err := m.fill(ctx, spilled...)
 	if err == nil && len(careful) > 0 {
+		m.awaitSaved(ctx, unsaved)
 		_ = m.commit(ctx, slices.Collect(maps.Keys(careful))...) // then it is delivered uncounted
 	}
 	m.mu.Lock()
@@ -200,7 +204,7 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 		return nil, errLost("the delivery is not of this driver")
 	case s.closed:
 		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
-	case c.p.succeeded || !s.m.vouched(now):
+	case c.p.handed || c.p.succeeded || !s.m.vouched(now):
 		return nil, errLost("the partition is with another consumer")
 	case c.sub != s || c.ended || c.settling:
 		return nil, errLost("the delivery is no longer held")

@@ -31,6 +31,12 @@ func (p *partition) current() tally {
 			t.Inflight++
 		case waiting:
 			t.Waiting++
+		case aside: // for the next owner it is what it was
+			if it.due.IsZero() {
+				t.Ready++
+			} else {
+				t.Waiting++
+			}
 		}
 	}
 	t.Ready += uint64(len(p.pending))

@@ -106,9 +106,8 @@ func (p *partition) endProducer() {
 }
 
 // together stores what a batch of settlements needs, and commits, in one transaction. An error other than ErrUnknown says that nothing of it is stored.
+// No other commit of the partition may run meanwhile.
 func (p *partition) together(ctx context.Context, batch []*settling) error {
-	p.commits.Lock() // no other commit may come between; nothing else waits for this lock
-	defer p.commits.Unlock()
 	cl, err := p.producer()
 	if err != nil {
 		return err
@@ -199,7 +198,7 @@ func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitReque
 	c := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	if p.lost {
+	if p.lost || p.handed {
 		return c, "", errLost("the partition went to another consumer")
 	}
 	req.MemberID, req.Generation = p.m.memberID, p.m.generation

@@ -159,8 +159,11 @@ func (p *partition) mark(ctx context.Context) error {
 	return nil
 }
 
-// oldestSide is the first offset of the side log that is needed: of an item, or of our own mark of ownership.
+// oldestSide is the first offset of the side log that is needed: of an item, or of our own mark of ownership. What ended is needed until it is committed.
 func (p *partition) oldestSide() int64 {
+	if len(p.marks) > 0 {
+		return p.trimmed
+	}
 	at := p.markedAt
 	for it := range p.items.all() {
 		if it.side != "" {

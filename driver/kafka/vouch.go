@@ -26,6 +26,7 @@ func (m *member) keepVouched(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-m.unsure:
 		}
 		if !m.askVouched(ctx) {
 			m.noteGeneration(m.cl) // a rebalance may have brought another one

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
@@ -13,13 +14,11 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	shard := ss[run[0]].Delivery.Token.(*token).shard
 	r := s.d.requests.take()
 	defer s.d.requests.giveBack(r)
-	s.mu.Lock()
-	args, tokens := s.ackArgs(r.name(), ss, run)
-	s.mu.Unlock()
+	args, with := s.depart(r.name(), shard, ss, run)
 	if args == nil {
 		return false, nil
 	}
-	reply, err := s.d.run(ctx, &s.d.scripts.ack, s.keys[shard], args...)
+	reply, err := s.desks[shard].acknowledge(ctx, args, with)
 	if err != nil {
 		return true, err
 	}
@@ -30,35 +29,44 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	default:
 		return true, errShape("ack", reply)
 	}
-	s.t.shards[shard].moved.Add(int64(len(tokens)))
+	s.t.shards[shard].moved.Add(int64(len(run)))
 	s.mu.Lock()
-	for _, t := range tokens {
-		s.drop(t)
+	for _, i := range run {
+		s.drop(ss[i].Delivery.Token.(*token))
 	}
 	s.mu.Unlock()
 	return true, nil
 }
 
-// ackArgs returns the arguments of the script, or nil. The caller has the lock.
-func (s *subscription) ackArgs(request string, ss []driver.Settlement, run []int) ([]any, []*token) {
-	leaving := make(map[*token]bool, len(run))
-	var leases []*token // one for each lease
-	seen := map[*batchLease]bool{}
+// depart returns what lua/acking.lua reads, or nil, and a claim that may go with it.
+func (s *subscription) depart(request string, shard int, ss []driver.Settlement, run []int) (args []any, with *joint) {
 	tokens := make([]*token, 0, len(run))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		for _, t := range tokens {
+			t.leaving = false
+		}
+	}()
 	for _, i := range run {
 		t := ss[i].Delivery.Token.(*token)
-		if ss[i].Outcome != driver.Ack || t.batch == nil || t.maybe != "" || leaving[t] {
+		if ss[i].Outcome != driver.Ack || t.batch == nil || t.maybe != "" || t.leaving {
 			return nil, nil
 		}
-		leaving[t] = true
+		t.leaving = true
 		tokens = append(tokens, t)
-		if !seen[t.batch] {
-			seen[t.batch] = true
-			leases = append(leases, t)
-		}
 	}
+	return ackArgs(request, tokens), s.takeAlong(shard, tokens)
+}
+
+// ackArgs lists what leaves. The caller has the lock.
+func ackArgs(request string, tokens []*token) []any {
+	var leases []*token // one for each lease
 	bytes, keyed, sizes := 0, 0, make([]byte, 0, 5*len(tokens))
 	for _, t := range tokens {
+		if !slices.ContainsFunc(leases, func(l *token) bool { return l.batch == t.batch }) {
+			leases = append(leases, t)
+		}
 		if t.key != "" {
 			keyed++
 		}
@@ -68,7 +76,8 @@ func (s *subscription) ackArgs(request string, ss []driver.Settlement, run []int
 	args := make([]any, 0, 8+3*len(leases)+3*len(tokens))
 	args = append(args, request, len(tokens), -bytes, sizes, len(leases), keyed, -len(tokens), segments(tokens))
 	for _, t := range leases {
-		args = append(args, t.lease, t.batch.record(nil), t.batch.record(leaving))
+		is, will := t.batch.record()
+		args = append(args, t.lease, is, will)
 	}
 	for _, t := range tokens {
 		args = append(args, t.seq)
@@ -86,7 +95,7 @@ func (s *subscription) ackArgs(request string, ss []driver.Settlement, run []int
 			args = append(args, t.id, t.seq)
 		}
 	}
-	return args, tokens
+	return args
 }
 
 // segments counts, negatively, how many of the messages are in each segment of the sequence.

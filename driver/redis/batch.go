@@ -30,11 +30,23 @@ type batch struct {
 	made    []driver.Delivery // how many are used is the length of ds
 }
 
-// claim sends the request and reads the answer.
-func (b *batch) claim(ctx context.Context, most int) error {
+// claim sends the request, unless it is under way with a settlement, and reads the answer.
+func (b *batch) claim(ctx context.Context, most int, j *joint) (err error) {
 	s := b.s
-	reply, err := s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.t.shards[b.shard].of, b.name, most, s.o.Lease.Milliseconds(), s.o.MaxRun,
-		s.o.Instance, s.steps[0], s.steps[1], s.steps[2], s.steps[3], inlineMost)
+	var reply []any
+	if j != nil {
+		b.before = j.before
+		reply, err = j.answer()
+	} else {
+		reply, err = s.desks[b.shard].claim(ctx, s.claimArgs(b.shard, b.name, most))
+	}
+	if err == nil && text(reply, 0) == "slow" {
+		if j != nil && j.claim.bound {
+			return nil
+		}
+		b.before = time.Now()
+		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.shard, b.name, most)...)
+	}
 	if err != nil {
 		return err
 	}

@@ -34,16 +34,20 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err != nil || len(stray) > 0 {
 			return stray, err
 		}
-		if p.room > 0 || len(p.again) > 0 {
-			ds, err := s.claimFor(ctx, p)
-			if len(ds) > 0 || err != nil {
-				return ds, err
+		for claiming := p.reserved() > 0; ; claiming = true {
+			if claiming {
+				if ds, err := s.claimFor(ctx, p); len(ds) > 0 || err != nil {
+					return ds, err
+				}
 			}
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+			j, err := s.await(ctx, max, news)
+			if err != nil {
+				return nil, err
+			}
+			if j == nil {
+				break
+			}
+			p = plan{most: max, room: j.most, joint: j}
 		}
 	}
 }
@@ -53,6 +57,7 @@ type plan struct {
 	most  int    // deliveries that the caller takes
 	room  int    // for new ones
 	again []lost // claims that may have taken effect: they come first
+	joint *joint // it is under way with a settlement
 }
 
 // reserved is how many deliveries a plan may bring.
@@ -175,6 +180,9 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 
 // claim asks again for what may have been claimed, and otherwise takes from the shards in turn.
 func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, error) {
+	if j := p.joint; j != nil {
+		return s.claimFrom(ctx, lost{j.shard, j.name, j.most}, j)
+	}
 	if ds, err := s.recover(ctx, p); len(ds) > 0 || err != nil {
 		return ds, err
 	}
@@ -187,7 +195,7 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 		if len(all) >= p.room {
 			break
 		}
-		ds, err := s.claimFrom(ctx, (turn+i)%len(s.keys), s.d.newToken(), p.room-len(all))
+		ds, err := s.claimFrom(ctx, lost{(turn + i) % len(s.keys), s.d.newToken(), p.room - len(all)}, nil)
 		all = append(all, ds...)
 		if err != nil {
 			return all, unlessSome(all, err)
@@ -205,7 +213,7 @@ func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery,
 	var err error
 	for i, l := range p.again {
 		var ds []*driver.Delivery
-		ds, err = s.claimFrom(ctx, l.shard, l.token, l.most)
+		ds, err = s.claimFrom(ctx, l, nil)
 		found = append(found, ds...)
 		if err != nil {
 			s.mu.Lock()
@@ -237,11 +245,12 @@ func unlessSome(ds []*driver.Delivery, err error) error {
 const claimTries = 3
 
 // claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is asked for
-// again, and the script renews it, without what has expired.
-func (s *subscription) claimFrom(ctx context.Context, shard int, name string, most int) ([]*driver.Delivery, error) {
+// again, and the script renews it, without what has expired. The first time it may be under way with a settlement.
+func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) ([]*driver.Delivery, error) {
 	for try := 1; ; try++ {
-		b := &batch{s: s, shard: shard, name: name, before: time.Now()}
-		err := b.claim(ctx, most)
+		b := &batch{s: s, shard: l.shard, name: l.token, before: time.Now()}
+		err := b.claim(ctx, l.most, j)
+		j = nil
 		if err == nil && len(b.ds) > 0 && b.late() {
 			if try < claimTries {
 				continue
@@ -254,7 +263,7 @@ func (s *subscription) claimFrom(ctx context.Context, shard int, name string, mo
 		if err != nil {
 			if b.claimed || errors.Is(err, driver.ErrUnknown) {
 				s.mu.Lock()
-				s.unknown = append(s.unknown, lost{shard: shard, token: name, most: most})
+				s.unknown = append(s.unknown, l)
 				s.mu.Unlock()
 			}
 			return nil, err
@@ -263,7 +272,7 @@ func (s *subscription) claimFrom(ctx context.Context, shard int, name string, mo
 		if len(b.ds) > 0 || b.dropped == 0 {
 			return b.ds, nil
 		}
-		name = s.d.newToken() // nothing of it can be delivered
+		l.token = s.d.newToken() // nothing of it can be delivered
 	}
 }
 

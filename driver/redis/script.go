@@ -41,6 +41,12 @@ var (
 	luaSettling string
 	//go:embed lua/flight.lua
 	luaFlight string
+	//go:embed lua/acking.lua
+	luaAcking string
+	//go:embed lua/claiming.lua
+	luaClaiming string
+	//go:embed lua/quick.lua
+	luaQuick string
 )
 
 // One operation each.
@@ -51,10 +57,10 @@ var (
 	luaPlain string
 	//go:embed lua/claim.lua
 	luaClaim string
-	//go:embed lua/quick.lua
-	luaQuick string
 	//go:embed lua/ack.lua
 	luaAck string
+	//go:embed lua/exchange.lua
+	luaExchange string
 	//go:embed lua/settle.lua
 	luaSettle string
 	//go:embed lua/emit.lua
@@ -95,8 +101,8 @@ type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, plain, claim, ack, settle, emit, check, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek, tidy                                                script
+	publish, plain, claim, ack, exchange, settle, emit, check, extend, leave, promote, group, ungroup, configure script
+	del, move, purge, drop, invalid, repair, peek, tidy                                                          script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -116,8 +122,9 @@ func newScripts(flags bool) *scripts {
 	return &scripts{
 		publish:   plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
 		plain:     plain(luaSlim, luaGuard, luaAnswers, luaPlain),
-		claim:     relief(luaHead, luaQuick, luaTypes, store, luaChain, luaState, luaLeases, luaClaim),
-		ack:       relief(luaHead, luaMemory, luaAnswers, luaAck),
+		claim:     relief(luaHead, luaClaiming, luaQuick, luaTypes, store, luaChain, luaState, luaLeases, luaClaim),
+		ack:       relief(luaHead, luaMemory, luaAnswers, luaAcking, luaAck),
+		exchange:  relief(luaHead, luaMemory, luaAnswers, luaAcking, luaClaiming, luaExchange),
 		settle:    relief(group, luaLeases, luaSettling, luaSettle),
 		emit:      relief(guarded, store, luaChain, luaState, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
 		check:     plain(group, luaLeases, luaCheck),
@@ -166,14 +173,20 @@ func text(reply []any, i int) string {
 	return ""
 }
 
+// list returns a list in a reply.
+func list(reply []any, i int) []any {
+	if i < len(reply) {
+		l, _ := reply[i].([]any)
+		return l
+	}
+	return nil
+}
+
 // texts returns a list in a reply; what is missing in it is "".
 func texts(reply []any, i int) []string {
-	if i >= len(reply) {
-		return nil
-	}
-	list, _ := reply[i].([]any)
-	out := make([]string, len(list))
-	for j, v := range list {
+	all := list(reply, i)
+	out := make([]string, len(all))
+	for j, v := range all {
 		out[j], _ = v.(string)
 	}
 	return out

@@ -27,6 +27,8 @@ type token struct {
 	own   bool   // the producer chose the id
 	key   string
 	size  int // of the stored envelope
+
+	leaving bool // the acknowledgement that is being written ends it
 }
 
 // batchLease is what we believe a lease to be. It is guarded by the lock of its subscription.
@@ -35,22 +37,26 @@ type batchLease struct {
 	order    []*token
 }
 
-// record is the text of the lease, without those that leave it: "" when none is left.
-func (b *batchLease) record(leaving map[*token]bool) string {
-	var text strings.Builder
-	text.WriteString(b.instance)
-	left := 0
+// record is the text of the lease, and that without those that leave it: "" when none is left.
+func (b *batchLease) record() (is, will []byte) {
+	size, left := len(b.instance), 0
 	for _, t := range b.order {
-		if !leaving[t] {
-			text.WriteByte('\n')
-			text.WriteString(t.item)
+		size += 1 + len(t.item)
+		if !t.leaving {
 			left++
 		}
 	}
-	if left == 0 {
-		return ""
+	is, will = append(make([]byte, 0, size), b.instance...), []byte{}
+	if left > 0 {
+		will = append(make([]byte, 0, size), b.instance...)
 	}
-	return text.String()
+	for _, t := range b.order {
+		is = append(append(is, '\n'), t.item...)
+		if !t.leaving {
+			will = append(append(will, '\n'), t.item...)
+		}
+	}
+	return is, will
 }
 
 // leaveBatch notes that a delivery is not in its lease any more. The caller has the lock.

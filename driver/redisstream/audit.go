@@ -82,6 +82,7 @@ func (a *auditing) run(ctx context.Context) error {
 		for _, x := range list(r, 2) {
 			p, _ := x.([]any)
 			a.problems = append(a.problems, driver.Problem{Kind: text(p, 0), Group: text(p, 1), ID: text(p, 2), Text: text(p, 3), Fixed: text(p, 4) == "1"})
+			a.quiet = a.quiet && text(p, 4) != "1" // what is found changes with it
 		}
 		for what, n := range mapOf(list(r, 3)) {
 			k, _ := strconv.ParseInt(n, 10, 64)
@@ -100,21 +101,23 @@ func (a *auditing) run(ctx context.Context) error {
 	return err
 }
 
-// compare compares what was counted with what was found, and mends the counters that the others are reckoned from.
+// compare compares what was counted with what was found, and mends the counters. They are reckoned from others: what is ready, for
+// example, is what was received and is nothing else; a difference is added, so that it does not matter what is counted meanwhile.
 func (a *auditing) compare(ctx context.Context) error {
 	for _, key := range slices.Sorted(maps.Keys(a.counted)) {
 		group, what, _ := strings.Cut(key, " ")
 		counted, _ := strconv.ParseInt(a.counted[key], 10, 64)
-		if what == "published" || counted == a.found[key] {
+		c := counters[what]
+		if counted == a.found[key] {
 			continue
 		}
-		p := driver.Problem{Kind: "count", Group: group, Text: fmt.Sprintf("partition %d, %s: %d counted, %d found", a.p.index, counters[what], counted, a.found[key])}
-		hash, field := a.p.key, "messages"
-		if group != "" {
-			hash, field = strings.TrimSuffix(a.p.key, "topic")+"g:"+group+":group", "received"
-		}
-		if a.fix && (what == "R" || what == "messages") {
-			if err := a.d.client.HIncrBy(ctx, hash, field, a.found[key]-counted).Err(); err != nil {
+		p := driver.Problem{Kind: "count", Group: group, Text: fmt.Sprintf("partition %d, %s: %d counted, %d found", a.p.index, c.text, counted, a.found[key])}
+		if a.fix && c.field != "" {
+			hash := a.p.key
+			if group != "" {
+				hash = a.p.sibling("g:" + group + ":group")
+			}
+			if err := a.d.client.HIncrBy(ctx, hash, c.field, a.found[key]-counted).Err(); err != nil {
 				return redisconn.Classify(err)
 			}
 			p.Fixed = true
@@ -124,4 +127,9 @@ func (a *auditing) compare(ctx context.Context) error {
 	return nil
 }
 
-var counters = map[string]string{"R": "ready", "I": "in flight", "W": "waiting", "D": "dead", "messages": "messages"}
+// counters are what lua/audit.lua counts, and the field that a difference is added to; none where it is the size of a structure, which is
+// mended by what is in it.
+var counters = map[string]struct{ text, field string }{
+	"R": {"ready", "received"}, "I": {"in flight", ""}, "W": {"waiting", ""}, "D": {"dead", ""}, "messages": {"messages", "messages"}, "bytes": {"bytes", "bytes"},
+	"published": {"published and never heard of again", "published"},
+}

@@ -3,6 +3,8 @@ package redisstream
 import (
 	"context"
 	"strings"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // StoreRaw puts an entry into a topic that is no message.
@@ -16,10 +18,10 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 }
 
 // TrimAs applies the retention of the first partition as an owner does.
-func (d *Driver) TrimAs(ctx context.Context, topic, group, member, epoch string) (TrimReport, error) {
+func (d *Driver) TrimAs(ctx context.Context, topic, group, member, epoch string) (driver.TrimReport, error) {
 	t, err := d.existing(ctx, topic)
 	if err != nil {
-		return TrimReport{}, err
+		return driver.TrimReport{}, err
 	}
 	report, _, err := d.trim(ctx, t, t.parts[0], group, member, epoch)
 	return report, err

@@ -12,7 +12,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -127,20 +126,30 @@ func TestRange(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
 	w.publish(0, 5, "k")
-	all, err := w.d.Range(w.ctx(), redisstream.RangeQuery{Topic: "jobs"})
+	w.ok(w.d.StoreRaw(w.ctx(), "jobs", []byte("rubbish")))
+	all, err := w.d.Range(w.ctx(), driver.RangeQuery{Topic: "jobs"})
 	w.ok(err)
-	if len(all) != 5 || all[0].ID != "m0000" || all[4].Key != "k" || string(all[2].Body) != "2" {
-		t.Fatalf("%d entries: %+v", len(all), all)
+	if es := all.Entries; len(es) != 6 || es[0].ID != "m0000" || es[4].Key != "k" || string(es[2].Body) != "2" || string(es[5].Raw) != "rubbish" || es[5].State != driver.StateInvalid || !all.Next.IsZero() {
+		t.Fatalf("%+v", all)
 	}
-	id := fmt.Sprintf("%d-%d", all[2].Ref.Pos, all[2].Ref.Sub)
-	some, err := w.d.Range(w.ctx(), redisstream.RangeQuery{Topic: "jobs", From: "(" + id, Limit: 1})
+	at := func(i int) driver.Position { return driver.Position{From: driver.FromRef, Ref: all.Entries[i].Ref} }
+	q := driver.RangeQuery{Topic: "jobs", From: at(1), To: at(4), Limit: 2}
+	first, err := w.d.Range(w.ctx(), q)
 	w.ok(err)
-	if len(some) != 1 || some[0].ID != "m0003" {
-		t.Errorf("behind %s: %+v", id, some)
+	q.From.Ref = first.Next
+	rest, err := w.d.Range(w.ctx(), q)
+	w.ok(err)
+	if len(first.Entries) != 2 || first.Entries[0].ID != "m0001" || len(rest.Entries) != 1 || rest.Entries[0].ID != "m0003" || !rest.Next.IsZero() {
+		t.Errorf("%+v, then %+v", first, rest)
 	}
-	for _, q := range []redisstream.RangeQuery{{Topic: "jobs", Partition: 1}, {Topic: "jobs", From: "yesterday"}, {Topic: "jobs", To: "1-2-3"}} {
-		if _, err := w.d.Range(w.ctx(), q); !errors.Is(err, driver.ErrInvalid) {
-			t.Errorf("%+v: %v", q, err)
+	for _, q := range []driver.RangeQuery{{Topic: "jobs", From: driver.Position{From: driver.FromTime, Time: time.Now().Add(time.Hour)}}, {Topic: "jobs", To: driver.Position{From: driver.FromBegin}}} {
+		if none, err := w.d.Range(w.ctx(), q); err != nil || len(none.Entries) > 0 {
+			t.Errorf("%+v: %+v, %v", q, none, err)
+		}
+	}
+	for _, n := range []int32{-1, 1} {
+		if _, err := w.d.Range(w.ctx(), driver.RangeQuery{Topic: "jobs", Partition: n}); !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("partition %d: %v", n, err)
 		}
 	}
 }
@@ -178,70 +187,6 @@ func TestChangeOfPartitions(t *testing.T) {
 		t.Error("a partition that is no more has left keys")
 	}
 	w.sound()
-}
-
-// Retention removes what is settled and waits for the rest, unless it may drop it. Only without an owner, who applies it too, is it
-// certain what one Trim does.
-func TestRetention(t *testing.T) {
-	w := newWorld(t)
-	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
-	s := w.subscribe("host-1", time.Minute)
-	w.publish(0, 10, "")
-	w.settle(s, driver.Ack, w.take(s, 4)...)
-	w.ok(s.Close(w.ctx()))
-	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3}))
-	report, err := w.d.Trim(w.ctx(), "jobs")
-	w.ok(err)
-	if report != (redisstream.TrimReport{Removed: 4, Waits: true}) || w.c.XLen(w.ctx(), w.stream(0)).Val() != 6 {
-		t.Errorf("4 settled, 6 not: %+v", report)
-	}
-	s = w.subscribe("host-1", time.Minute)
-	held := w.take(s, 1)
-	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3, DropUnsettled: true}))
-	if report, err = w.d.Trim(w.ctx(), "jobs"); err != nil || report.Dropped != 0 || !report.Waits {
-		t.Errorf("behind one in flight: %+v, %v", report, err)
-	}
-	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{}))
-	w.settle(s, driver.Retry, held...)
-	w.ok(s.Close(w.ctx()))
-	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3, DropUnsettled: true}))
-	report, err = w.d.Trim(w.ctx(), "jobs")
-	w.ok(err)
-	st, err := w.d.Stats(w.ctx(), "jobs")
-	w.ok(err)
-	if report.Dropped != 3 || st.Groups[0].Dropped != 3 || st.Groups[0].Ready != 3 || st.Messages != 3 {
-		t.Errorf("dropped %+v: %+v", report, st)
-	}
-	w.sound()
-}
-
-// One who has lost the partition trims nothing, whatever the retention is.
-func TestStaleOwnerTrimsNothing(t *testing.T) {
-	w := newWorld(t)
-	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
-	s := w.subscribe("host-1", time.Minute)
-	w.publish(0, 10, "")
-	w.settle(s, driver.Ack, w.take(s, 4)...)
-	f := w.c.HMGet(w.ctx(), fmt.Sprintf("{%s/jobs/0}:g:default:owner", w.prefix), "member", "epoch").Val()
-	member, epoch := f[0].(string), f[1].(string)
-	w.ok(s.Close(w.ctx()))
-	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3}))
-	report, err := w.d.TrimAs(w.ctx(), "jobs", "default", member, epoch)
-	w.ok(err)
-	if report != (redisstream.TrimReport{}) || w.c.XLen(w.ctx(), w.stream(0)).Val() != 10 {
-		t.Errorf("a stale owner trimmed: %+v", report)
-	}
-}
-
-// An owner applies the retention as it renews its ownership.
-func TestOwnersTrim(t *testing.T) {
-	w := newWorld(t)
-	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
-	s := w.subscribe("host-1", time.Second)
-	w.publish(0, 10, "")
-	w.settle(s, driver.Ack, w.take(s, 4)...)
-	w.ok(w.d.Retain(w.ctx(), "jobs", redisstream.Retention{Entries: 3}))
-	w.until("the settled ones are gone", func() bool { return w.c.XLen(w.ctx(), w.stream(0)).Val() == 6 })
 }
 
 // sound demands that an audit finds nothing.

@@ -61,10 +61,10 @@ func newScripts(flags bool) *scripts {
 		invalid:   relief("head", "types", "typed", "state", "read", "invalid"),
 		progress:  relief("head", "types", "typed", "state", "fan", "advance", "names", "progress"),
 		pending:   relief("head", "types", "typed", "state", "fan", "advance", "pending"),
-		span:      relief("head", "types", "typed", "state", "span"),
+		span:      relief("head", "types", "typed", "state", "replay", "span"),
 		trim:      relief("head", "types", "typed", "state", "fan", "advance", "read", "trim"),
 		split:     relief("head", "types", "typed", "names", "split"),
-		audit:     relief("head", "types", "typed", "state", "fan", "advance", "read", "sweep", "audit"),
+		audit:     relief("head", "types", "typed", "state", "fan", "advance", "read", "sweep", "belongs", "audit"),
 	}
 }
 

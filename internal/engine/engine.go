@@ -15,7 +15,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Options of an Engine. All fields but Decode, Store, SnapshotFrom and Window are required.
+// Options of an Engine. All fields but Decode, Store, SnapshotFrom, SweepEvery and Window are required.
 type Options struct {
 	// Capabilities are what the driver above promises.
 	Capabilities driver.Capabilities
@@ -32,6 +32,9 @@ type Options struct {
 	// SnapshotFrom is how many messages a topic has that is described at the end, so that opening need not read them.
 	// Defaults to 10,000.
 	SnapshotFrom int
+	// SweepEvery is how many messages are removed one by one before what lies before the first is removed in one piece.
+	// Defaults to 50,000.
+	SweepEvery int
 	// Window is how many ready messages of a topic are in memory before others stay in the store only. Zero: all are.
 	Window int
 	// CacheBytes is how much content of messages that are in the store may be in memory too.
@@ -65,6 +68,9 @@ func New(o Options) *Engine {
 	_, _ = rand.Read(nonce[:]) // never fails
 	if o.SnapshotFrom == 0 {
 		o.SnapshotFrom = 10_000
+	}
+	if o.SweepEvery == 0 {
+		o.SweepEvery = 50_000
 	}
 	e := &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:]), seed: maphash.MakeSeed()}
 	if o.Store != nil {

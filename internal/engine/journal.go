@@ -232,18 +232,15 @@ func (t *topic) saveKnown(b Batch) {
 	j.forgot, j.noted, j.notedID = j.forgot[:0], j.noted[:0], j.notedID[:0]
 }
 
-// sweepEvery is how many messages are removed one by one before what lies before the first is removed in one piece.
-const sweepEvery = 50_000
-
-// sweepEmpty is the same for a topic that has become empty.
-const sweepEmpty = 1000
+// sweepEmpty is by how much less is enough in a topic that has become empty.
+const sweepEmpty = 50
 
 // sweep covers the dead beginning of the log with one tombstone, so that the store can drop whole files.
 func (t *topic) sweep(b Batch) {
 	j := t.journal
-	first, enough := t.first(), uint64(sweepEvery)
+	first, enough := t.first(), uint64(t.e.o.SweepEvery)
 	if t.log.count+t.cold.count == 0 {
-		first, enough = t.seq+1, sweepEmpty
+		first, enough = t.seq+1, max(1, enough/sweepEmpty)
 	}
 	if uint64(j.removed) < enough || first < j.cleared+enough {
 		return

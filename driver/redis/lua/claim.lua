@@ -1,10 +1,8 @@
 -- claim: leases up to a number of messages to one subscription. Repeated with the same token it renews and returns the same
 --   lease, as long as that has not ended.
--- Fragments: head, quick, types, memory, answers, store, chain, state, leases.
+-- Fragments: head, claiming, quick, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
--- ARGV: 1 shards, 2 token of the lease, 3 how many, 4 lease in ms, 5 most of one key, 6 instance, 7 to 10 how far one claim
---   moves each lane (7 is "" for strict priority), 11 for how many messages the bodies are
---   wanted at once: for more the caller asks without a script.
+-- ARGV: see claiming.
 -- Returns {"stale"} when topic or group do not exist or have another number of shards; else {"ok", now, when the group's
 --   next timer runs out or "", the lease's record, states, bodies, edited}; the last three are parallel to its items, and empty
 --   if there is nothing to tell.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
@@ -50,11 +49,11 @@ func (n *nemesis) trim(ctx context.Context, with string) error {
 		return fmt.Errorf("cannot trim to %q entries", with)
 	}
 	return n.cast.stage.look(ctx, func(d driver.Driver) error {
-		log, ok := d.(*redisstream.Driver)
+		log, ok := d.(driver.Log)
 		if !ok {
 			return fmt.Errorf("%s cannot be trimmed", d.Capabilities().Driver)
 		}
-		if err := log.Retain(ctx, Topic, redisstream.Retention{Entries: entries}); err != nil {
+		if err := log.Retain(ctx, Topic, driver.Retention{Entries: entries}); err != nil {
 			return err
 		}
 		_, err := log.Trim(ctx, Topic)

@@ -1,0 +1,284 @@
+-- belongs: looks at every structure of a partition, whether what is in it belongs there. What belongs to no message is removed; what tells more
+-- of one than is left elsewhere is what the rest is made from again.
+local fix, problems, found = ARGV[2] == '1', {}, {}
+local function count_of(g, what, n) found[g .. ' ' .. what] = (found[g .. ' ' .. what] or 0) + n end
+local function problem(kind, g, id, text, mend)
+  if fix and mend then mend() end
+  problems[#problems + 1] = {kind, g, id, text, fix and mend and '1' or ''}
+end
+local function valid(id) return match(id, '^%d+%-%d+$') end
+local function ghost(key, g, id, remove)
+  problem('ghost', g, id, 'in ' .. key .. ', where it does not belong', function() call(remove, g == '' and T .. key or of(g, key), id) end)
+end
+local function mark(key)
+  if call('EXISTS', key) == 1 and call('HEXISTS', key, '') == 0 then
+    problem('shape', '', '', 'a hash lacks the field that says it is none of a few', function() call('HSET', key, '', string.rep('-', 65)) end)
+  end
+end
+
+local function claimed(g, token, id)
+  for x in string.gmatch(call('HGET', of(g, 'claims'), token) or '', '%S+') do
+    if x == id then return true end
+  end
+  return false
+end
+local function held_by_key(g, key, id)
+  for x in string.gmatch(call('HGET', of(g, 'busy'), key) or '', '%S+') do
+    if x == id then return true end
+  end
+  return false
+end
+
+local OF_ALL = {'later', 'laters', 'delayed', 'held', 'ids', 'meta', 'left', 'graves', 'expires', 'kept', 'windows', 'dedup', 'invalid', 'raw'}
+local OF_EACH = {'dead', 'off', 'state', 'flight', 'claims', 'lease', 'busy', 'chain', 'offer', 'lane0', 'lane1', 'lane2', 'lane3', 'wait', 'record', 'history', 'edited', 'skip'}
+local look_at = {}
+
+-- Of a topic: member, value.
+function look_at.later(name, v)
+  local m = cmsgpack.unpack(v)
+  count_of('', 'messages', 1)
+  count_of('', 'bytes', m.bytes)
+  if not call('ZSCORE', DELAYED, m.member) and not call('ZSCORE', HELD, m.member) then -- nothing is ever early, so it is held
+    problem('orphan', '', name, 'neither delayed nor held: it is held now', function() call('ZADD', HELD, now, m.member) end)
+  end
+  if not call('ZSCORE', LATERS, name) then
+    problem('orphan', '', name, 'delayed or held, but not listed', function() call('ZADD', LATERS, tonumber(string.sub(m.member, 1, 16)), name) end)
+  end
+  if call('HGET', IDS, name) ~= 'later' then
+    problem('index', '', name, 'not found by its id', function() call('HSET', IDS, name, 'later') end)
+  end
+  if m.exp > 0 and not call('ZSCORE', EXPIRES, 'L' .. name) then
+    problem('orphan', '', name, 'expires at no time', function() timer(EXPIRES, m.exp, 'L' .. name) end)
+  end
+end
+function look_at.laters(name)
+  if call('HEXISTS', LATER, name) == 0 then ghost('laters', '', name, 'ZREM') end
+end
+local function of_later(key, mem)
+  local v = call('HGET', LATER, string.sub(mem, 17))
+  if not v or cmsgpack.unpack(v).member ~= mem then ghost(key, '', mem, 'ZREM') end
+end
+function look_at.delayed(mem) of_later('delayed', mem) end
+function look_at.held(mem) of_later('held', mem) end
+function look_at.ids(name, where)
+  local m = where ~= 'later' and valid(where) and meta(where)
+  if where == 'later' and call('HEXISTS', LATER, name) == 1 or m and m.name == name then return end
+  ghost('ids', '', name, 'HDEL')
+end
+local function known(id)
+  if not valid(id) then return false end
+  if entry_of(id) then return true end
+  for _, g in ipairs(groups()) do
+    if call('HEXISTS', of(g, 'state'), id) == 1 then return true end
+  end
+  return false
+end
+function look_at.meta(id)
+  if not known(id) then ghost('meta', '', id, 'HDEL') end
+end
+function look_at.left(id)
+  if not known(id) then ghost('left', '', id, 'HDEL') end
+end
+function look_at.graves(id, n)
+  local dead = 0
+  for _, g in ipairs(groups()) do
+    local s = valid(id) and state(g, id)
+    if s and s.s == 'D' then dead = dead + 1 end
+  end
+  if dead == tonumber(n) then return end
+  problem('count', '', id, 'dead in ' .. dead .. ' groups, ' .. n .. ' counted', function()
+    if dead > 0 then call('HSET', GRAVES, id, dead) else call('HDEL', GRAVES, id) end
+  end)
+end
+function look_at.expires(id)
+  if string.sub(id, 1, 1) == 'L' then
+    if call('HEXISTS', LATER, string.sub(id, 2)) == 0 then ghost('expires', '', id, 'ZREM') end
+  elseif not valid(id) or left(id) == 0 then
+    ghost('expires', '', id, 'ZREM')
+  end
+end
+function look_at.kept(id)
+  if not valid(id) or not entry_of(id) then ghost('kept', '', id, 'ZREM') end
+end
+function look_at.windows(id)
+  if call('HEXISTS', DEDUP, id) == 0 then ghost('windows', '', id, 'ZREM') end
+end
+function look_at.dedup(id)
+  if not call('ZSCORE', WINDOWS, id) then problem('orphan', '', id, 'a dedup id without an end', function() timer(WINDOWS, now + 60000, id) end) end
+end
+function look_at.invalid(id)
+  if call('HEXISTS', RAW, id) == 0 then ghost('invalid', '', id, 'ZREM') end
+end
+function look_at.raw(id)
+  if not call('ZSCORE', INVALID, id) then problem('orphan', '', id, 'not among the parse errors', function() call('ZADD', INVALID, sequence(), id) end) end
+end
+
+-- Of a group: member, value, group.
+local function remake(g, id, fields)
+  local s = fresh(id, fields)
+  if not meta(id) then
+    local bytes = 0
+    for _, v in ipairs(fields) do bytes = bytes + #v end
+    note(id, {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = index(fields).id or id})
+  end
+  return s
+end
+function look_at.dead(id, _, g)
+  local s = valid(id) and state(g, id)
+  if s and s.s == 'D' then
+    if (call('HGET', GRAVES, id) or '0') == '0' then problem('count', '', id, 'dead, and not counted', function() call('HINCRBY', made(GRAVES), id, 1) end) end
+    return
+  end
+  local fields = valid(id) and not s and call('HGET', of(g, 'edited'), id)
+  if not fields then return ghost('dead', g, id, 'ZREM') end
+  problem('orphan', g, id, 'a dead letter without a record', function()
+    s = remake(g, id, cmsgpack.unpack(fields))
+    s.s = 'D'
+    save(g, id, s)
+  end)
+end
+function look_at.off(id, _, g)
+  local s = valid(id) and state(g, id)
+  if s and s.s ~= 'D' then return end
+  local fields = valid(id) and not s and call('HGET', of(g, 'edited'), id)
+  if not fields then return ghost('off', g, id, 'ZREM') end
+  problem('orphan', g, id, 'replayed, and in no queue', function()
+    s = remake(g, id, cmsgpack.unpack(fields))
+    s.c, s.p, s.n = REPLAY, place(), now
+    enter(g, id, s)
+  end)
+end
+function look_at.state(id, v, g)
+  local fields = valid(id) and content(g, id)
+  if not fields then
+    return problem('lost', g, id, 'its content is gone', function()
+      local s = cmsgpack.unpack(v)
+      if not valid(id) then return call('HDEL', of(g, 'state'), id) end
+      if s.s == 'D' then unbury(g, id) else take_out(g, id, s) end
+      for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
+      if has(of(g, 'off')) then call('ZREM', of(g, 'off'), id) end
+      tally(g, 'cancelled', 1)
+    end)
+  end
+  if not meta(id) then problem('orphan', g, id, 'nothing is noted of it', function() remake(g, id, fields) end) end
+end
+function look_at.flight(id, hold, g)
+  local s = valid(id) and state(g, id)
+  if s and s.s == 'I' then return end
+  problem('ghost', g, id, 'in flight, where it does not belong', function()
+    if s then unhold(g, id, s) else call('HDEL', of(g, 'flight'), id) end
+    if s and s.k ~= '' then front(g, s.k) end
+  end)
+end
+function look_at.claims(field, v, g)
+  local token = match(field, '^#(.*)$')
+  if token then
+    if call('HEXISTS', of(g, 'claims'), token) == 0 then ghost('claims', g, field, 'HDEL') end
+    return
+  end
+  local n = 0
+  for id in string.gmatch(v, '%S+') do
+    if string.sub(call('HGET', of(g, 'flight'), id) or '', 1, #field + 1) == field .. '/' then n = n + 1 end
+  end
+  if n > 0 and call('HGET', of(g, 'claims'), '#' .. field) == n .. '' then return end
+  problem('count', g, field, 'a claim of ' .. n .. ' messages, and another number counted', function()
+    if n > 0 then return call('HSET', of(g, 'claims'), '#' .. field, n) end
+    call('HDEL', of(g, 'claims'), field, '#' .. field)
+    call('ZREM', of(g, 'lease'), field)
+  end)
+end
+function look_at.lease(mem, _, g)
+  local id = match(mem, '^%*(.*)$')
+  local s = id and valid(id) and state(g, id)
+  if id and not (s and s.s == 'I' and s.alone) or not id and call('HEXISTS', of(g, 'claims'), mem) == 0 then ghost('lease', g, mem, 'ZREM') end
+end
+function look_at.busy(key, v, g)
+  local rest, wrong = {}, false
+  for id in string.gmatch(v, '%S+') do
+    if match(call('HGET', of(g, 'flight'), id) or '', '^[^/]*/(.*)$') == key then rest[#rest + 1] = id else wrong = true end
+  end
+  if not wrong and #rest > 0 then return end
+  problem('ghost', g, key, 'a key is held for what is not in flight', function()
+    if #rest > 0 then call('HSET', of(g, 'busy'), key, table.concat(rest, ' ')) else call('HDEL', of(g, 'busy'), key) end
+    front(g, key)
+  end)
+end
+function look_at.chain(mem, _, g)
+  local id = match(mem, '/(%d+%-%d+)$')
+  local s = id and state(g, id)
+  if not s or s.k == '' or member(s, id) ~= mem or s.s ~= 'R' and not (s.s == 'W' and strict(g, s) and not s.tail) then return ghost('chain', g, mem, 'ZREM') end
+  if call('HEXISTS', of(g, 'offer'), s.k) == 0 then problem('orphan', g, id, 'its key is not offered', function() front(g, s.k) end) end
+end
+function look_at.offer(key, was, g)
+  local head = first_of(g, key, 1)[1]
+  local s = head and state(g, id_in(head))
+  local want = s and (s.s == 'R' and call('HEXISTS', of(g, 'busy'), key) == 0 and s.l .. head or '-')
+  if was == want and (want == '-' or call('ZSCORE', of(g, 'lane' .. string.sub(want, 1, 1)), string.sub(want, 2))) then return end
+  problem('orphan', g, key, 'another message of a key is offered than its first', function()
+    local lane = match(was, '^([0-3])')
+    if lane then call('ZREM', of(g, 'lane' .. lane), string.sub(was, 2)) end
+    call('HDEL', of(g, 'offer'), key)
+    front(g, key)
+  end)
+end
+for lane = 0, 3 do
+  look_at['lane' .. lane] = function(mem, _, g)
+    local id = id_in(mem)
+    local s = valid(id) and state(g, id)
+    local right = s and s.s == 'R' and s.l == lane and seat(s, id) == mem
+    if not right or s.k ~= '' and call('HGET', of(g, 'offer'), s.k) ~= lane .. mem then ghost('lane' .. lane, g, mem, 'ZREM') end
+  end
+end
+function look_at.wait(id, _, g)
+  local s = valid(id) and state(g, id)
+  if not s or s.s ~= 'W' then ghost('wait', g, id, 'ZREM') end
+end
+function look_at.record(id, _, g)
+  if not call('ZSCORE', of(g, 'dead'), id) then ghost('record', g, id, 'HDEL') end
+end
+function look_at.history(id, _, g)
+  if call('HEXISTS', of(g, 'state'), id) == 0 then ghost('history', g, id, 'HDEL') end
+end
+function look_at.edited(id, _, g)
+  if call('HEXISTS', of(g, 'state'), id) == 0 then ghost('edited', g, id, 'HDEL') end
+end
+function look_at.skip(id, _, g)
+  if not valid(id) or not entry_of(id) then ghost('skip', g, id, 'SREM') end
+end
+
+local SCANS = {hash = {'HSCAN', 2}, zset = {'ZSCAN', 2}, set = {'SSCAN', 1}}
+
+-- inspect looks at some members from one place in the list of all structures on, and returns the next place, or nil at the end.
+local function inspect(n, scan)
+  local all = {}
+  for _, name in ipairs(OF_ALL) do all[#all + 1] = {name, ''} end
+  for _, g in ipairs(groups()) do
+    for _, name in ipairs(OF_EACH) do all[#all + 1] = {name, g} end
+  end
+  if n == 1 and scan == '0' then
+    for _, key in ipairs({META, IDS, LEFT}) do mark(key) end
+    for _, g in ipairs(groups()) do
+      mark(of(g, 'flight'))
+      mark(of(g, 'busy'))
+    end
+  end
+  local seen = 0
+  while n <= #all and seen < STEP do
+    local name, g = all[n][1], all[n][2]
+    local key = g == '' and T .. name or of(g, name)
+    local how = SCANS[call('TYPE', key).ok]
+    local page = how and call(how[1], key, scan, 'COUNT', STEP) or {'0', {}}
+    for i = 1, #page[2], how and how[2] or 1 do
+      if page[2][i] ~= '' then look_at[name](page[2][i], page[2][i + 1], g) end
+      seen = seen + 1
+    end
+    scan = page[1]
+    if scan == '0' then n = n + 1 end
+  end
+  if n <= #all then return n, scan end
+  local first, said = first_due(), call('HGET', TOPIC, 'next')
+  if first and (not said or tonumber(said) > first) then
+    problem('timer', '', '', 'what is due first is not looked for in time', function() call('HSET', TOPIC, 'next', int(first)) end)
+  end
+  return nil
+end

@@ -1,0 +1,176 @@
+package redisstream
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// parcel is what goes to one partition in one script.
+type parcel struct {
+	topic *topic
+	part  *partition
+	at    []int // places of the messages in the call
+	plain bool  // nothing but plain messages: see lua/publish.lua
+	args  []any // of the script that takes them
+}
+
+// add takes in a message.
+func (x *parcel) add(i int, m *driver.Message) {
+	if len(x.at) == 0 {
+		x.plain = true
+	}
+	x.at = append(x.at, i)
+	x.plain = x.plain && isPlain(m)
+}
+
+// isPlain tells whether a message is only added to the stream.
+func isPlain(m *driver.Message) bool {
+	return m.Delay <= 0 && m.At.IsZero() && m.TTL == 0 && m.DedupID == "" && !m.OwnID
+}
+
+// encode makes the arguments of the script.
+func (x *parcel) encode(msgs []*driver.Message, flags string) {
+	if x.plain {
+		x.encodePlain(msgs, strings.Trim(flags, "a"))
+		return
+	}
+	x.args = append(make([]any, 0, 2+16*len(x.at)), flags, len(x.at))
+	for _, i := range x.at {
+		x.args = append(x.args, argsOf(msgs[i])...)
+	}
+}
+
+// shapeList are the different lists of field names in a parcel: nearly always one.
+type shapeList struct {
+	names [][]string
+	head  []any // as the script reads them
+}
+
+// of returns the number of the shape of some fields, from 1.
+func (l *shapeList) of(pairs []envelope.Pair) int {
+	for n, names := range l.names {
+		same := len(names) == len(pairs)
+		for i := 0; same && i < len(names); i++ {
+			same = names[i] == pairs[i].Name
+		}
+		if same {
+			return n + 1
+		}
+	}
+	names := make([]string, len(pairs))
+	l.head = append(l.head, len(pairs))
+	for i, p := range pairs {
+		names[i] = p.Name
+		l.head = append(l.head, p.Name)
+	}
+	l.names = append(l.names, names)
+	return len(l.names)
+}
+
+// encodePlain makes the arguments of lua/publish.lua.
+func (x *parcel) encodePlain(msgs []*driver.Message, flags string) {
+	var shapes shapeList
+	values, kinds := make([]any, 0, 5*len(x.at)), make([]int, len(x.at))
+	ends := make([]int, len(x.at))
+	size, prio := 0, 0
+	var room [16]envelope.Pair
+	for n, i := range x.at {
+		pairs := pairsOf(room[:0], msgs[i])
+		for _, p := range pairs {
+			size += len(p.Name) + len(p.Value)
+		}
+		for _, p := range pairs[1:] { // the first is the version
+			values = append(values, p.Value)
+		}
+		kinds[n], ends[n] = shapes.of(pairs[2:]), len(values) // the second is the id
+		if msgs[i].Priority != driver.Normal {
+			prio = n + 1
+		}
+	}
+	x.args = append(make([]any, 0, 5+len(shapes.head)+len(values)+len(x.at)), flags, len(x.at), size, prio, len(shapes.names))
+	x.args = append(x.args, shapes.head...)
+	if len(shapes.names) == 1 {
+		x.args = append(x.args, values...)
+		return
+	}
+	begin := 0
+	for n, end := range ends {
+		x.args = append(append(x.args, kinds[n]), values[begin:end]...)
+		begin = end
+	}
+}
+
+// pairsOf appends the fields of the entry that a message becomes: first the version, then the id.
+func pairsOf(dst []envelope.Pair, m *driver.Message) []envelope.Pair {
+	stored := *m
+	stored.Topic, stored.PublishedAt = "", time.Time{}
+	return envelope.ToFields(envelope.Stream, dst, &stored)
+}
+
+// fieldsOf are the fields of the entry that a message becomes, and their size.
+func fieldsOf(m *driver.Message) (fields []any, size int) {
+	for _, p := range pairsOf(nil, m) {
+		fields = append(fields, p.Name, p.Value)
+		size += len(p.Name) + len(p.Value)
+	}
+	return fields, size
+}
+
+func argsOf(m *driver.Message) []any {
+	fields, size := fieldsOf(m)
+	return append([]any{m.ID, delayText(m), milliseconds(m.TTL), m.DedupID, milliseconds(m.DedupWindow), flag(m.OwnID), size, len(fields)}, fields...)
+}
+
+// delayText says when a message is due, or "" for now.
+func delayText(m *driver.Message) string {
+	switch {
+	case m.Delay == driver.Hold:
+		return "h"
+	case !m.At.IsZero():
+		ms := min(max(m.At.UnixMilli(), 0), maxMS)
+		if m.At.Nanosecond()%int(time.Millisecond) != 0 {
+			ms++ // never early
+		}
+		return "@" + strconv.FormatInt(ms, 10)
+	case m.Delay > 0:
+		return strconv.FormatInt(milliseconds(m.Delay), 10)
+	}
+	return ""
+}
+
+// maxMS is the latest time that can be said: numbers below 1e14 are exact in scripts.
+const maxMS = 90_000_000_000_000
+
+// milliseconds rounds up: nothing is ever early.
+func milliseconds(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return (int64(d)-1)/int64(time.Millisecond) + 1
+}
+
+// receipt reads what became of a message.
+func (x *parcel) receipt(id, what string) driver.Receipt {
+	r := driver.Receipt{ID: id}
+	switch {
+	case x.plain:
+		r.Ref = x.part.ref(what)
+	case strings.HasPrefix(what, "s"):
+		r.Ref = x.part.ref(what[1:])
+	case strings.HasPrefix(what, "l"):
+	case strings.HasPrefix(what, "d"):
+		first, at, _ := strings.Cut(what[1:], " ")
+		r.ID, r.Duplicate, r.Ref = first, true, x.part.ref(at)
+	case what == "m":
+		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
+			"publish again when consumers have caught up, or raise the bound", nil)
+	default:
+		r.Err = errShape("publish", []any{what})
+	}
+	return r
+}
