@@ -3,6 +3,7 @@ package ferry
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -42,19 +43,37 @@ func newAsyncPublisher(d driver.Driver, limit int, fail bool) *asyncPublisher {
 	return &asyncPublisher{batcher: newBatcher(d, 1), fail: fail, room: make(chan struct{}, limit)}
 }
 
-// publish queues msg, which the caller must not touch any more; notify is called once with its receipt.
-func (a *asyncPublisher) publish(ctx context.Context, msg *Message, o driver.PublishOptions, notify func(Receipt)) error {
+// pending is one asynchronous publish.
+type pending struct {
+	publication
+	request request
+	broker  *Broker
+	ctx     context.Context // of its publisher, for what it carries
+	start   time.Time
+	done    func(Receipt)
+}
+
+// publish queues p, which the caller must not touch any more.
+func (a *asyncPublisher) publish(ctx context.Context, p *pending) error {
 	if err := a.enter(ctx); err != nil {
 		return err
 	}
 	a.mu.Lock()
 	a.issued++
 	a.mu.Unlock()
-	a.batcher.enqueue(&request{msg: msg, options: o, notify: func(r Receipt) {
-		defer a.leave() // also when the callback panics
-		notify(r)
-	}})
+	p.request = request{msg: &p.msg, options: p.send, later: p}
+	a.batcher.enqueue(&p.request)
 	return nil
+}
+
+// answer hands out the receipt, once.
+func (p *pending) answer(r Receipt) {
+	defer p.broker.async.leave() // also when the callback panics
+	defer logPanic(p.ctx, p.broker.log, "PublishFunc callback")
+	if p.broker.hooks.Published != nil {
+		p.broker.published(context.WithoutCancel(p.ctx), &p.msg, r, p.start)
+	}
+	p.done(r)
 }
 
 func (a *asyncPublisher) enter(ctx context.Context) error {
@@ -85,7 +104,7 @@ func (a *asyncPublisher) leave() {
 	}
 }
 
-// flush waits until everything issued before it has ended. The one sender ends them in order.
+// flush waits until everything issued before it has ended. They are answered in order.
 func (a *asyncPublisher) flush(ctx context.Context) error {
 	a.mu.Lock()
 	target := a.issued

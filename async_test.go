@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
 )
 
 func TestAsyncKeepsOrderAndAnswersEach(t *testing.T) {
@@ -102,6 +105,59 @@ func TestCloseWaitsForAsync(t *testing.T) {
 		}
 		if _, err := b.PublishAsync(t.Context(), &ferry.Message{Topic: "t"}); !errors.Is(err, ferry.ErrClosed) {
 			t.Errorf("publish after Close: %v, want ErrClosed", err)
+		}
+	})
+}
+
+// pipelined is a driver that is asked for the next batch before it has answered the last.
+type pipelined struct {
+	*slowDriver
+	under, most atomic.Int32
+}
+
+func (d *pipelined) Send(ctx context.Context, msgs []*ferry.Message, o driver.PublishOptions) func() ([]ferry.Receipt, error) {
+	d.most.Store(max(d.most.Load(), d.under.Add(1))) // Send is called by one sender
+	var rs []ferry.Receipt
+	var err error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		rs, err = d.Publish(ctx, msgs, o)
+	}()
+	synctest.Wait() // it has noted their order
+	return func() ([]ferry.Receipt, error) {
+		<-over
+		d.under.Add(-1)
+		return rs, err
+	}
+}
+
+// TestAsyncSendsAhead: where a driver can, batches are on their way while others are answered, and both keep the order.
+func TestAsyncSendsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 3000
+		d := &pipelined{slowDriver: newSlowDriver(time.Second)}
+		b := newBroker(t, d, ferry.Options{})
+		var answered []string
+		start := time.Now()
+		for i := range messages {
+			if err := b.PublishFunc(t.Context(), &ferry.Message{Topic: "t", Key: "k", ID: fmt.Sprint(i)}, func(r ferry.Receipt) {
+				answered = append(answered, r.ID)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sent := slices.Concat(d.batches...)
+		for i := range messages {
+			if sent[i] != fmt.Sprint(i) || answered[i] != fmt.Sprint(i) {
+				t.Fatalf("message %d: %s was sent, %s was answered", i, sent[i], answered[i])
+			}
+		}
+		if most, trips := d.most.Load(), len(d.batches); most < 2 || most > 3 || time.Since(start) >= time.Duration(trips)*time.Second {
+			t.Errorf("%d batches, at most %d at once, took %v", trips, most, time.Since(start))
 		}
 	})
 }

@@ -30,13 +30,13 @@ type batcher struct {
 }
 
 // request is one message in the queue. Its publisher owns it until it is queued, the sender after that, and whoever
-// waits again once done is closed or called.
+// waits again once done is closed or later is answered.
 type request struct {
 	msg     *Message
 	options driver.PublishOptions
 	receipt Receipt
-	done    chan struct{} // closed when receipt is set; nil with a callback
-	notify  func(Receipt) // instead of done
+	done    chan struct{} // closed when receipt is set; nil with later
+	later   *pending      // instead of done
 
 	batch *batch // set when a sender took it
 }
@@ -128,6 +128,10 @@ func (b *batcher) handOver() {
 
 // send publishes batches until the queue is empty.
 func (b *batcher) send() {
+	if p, ok := b.driver.(driver.Pipeliner); ok && b.senders == 1 {
+		b.sendAhead(p)
+		return
+	}
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
 		requests, msgs := b.take(cancel)
@@ -139,6 +143,58 @@ func (b *batcher) send() {
 		cancel()
 		b.answer(requests, receipts, err)
 	}
+}
+
+// sent is a batch that waits for its answer.
+type sent struct {
+	requests []*request
+	cancel   context.CancelFunc
+	wait     func() ([]Receipt, error)
+}
+
+// sendAhead is send for one sender that does not wait for the answer before it sends the next batch, but for the one
+// before that: so the backend always has something to do, and batches still grow while it does.
+func (b *batcher) sendAhead(p driver.Pipeliner) {
+	for {
+		var answers sync.WaitGroup
+		under := make(chan sent)
+		answers.Go(func() {
+			for s := range under {
+				receipts, err := s.wait()
+				s.cancel()
+				b.answer(s.requests, receipts, err)
+			}
+		})
+		for b.queued() {
+			ctx, cancel := context.WithCancel(context.Background())
+			requests, msgs := b.take(cancel)
+			under <- sent{requests, cancel, p.Send(ctx, msgs, requests[0].options)}
+		}
+		close(under)
+		answers.Wait() // before another sender can begin, so that all are answered in order
+		if b.ended() {
+			return
+		}
+	}
+}
+
+// queued reports whether there is something to send. Only the one sender takes it.
+func (b *batcher) queued() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queue) > 0
+}
+
+// ended ends the turn of a sender, unless there is something to send again.
+func (b *batcher) ended() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) > 0 {
+		return false
+	}
+	b.active--
+	b.queue = nil // lets a large backing array go
+	return true
 }
 
 // take removes the next batch from the queue: equal options, bounded in number and size.
@@ -185,8 +241,8 @@ func (b *batcher) answer(requests []*request, receipts []Receipt, err error) {
 	}
 	b.mu.Unlock()
 	for _, r := range requests {
-		if r.notify != nil {
-			r.notify(r.receipt)
+		if r.later != nil {
+			r.later.answer(r.receipt)
 		}
 	}
 }

@@ -145,24 +145,23 @@ func (b *Broker) PublishAsync(ctx context.Context, m *Message, opts ...PublishOp
 	return f, nil
 }
 
-// PublishFunc queues a message as PublishAsync does, and calls done with its receipt. The callback runs in the sender:
-// while it runs nothing else is sent, and it must not wait for another asynchronous publish.
+// PublishFunc queues a message as PublishAsync does, and calls done with its receipt. While the callback runs no other
+// receipt comes, and it must not wait for another asynchronous publish.
 func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt), opts ...PublishOption) error {
 	if done == nil {
 		return driver.NewError(ErrInvalid, "the callback is nil", "use PublishAsync if the receipt is not needed here", nil)
 	}
-	p := new(publication)
-	if err := b.prepare(ctx, p, m, opts, time.Now()); err != nil {
+	p := &pending{broker: b, ctx: ctx, done: done}
+	if err := b.prepare(ctx, &p.publication, m, opts, time.Now()); err != nil {
 		return err
 	}
-	p.msg = *p.msg.Clone() // it outlives this call
-	start := b.started()
-	later := context.WithoutCancel(ctx)
-	return b.async.publish(ctx, &p.msg, p.send, func(r Receipt) {
-		defer logPanic(later, b.log, "PublishFunc callback")
-		b.published(later, &p.msg, r, start)
-		done(r)
-	})
+	if p.msg.Headers == nil && p.msg.Retry == nil { // it outlives this call
+		p.msg.Body = append([]byte(nil), p.msg.Body...)
+	} else {
+		p.msg = *p.msg.Clone()
+	}
+	p.start = b.started()
+	return b.async.publish(ctx, p)
 }
 
 var errNilBroker = driver.NewError(ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)

@@ -156,8 +156,10 @@ func parseErrors(k *kit) {
 	for i := range 6 {
 		k.ok(k.plant(topic, fmt.Sprintf("rubbish %d", i)))
 	}
-	k.publish(&driver.Message{ID: "behind"})
-	k.bodies(topic, 2) // who gets the last one has passed them
+	for _, key := range []string{"a", "b", "c", "d"} { // in every partition
+		k.publish(&driver.Message{ID: "behind " + key, Key: key})
+	}
+	k.bodies(topic, 5) // who gets the last ones has passed them
 	sel := deadletter.Selection{State: driver.StateInvalid}
 	if got := sorted(k.all(sel, 4, 0)); !slices.Equal(got, []string{"rubbish 0", "rubbish 1", "rubbish 2", "rubbish 3", "rubbish 4", "rubbish 5"}) {
 		k.Fatalf("%q", got)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "interrupted": interrupted, "killed": killed, "spoil": spoil},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "interrupted": interrupted, "killed": killed, "slain": slain, "spoil": spoil},
 		RequireUniqueNames: true,
 	})
 }
@@ -105,6 +106,24 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	var exit *exec.ExitError
 	if err := c.Wait(); neg || !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		ts.Fatalf("it ended with %v, want the signal", err)
+	}
+}
+
+// slain runs a command, and kills it with signal 9 once it prints a line that matches: slain regexp ferry dev
+func slain(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: slain regexp command [args...]")
+	}
+	line, matched := regexp.MustCompile(args[0]), false
+	c, stdout := start(ts, args[1:])
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if !matched && line.Match(lines.Bytes()) {
+			matched = true
+			ts.Check(c.Process.Kill())
+		}
+	}
+	if err := c.Wait(); !matched {
+		ts.Fatalf("it ended before it printed %s: %v", args[0], err)
 	}
 }
 

@@ -193,10 +193,10 @@ func passPlanted(m driver.Driver, topic string) error {
 // every is each command on a broker, with arguments that fit.
 var every = [][]string{
 	{"pub", "orders", "x"}, {"sub", "orders"}, {"topic", "ls"}, {"topic", "show", "orders"}, {"topic", "create", "orders"},
-	{"topic", "alter", "orders", "--keep", "1h"}, {"topic", "pause", "orders"}, {"topic", "resume", "orders"}, {"topic", "purge", "orders", "--yes"}, {"topic", "delete", "orders", "--yes"},
+	{"topic", "alter", "orders", "--keep", "1h"}, {"topic", "pause", "orders"}, {"topic", "resume", "orders"}, {"topic", "purge", "orders", "--yes"}, {"topic", "retain", "orders"}, {"topic", "trim", "orders"}, {"topic", "delete", "orders", "--yes"},
 	{"group", "ls", "orders"}, {"group", "create", "orders", "g"}, {"group", "delete", "orders", "g", "--yes"},
 	{"group", "reset", "orders", "g", "--to", "end", "--yes"}, {"group", "replay", "orders", "g", "--yes"}, {"group", "pending", "orders", "g"},
-	{"msg", "ls", "orders"}, {"msg", "get", "orders", "0-1"}, {"msg", "rm", "orders", "0-1", "--yes"}, {"msg", "move", "orders", "0-1"},
+	{"msg", "ls", "orders"}, {"msg", "range", "orders"}, {"msg", "get", "orders", "0-1"}, {"msg", "rm", "orders", "0-1", "--yes"}, {"msg", "move", "orders", "0-1"},
 	{"dlq", "ls"}, {"dlq", "show", "orders", "0-1"}, {"dlq", "retry", "orders", "0-1"}, {"dlq", "rm", "orders", "0-1", "--yes"}, {"dlq", "edit", "orders", "0-1", "--body", "x"},
 	{"dlq", "move", "orders", "0-1", "--to", "other"}, {"dlq", "expire", "orders", "--max-count", "1", "--yes"}, {"dlq", "export", "orders"},
 	{"parse-errors", "ls"}, {"parse-errors", "show", "orders", "0-1"}, {"parse-errors", "requeue", "orders", "0-1", "--body", "x"}, {"parse-errors", "rm", "orders", "0-1", "--yes"},

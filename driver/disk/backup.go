@@ -92,6 +92,10 @@ func (d *directory) destination(path string) (*directory, error) {
 }
 
 func (d *directory) copyFrom(s *store) error {
+	if err := s.readers.enter(); err != nil {
+		return err
+	}
+	defer s.readers.leave()
 	err := d.fs.MkdirAll(d.path, dirMode)
 	if err == nil {
 		err = s.db.Checkpoint(d.data, pebble.WithFlushedWAL())

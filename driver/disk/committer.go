@@ -25,6 +25,7 @@ type committer struct {
 	syncing   bool
 	returning int // steps that the last sync was waited for by
 	failure   error
+	closed    bool
 
 	durable atomic.Uint64 // the newest round that is synced
 
@@ -67,12 +68,9 @@ func newCommitter(write func([]*batch) error, sync func() error, every time.Dura
 // append adds a batch, which may be nil, to the open round.
 func (c *committer) append(b *batch, synced bool) *round {
 	c.mu.Lock()
-	if c.failure != nil {
+	if c.failure != nil || c.closed {
 		defer c.mu.Unlock()
-		r := c.newRound()
-		r.taken, r.synced, r.err = true, true, c.failure
-		r.finish()
-		return r
+		return c.refused(b)
 	}
 	r := c.open
 	if r == nil {
@@ -88,6 +86,17 @@ func (c *committer) append(b *batch, synced bool) *round {
 	if !patient {
 		signal(c.wake)
 	}
+	return r
+}
+
+// refused returns a round that is over. Closing has synced all that came before, so without a batch that is no error.
+func (c *committer) refused(b *batch) *round {
+	r := c.newRound()
+	r.taken, r.synced, r.err = true, true, c.failure
+	if r.err == nil && b != nil {
+		r.err = errClosed()
+	}
+	r.finish()
 	return r
 }
 
@@ -250,9 +259,19 @@ func (c *committer) failed() error {
 func (c *committer) close() error {
 	close(c.quit)
 	c.wait.Wait()
-	c.writeOpen()
-	c.syncWritten()
+	for !c.shut() {
+		c.writeOpen()
+		c.syncWritten()
+	}
 	return c.failed()
+}
+
+// shut lets nothing in any more, if everything is synced or cannot be.
+func (c *committer) shut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = c.open == nil && len(c.unsynced) == 0 && (c.failure != nil || c.durable.Load() == c.written)
+	return c.closed
 }
 
 // Wait returns when the round was written and, with synced, synced.

@@ -40,6 +40,8 @@ const (
 	returning
 	returned // a settlement that keeps it was acknowledged
 	moved    // an operator put it elsewhere in its order
+	pausing  // a pause, or its end, was sent
+	paused   // and acknowledged
 )
 
 // message is what was published.
@@ -111,7 +113,12 @@ func (w *world) message(topic string) *driver.Message {
 	if w.rng.IntN(3) > 0 {
 		m.Key = fmt.Sprint("k", w.rng.IntN(3))
 	}
-	m.Priority = driver.Priority(w.rng.IntN(4) - 1)
+	if w.rng.IntN(2) == 0 { // the others may become cold
+		m.Priority = driver.Priority(w.rng.IntN(4) - 1)
+	}
+	if w.rng.IntN(8) == 0 {
+		deduplicated(m)
+	}
 	if w.rng.IntN(6) == 0 {
 		m.Delay = time.Duration(1+w.rng.IntN(4000)) * time.Millisecond
 	}
@@ -131,8 +138,10 @@ func (w *world) step() {
 		w.receive()
 	case n < 88:
 		w.settle()
-	case n < 92:
+	case n < 91:
 		time.Sleep(time.Duration(w.rng.IntN(2000)) * time.Millisecond)
+	case n < 92:
+		w.pause()
 	case n < 95:
 		w.replay()
 	case n < 96:
@@ -221,6 +230,9 @@ func (w *world) settle() {
 		w.note(event{kind: publishing, id: m.ID})
 	}
 	w.note(before)
+	if before.kind == returning {
+		w.mayReturn(g, d.Key)
+	}
 	err := w.subs[g].Settle(ctx, []driver.Settlement{s})[0]
 	w.forgetReturned(g)
 	if err != nil {
@@ -232,16 +244,24 @@ func (w *world) settle() {
 	w.note(after)
 }
 
-// forgetReturned drops deliveries that a settlement of their key returned.
+// mayReturn notes that deliveries of a key may return with one that is about to.
+func (w *world) mayReturn(g, key string) {
+	for _, d := range w.held[g] {
+		if d.Key == key {
+			w.note(event{kind: returning, place: place{d.Topic, d.ID, g}})
+		}
+	}
+}
+
+// forgetReturned drops deliveries that a settlement of their key returned. The others are held, whatever was thought.
 func (w *world) forgetReturned(g string) {
 	kept := w.held[g][:0]
 	for i, err := range w.subs[g].Extend(ctx, w.held[g]) {
 		d := w.held[g][i]
 		if err == nil {
+			w.note(event{kind: received, place: place{d.Topic, d.ID, g}, count: d.Deliveries})
 			kept = append(kept, d)
-			continue
 		}
-		w.note(event{kind: returned, place: place{d.Topic, d.ID, g}})
 	}
 	w.held[g] = kept
 }

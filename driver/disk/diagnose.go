@@ -20,6 +20,10 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := d.store.readers.enter(); err != nil {
+		return nil, err
+	}
+	defer d.store.readers.leave()
 	return []driver.Finding{d.findFailure(), d.findDurability(), d.findSpace(), d.findFormat(), d.findSyncTime()}, nil
 }
 

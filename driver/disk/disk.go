@@ -7,7 +7,8 @@
 // Where things are:
 //
 //	disk       options, New, Close
-//	store      the engine's store over Pebble
+//	store      the engine's store over Pebble: read, write and batch say how
+//	readers    those who must leave before Pebble is closed
 //	committer  gathers the steps of concurrent callers into one write and one fsync
 //	tables     where the tables of Pebble end, so that messages are not rewritten
 //	reclaim    gives the disk back that drained topics took

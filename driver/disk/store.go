@@ -1,9 +1,7 @@
 package disk
 
 import (
-	"bytes"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +22,7 @@ type store struct {
 	log   *fatalLogger
 
 	reclaimer *reclaimer
+	readers   *readers
 
 	written  uint64        // the number of the newest write; the writer's own
 	mark     []byte        // scratch of the writer
@@ -42,7 +41,7 @@ const (
 )
 
 func openStore(dir *directory, o Options) (*store, error) {
-	s := &store{fs: newWALFS(dir.fs, dir.real), space: newSpace(dir, o.Reserve), log: &fatalLogger{log: o.Logger}}
+	s := &store{fs: newWALFS(dir.fs, dir.real), space: newSpace(dir, o.Reserve), log: &fatalLogger{log: o.Logger}, readers: newReaders()}
 	if err := s.fs.MkdirAll(dir.data, dirMode); err != nil {
 		return nil, dir.errUnusable(err)
 	}
@@ -118,6 +117,7 @@ func (s *store) close() error {
 	go func() {
 		err := errors.New("pebble did not close")
 		defer func() { closed <- err }() // also when Fatalf ends this goroutine
+		s.readers.shut()
 		if failure == nil {
 			err = s.db.Flush() // so that there is no log to read when it is opened
 		}
@@ -147,15 +147,6 @@ func (s *store) Batch() engine.Batch {
 	return b
 }
 
-// recycle keeps the memory of batches that were written.
-func (s *store) recycle(bs []*batch) {
-	for _, b := range bs {
-		clear(b.latest)
-		*b = batch{latest: b.latest[:0], room: b.room[:0]}
-		s.spare.Put(b)
-	}
-}
-
 // Append takes over a batch.
 func (s *store) Append(b engine.Batch, synced bool) engine.Round {
 	if b == nil {
@@ -172,193 +163,3 @@ func (s *store) Failure() error { return s.c.failed() }
 
 // Room says why no more messages can be stored.
 func (s *store) Room() error { return s.space.room() }
-
-// Read looks keys up. Several are read in their order by one iterator, which finds the next one near the last.
-func (s *store) Read(keys [][]byte, use func(i int, value []byte)) error {
-	if len(keys) < 2 {
-		return s.readEach(keys, use)
-	}
-	order := make([]int, len(keys))
-	for i := range order {
-		order[i] = i
-	}
-	byKey := func(a, b int) int { return bytes.Compare(keys[a], keys[b]) }
-	if !slices.IsSortedFunc(order, byKey) {
-		slices.SortFunc(order, byKey)
-	}
-	return s.readSorted(keys, order, use)
-}
-
-func (s *store) readSorted(keys [][]byte, order []int, use func(i int, value []byte)) (err error) {
-	last := keys[order[len(order)-1]]
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys[order[0]], UpperBound: append(bytes.Clone(last), 0)})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for n, i := range order {
-		// The next record is often the one that is wanted next.
-		found := n > 0 && it.Valid() && it.Next() && bytes.Equal(it.Key(), keys[i])
-		if !found && (!it.SeekGE(keys[i]) || !bytes.Equal(it.Key(), keys[i])) {
-			if err := it.Error(); err != nil {
-				return err
-			}
-			use(i, nil)
-			continue
-		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		use(i, value)
-	}
-	return nil
-}
-
-func (s *store) readEach(keys [][]byte, use func(i int, value []byte)) error {
-	for i, key := range keys {
-		value, closer, err := s.db.Get(key)
-		switch {
-		case errors.Is(err, pebble.ErrNotFound):
-			use(i, nil)
-			continue
-		case err != nil:
-			return err
-		}
-		use(i, value)
-		if err := closer.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Scan walks over a range.
-func (s *store) Scan(from, to []byte, use func(key, value []byte) error) (err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for it.First(); it.Valid(); it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		if err := use(it.Key(), value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write hands batches to the operating system, in order. Each is applied whole.
-func (s *store) write(bs []*batch) (err error) {
-	for len(bs) > 0 && err == nil {
-		n, size := 0, 0
-		for n < len(bs) && (n == 0 || size+bs[n].b.Len() <= mergeUpTo) {
-			size += bs[n].b.Len()
-			n++
-		}
-		err = s.commit(bs[:n], size)
-		bs = bs[n:]
-	}
-	return err
-}
-
-// commit applies batches as one. Pebble's sync only flushes its buffer: see walFS.
-func (s *store) commit(bs []*batch, size int) (err error) {
-	b, err := s.merge(bs, size)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if b.Empty() {
-		return nil
-	}
-	s.written++
-	s.mark = appendMark(s.mark[:0], s.written, s.synced.Load())
-	if err := errors.Join(b.Set(markKey, s.mark, nil), b.Commit(pebble.Sync)); err != nil {
-		return err
-	}
-	s.readable.Store(s.written)
-	if slices.ContainsFunc(bs, func(x *batch) bool { return x.swept != nil }) {
-		_, err = s.db.AsyncFlush() // only what is in a table lets Pebble drop other tables
-		for _, x := range bs {
-			s.reclaimer.note(x.swept)
-		}
-	}
-	s.recycle(bs)
-	return err
-}
-
-// merge makes one batch of several. What only the last one counts of stands where it would have stood.
-func (s *store) merge(bs []*batch, size int) (*pebble.Batch, error) {
-	b := bs[0].b
-	if len(bs) > 1 {
-		b = s.db.NewBatchWithSize(size + 256)
-	}
-	for i, x := range bs {
-		if x.b != b {
-			if err := errors.Join(b.Apply(x.b, nil), x.b.Close()); err != nil {
-				return nil, err
-			}
-		}
-		for _, l := range x.latest {
-			if overwritten(l.key, bs[i+1:]) {
-				continue
-			}
-			if err := b.Set(l.key, l.value, nil); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return b, nil
-}
-
-// overwritten reports whether a later batch sets the key again. The last one usually does.
-func overwritten(key []byte, later []*batch) bool {
-	for i := len(later) - 1; i >= 0; i-- {
-		for _, l := range later[i].latest {
-			if bytes.Equal(l.key, key) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// batch is the changes of one step.
-type batch struct {
-	b      *pebble.Batch
-	latest []pair
-	room   []byte // where the pairs are
-	swept  []span // ranges that were removed
-}
-
-type pair struct{ key, value []byte }
-
-// Set stores head and rest as one value.
-func (b *batch) Set(key, head, rest []byte) {
-	op := b.b.SetDeferred(len(key), len(head)+len(rest))
-	copy(op.Key, key)
-	copy(op.Value[copy(op.Value, head):], rest)
-	_ = op.Finish() // fails for indexed batches only
-}
-
-// SetLatest stores a value, unless a later batch of the same round does.
-func (b *batch) SetLatest(key, value []byte) {
-	at := len(b.room)
-	b.room = append(append(b.room, key...), value...)
-	own := b.room[at:]
-	b.latest = append(b.latest, pair{own[:len(key):len(key)], own[len(key):]})
-}
-
-// Delete removes a key.
-func (b *batch) Delete(key []byte) { _ = b.b.Delete(key, nil) } // fails for indexed batches only
-
-// DeleteRange removes a range of keys.
-func (b *batch) DeleteRange(from, to []byte) {
-	b.swept = append(b.swept, span{bytes.Clone(from), bytes.Clone(to)})
-	_ = b.b.DeleteRange(from, to, nil)
-}

@@ -16,11 +16,7 @@ func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditR
 	if report.Stats, err = d.Stats(ctx, topic); err != nil {
 		return report, err
 	}
-	rows, err := d.delayedOf(ctx, topic)
-	if err != nil {
-		return report, err
-	}
-	report.Checked = len(rows)
+	report.Checked = int(report.Stats.Delayed + report.Stats.Held)
 	for _, g := range d.groupsOf(topic) {
 		dead, err := d.deadLetters(ctx, t)
 		if err != nil {

@@ -79,11 +79,20 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	if q.State == driver.StateDead {
+	switch q.State {
+	case driver.StateDead:
 		if err := d.checkGroup(t, q.Group, q.State); err != nil {
 			return driver.Page{}, err
 		}
-		return d.deadPage(ctx, t, q)
+		x, err := d.deadLetters(ctx, t)
+		if err != nil {
+			return driver.Page{}, err
+		}
+		return x.browse(ctx, q.Group, q, readDead(t))
+	case driver.StateDelayed, driver.StateHeld:
+		return d.laterPage(ctx, t.name, q)
+	case driver.StateInvalid:
+		return d.invalidPage(ctx, t, q)
 	}
 	all, err := d.inState(ctx, t, q.Group, q.State)
 	if err != nil {
@@ -110,11 +119,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 
 func (d *Driver) inState(ctx context.Context, t *topicState, group string, state driver.State) ([]found, error) {
 	switch state {
-	case driver.StateDelayed, driver.StateHeld:
-		return d.browseDelayed(ctx, t, state)
-	case driver.StateInvalid:
-		return d.browseInvalid(ctx, t)
-	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDone:
+	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDone:
 	default:
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", state), "use one of the State constants", nil)
 	}
@@ -187,16 +192,6 @@ func (it *item) entry(group string) driver.Entry {
 	return e
 }
 
-func (d *Driver) browseDelayed(ctx context.Context, t *topicState, state driver.State) (out []found, err error) {
-	rows, err := d.delayedOf(ctx, t.name)
-	for _, x := range rows {
-		if x.s.Hold == (state == driver.StateHeld) {
-			out = append(out, found{Entry: x.entry(), at: sortKey(x.m.PublishedAt.UnixMilli(), x.ref)})
-		}
-	}
-	return out, err
-}
-
 func (x *delayed) entry() driver.Entry {
 	e := driver.Entry{Message: x.m, Ref: x.ref, State: driver.StateDelayed, Attempt: 1, Deliveries: 1, DueAt: x.due, ExpiresAt: x.expires()}
 	if x.s.Hold {
@@ -215,11 +210,12 @@ func deadEntry(topic string, r *kgo.Record) (driver.Entry, bool) {
 		Deliveries: dl.Deliveries, History: dl.History, Dead: dl}, true
 }
 
-func (d *Driver) browseInvalid(ctx context.Context, t *topicState) (out []found, err error) {
-	for _, g := range d.groupsOf(t.name) { // whoever reads first finds them
+// invalidPage is a page of the broken records of a topic. Groups without consumers are looked through first: whoever reads them finds them.
+func (d *Driver) invalidPage(ctx context.Context, t *topicState, q driver.Query) (driver.Page, error) {
+	for _, g := range d.groupsOf(t.name) {
 		vs, err := d.look(ctx, t, g)
 		if err != nil {
-			return nil, err
+			return driver.Page{}, err
 		}
 		for _, v := range vs.all {
 			if v.visit && !v.busy && len(v.bad) > 0 {
@@ -228,27 +224,17 @@ func (d *Driver) browseInvalid(ctx context.Context, t *topicState) (out []found,
 		}
 		vs.close()
 		if err != nil && !errors.Is(err, errTaken) {
-			return nil, err
+			return driver.Page{}, err
 		}
 	}
-	bad, err := d.invalidTable(ctx, t)
+	x, err := d.invalidRows(ctx, t)
 	if err != nil {
-		return nil, err
+		return driver.Page{}, err
 	}
-	for _, r := range bad.all() {
-		e := invalidEntry(r)
-		out = append(out, found{Entry: e, at: sortKey(r.Timestamp.UnixMilli(), e.Ref)})
-	}
-	return out, nil
+	return x.browse(ctx, invalidList, q, invalidEntry)
 }
 
-func invalidEntry(r *kgo.Record) driver.Entry {
-	s, _ := stateOf(r)
-	e := driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value)}
-	for _, h := range r.Headers {
-		if h.Key == problemHeader {
-			e.Problem = string(h.Value)
-		}
-	}
-	return e
+func invalidEntry(r *kgo.Record) (driver.Entry, bool) {
+	s, ok := stateOf(r)
+	return driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value), Problem: headerOf(r, problemHeader)}, ok
 }

@@ -184,11 +184,34 @@ func readAnswer(r *kgo.Record) (int, error) {
 // change applies a command in every partition that it concerns: here where we own it or nobody does, otherwise by its owner.
 func (d *Driver) change(ctx context.Context, t *topicState, group string, c command, ends map[int32]int64) (int, error) {
 	for tries := 0; ; tries++ {
-		n, err := d.changeOnce(ctx, t, group, c, ends)
+		n, err := d.changeInTurn(ctx, t, group, c, ends)
 		if tries < 3 && errors.Is(err, errTaken) {
 			continue
 		}
 		return n, err
+	}
+}
+
+// changeInTurn lets one process at a time change a group that has no owner who would see to it.
+func (d *Driver) changeInTurn(ctx context.Context, t *topicState, group string, c command, ends map[int32]int64) (n int, err error) {
+	for {
+		busy, err := d.consumers(ctx, t.name, group)
+		if err != nil {
+			return 0, err
+		}
+		if busy {
+			return d.changeOnce(ctx, t, group, c, ends)
+		}
+		err = d.meta.contend(ctx, 0, "visit/"+t.name+"/"+group, -1, func(ctx context.Context) (_ []*kgo.Record, err error) {
+			n, err = d.changeOnce(ctx, t, group, c, ends)
+			return nil, err
+		})
+		if n > 0 || !errors.Is(err, errContested) {
+			return n, err
+		}
+		if err := pause(ctx, fetchWait/5); err != nil {
+			return 0, err
+		}
 	}
 }
 

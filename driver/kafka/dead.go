@@ -10,8 +10,6 @@ import (
 	"github.com/ferrymq/ferry/internal/envelope"
 )
 
-func deadKey(group, id string) string { return group + "/" + id }
-
 // deadRecord is the dead letter of an item. The key makes a repeat harmless.
 func (m *member) deadRecord(it *item, last driver.Failure, instance string) *kgo.Record {
 	if last.At.IsZero() {
@@ -25,31 +23,35 @@ func (m *member) deadRecord(it *item, last driver.Failure, instance string) *kgo
 		dl.Attempts = it.attempts
 	}
 	dl.Bury(dl.History[len(dl.History)-1])
-	key := deadKey(m.group, it.msg.ID)
-	return &kgo.Record{Topic: m.d.deadTopic(m.topic.name), Partition: partitionOf(key, m.d.o.InternalPartitions), Key: []byte(key),
+	return &kgo.Record{Topic: m.d.deadTopic(m.topic.name), Partition: partitionOf(deadName(m.group, it.msg.ID), m.d.o.InternalPartitions), Key: []byte(deadKey(m.group, it.msg.ID, it.rounds)),
 		Value: envelope.AppendDeadLetter(nil, dl)}
 }
 
-// invalidTable follows the broken records of a topic from the first look on.
-func (d *Driver) invalidTable(ctx context.Context, t *topicState) (*table, error) {
-	return d.lookAt(ctx, &t.invalid, d.invalidTopic(t.name))
+// invalidRows follows the broken records of a topic from the first look on.
+func (d *Driver) invalidRows(ctx context.Context, t *topicState) (*index, error) {
+	return d.indexOf(ctx, &t.invalid, d.invalidTopic(t.name), func(key string) (list, name string) { return invalidList, key })
 }
 
-func (d *Driver) lookAt(ctx context.Context, at **table, name string) (*table, error) {
-	release, err := d.single(ctx, "table/"+name)
+// invalidList is the only listing of broken records.
+const invalidList = "invalid"
+
+// changeInvalid runs change for one of those who want to end a broken record at the same time, and then deletes it.
+func (d *Driver) changeInvalid(ctx context.Context, t *topicState, ref driver.Ref, change func(context.Context) error) error {
+	x, err := d.invalidRows(ctx, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer release()
-	if *at == nil {
-		n, err := d.partitionsOf(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		*at = d.follow(name, span(n), nil)
+	at, ok := x.find(ref.String())
+	if !ok {
+		return errNoMessage(driver.Target{Topic: t.name, Ref: ref})
 	}
-	return *at, (*at).sync(ctx)
+	return x.contend(ctx, int32(at.partition), ref.String(), at.offset, func(ctx context.Context) ([]*kgo.Record, error) {
+		return []*kgo.Record{tombstone(x.topic, int32(at.partition), ref.String())}, change(ctx)
+	})
 }
+
+// unchanged is a change that only ends what it is about.
+func unchanged(context.Context) error { return nil }
 
 func span(n int) []int32 {
 	ps := make([]int32, n)

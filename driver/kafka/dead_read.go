@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -10,58 +11,33 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// deadPage is a page of the dead letters of a group, in the order they died.
-func (d *Driver) deadPage(ctx context.Context, t *topicState, q driver.Query) (driver.Page, error) {
-	x, err := d.deadLetters(ctx, t)
-	if err == nil {
-		err = x.whole()
+// deadName names a message among the dead letters of a topic. The key of a dead letter has its round too: the end of a letter that was replayed must not be that
+// of the one that came of it.
+func deadName(group, id string) string { return group + "/" + id }
+
+func deadKey(group, id string, rounds int) string {
+	if rounds == 0 {
+		return deadName(group, id)
 	}
-	if err != nil {
-		return driver.Page{}, err
-	}
-	var behind letter // before all
-	if q.Cursor != "" {
-		if behind, err = readCursor(q.Cursor); err != nil {
-			return driver.Page{}, err
-		}
-	}
-	n := min(q.Limit, q.MaxScan)
-	found := x.page(q.Group, behind, n)
-	var page driver.Page
-	if len(found) > n {
-		found = found[:n]
-		page.Next = found[n-1].cursor()
-	}
-	page.Scanned = len(found)
-	page.Entries, err = d.readLetters(ctx, t, found)
-	return page, err
+	return deadName(group, id) + roundMark + strconv.Itoa(rounds)
 }
 
-// readLetters reads dead letters, in the same order. Those that are replaced or deleted meanwhile are left out.
-func (d *Driver) readLetters(ctx context.Context, t *topicState, ls []letter) ([]driver.Entry, error) {
-	wanted := map[int32][]int64{}
-	for _, l := range ls {
-		wanted[int32(l.partition)] = append(wanted[int32(l.partition)], l.offset)
-	}
-	records := map[topicOffset]*kgo.Record{}
-	if err := d.readAt(ctx, d.deadTopic(t.name), wanted, func(r *kgo.Record) { records[topicOffset{r.Partition, r.Offset}] = r }); err != nil {
-		return nil, err
-	}
-	var out []driver.Entry
-	for _, l := range ls {
-		if r := records[topicOffset{int32(l.partition), l.offset}]; r != nil {
-			if e, ok := deadEntry(t.name, r); ok {
-				out = append(out, e)
-			}
-		}
-	}
-	return out, nil
+// roundMark is in no id.
+const roundMark = "\x00"
+
+func deadList(key string) (group, name string) {
+	name, _, _ = strings.Cut(key, roundMark)
+	group, _, _ = strings.Cut(name, "/")
+	return group, name
 }
 
-// topicOffset is a place in a topic.
-type topicOffset struct {
-	partition int32
-	offset    int64
+// deadLetters follows the dead letters of a topic from the first look on.
+func (d *Driver) deadLetters(ctx context.Context, t *topicState) (*index, error) {
+	return d.indexOf(ctx, &t.dead, d.deadTopic(t.name), deadList)
+}
+
+func readDead(t *topicState) func(*kgo.Record) (driver.Entry, bool) {
+	return func(r *kgo.Record) (driver.Entry, bool) { return deadEntry(t.name, r) }
 }
 
 // findDead looks for the dead letter of a message in a group: by its id at once, by its Ref in all of them.
@@ -71,41 +47,52 @@ func (d *Driver) findDead(ctx context.Context, t *topicState, group string, targ
 		return nil, err
 	}
 	if target.ID == "" {
-		err = d.eachDead(ctx, t, x, group, func(_ *kgo.Record, e driver.Entry) {
-			if named(target, e.Ref, e.ID) {
+		err = d.eachDead(ctx, t, group, func(r *kgo.Record) {
+			if e, ok := deadEntry(t.name, r); ok && x.current(r) && named(target, e.Ref, e.ID) {
 				out = append(out, e)
 			}
 		})
 		return out, err
 	}
-	x.mu.Lock()
-	l, ok := x.at[hashed(deadKey(group, target.ID))]
-	x.mu.Unlock()
+	at, ok := x.find(deadName(group, target.ID))
 	if !ok {
 		return nil, x.whole()
 	}
-	out, err = d.readLetters(ctx, t, []letter{l})
+	out, err = x.read(ctx, []row{at}, readDead(t))
 	return slices.DeleteFunc(out, func(e driver.Entry) bool { return !named(target, e.Ref, e.ID) }), err
 }
 
-// eachDead reads all dead letters of a group, one after the other.
-func (d *Driver) eachDead(ctx context.Context, t *topicState, x *letters, group string, use func(*kgo.Record, driver.Entry)) error {
-	name := d.deadTopic(t.name)
-	n, err := d.partitionsOf(ctx, name)
+// eachDead reads the dead letters of a group one after the other, those included that were replaced.
+func (d *Driver) eachDead(ctx context.Context, t *topicState, group string, use func(*kgo.Record)) error {
+	return d.readAll(ctx, d.deadTopic(t.name), func(r *kgo.Record) {
+		if r.Value != nil && strings.HasPrefix(string(r.Key), deadName(group, "")) {
+			use(r)
+		}
+	})
+}
+
+// changeDead runs change for one of those who want to end a dead letter at the same time, and then deletes it.
+func (d *Driver) changeDead(ctx context.Context, t *topicState, e driver.Entry, change func(context.Context) error) error {
+	x, err := d.deadLetters(ctx, t)
 	if err != nil {
 		return err
 	}
-	spans := map[int32][2]int64{}
-	for _, id := range span(n) {
-		spans[id] = [2]int64{0, 1 << 62}
+	name := deadName(e.Group, e.ID)
+	at, ok := x.find(name)
+	if !ok {
+		return errNoMessage(driver.Target{Topic: t.name, ID: e.ID, Ref: e.Ref})
 	}
-	return d.readSpans(ctx, name, spans, func(r *kgo.Record) {
-		if r.Value == nil || !strings.HasPrefix(string(r.Key), deadKey(group, "")) || !x.current(r) {
-			return
+	if at.suffix != suffixOf(deadKey(e.Group, e.ID, e.Dead.Rounds), name) {
+		return driver.Target{Topic: t.name, ID: e.ID, Group: e.Group}.Outlived()
+	}
+	return x.contend(ctx, int32(at.partition), name, at.offset, func(ctx context.Context) (ends []*kgo.Record, err error) {
+		if err := change(ctx); err != nil {
+			return nil, err
 		}
-		if e, ok := deadEntry(t.name, r); ok {
-			use(r, e)
+		for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
+			ends = append(ends, tombstone(x.topic, int32(at.partition), deadKey(e.Group, e.ID, round)))
 		}
+		return ends, nil
 	})
 }
 
@@ -115,9 +102,14 @@ func (d *Driver) endAllDead(ctx context.Context, t *topicState, group string) er
 	if err != nil || x.count(group) == 0 {
 		return err
 	}
+	return d.endEach(ctx, x.table, func(use func(*kgo.Record)) error { return d.eachDead(ctx, t, group, use) })
+}
+
+// endEach deletes the rows that each calls use with.
+func (d *Driver) endEach(ctx context.Context, t *table, each func(use func(*kgo.Record)) error) error {
 	var ends []*kgo.Record
 	var failed error
-	if err := d.eachDead(ctx, t, x, group, func(r *kgo.Record, _ driver.Entry) {
+	if err := each(func(r *kgo.Record) {
 		if ends = append(ends, tombstone(r.Topic, r.Partition, string(r.Key))); len(ends) == fireBatch && failed == nil {
 			failed = d.produce(ctx, ends...)
 			ends = nil
@@ -126,7 +118,20 @@ func (d *Driver) endAllDead(ctx context.Context, t *topicState, group string) er
 		return err
 	}
 	if failed == nil {
-		failed = x.put(ctx, ends...)
+		failed = t.put(ctx, ends...)
 	}
 	return failed
+}
+
+// readAll calls use with all records of a topic.
+func (d *Driver) readAll(ctx context.Context, topic string, use func(*kgo.Record)) error {
+	n, err := d.partitionsOf(ctx, topic)
+	if err != nil {
+		return err
+	}
+	spans := map[int32][2]int64{}
+	for _, id := range span(n) {
+		spans[id] = [2]int64{0, 1 << 62}
+	}
+	return d.readSpans(ctx, topic, spans, use)
 }

@@ -12,7 +12,7 @@ import (
 // delays is this process among those that fire what is delayed, of all topics: each owns some partitions of the tiers.
 type delays struct {
 	d     *Driver
-	held  *table
+	held  *index
 	width int // partitions of each tier
 	cl    *kgo.Client
 
@@ -26,6 +26,9 @@ type delays struct {
 	memberID   string
 	generation int32
 	ring       chan struct{}
+
+	heldMu   sync.Mutex
+	expiring map[string]time.Time // held messages with a TTL, by key
 
 	commits sync.Mutex // one commit at a time
 	cancel  context.CancelFunc
@@ -88,7 +91,7 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 		return nil, err
 	}
 	w := &delays{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, metas: map[int32]string{}, ring: make(chan struct{}, 1)}
-	w.held = d.follow(d.heldTopic(), []int32{0}, nil)
+	w.followHeld()
 	if err := w.held.sync(ctx); err != nil {
 		w.held.close()
 		return nil, err

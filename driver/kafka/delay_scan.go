@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // existingDelays returns the delays if anything was ever delayed, and nil otherwise.
@@ -18,8 +18,74 @@ func (d *Driver) existingDelays(ctx context.Context) (*delays, error) {
 	return d.startDelays(ctx)
 }
 
-// delayedOf returns what waits or is held for a topic, oldest first. It reads the tiers.
-func (d *Driver) delayedOf(ctx context.Context, topic string) ([]*delayed, error) {
+// living calls use with what waits for a topic in the tiers. A message may come twice, while it goes from one tier to the next.
+func (w *delays) living(ctx context.Context, topic string, limit int64, use func(*delayed)) (looked, all int64, err error) {
+	if err := w.held.sync(ctx); err != nil {
+		return 0, 0, err
+	}
+	now := w.d.now()
+	return w.scan(ctx, limit, func(x *delayed) {
+		if x.m.Topic == topic && !w.voided(x) && !x.expired(now) {
+			use(x)
+		}
+	})
+}
+
+// laterPage is a page of what is delayed or held for a topic, oldest first. For what is delayed it reads the tiers.
+func (d *Driver) laterPage(ctx context.Context, topic string, q driver.Query) (page driver.Page, err error) {
+	w, err := d.existingDelays(ctx)
+	if w == nil || err != nil {
+		return page, err
+	}
+	if q.State == driver.StateHeld {
+		if err := w.held.sync(ctx); err != nil {
+			return page, err
+		}
+		return w.held.browse(ctx, heldList(topic), q, readHeld(d.now()))
+	}
+	var first []foundLater
+	n := min(q.Limit, q.MaxScan)
+	if _, _, err := w.living(ctx, topic, -1, func(x *delayed) {
+		if at := sortKey(x.m.PublishedAt.UnixMilli(), x.ref); at > q.Cursor {
+			if first = append(first, foundLater{at, x}); len(first) >= 2*n+100 {
+				first = oldest(first, n+1)
+			}
+		}
+	}); err != nil {
+		return page, err
+	}
+	first = oldest(first, n+1)
+	if len(first) > n {
+		first = first[:n]
+		page.Next = first[n-1].at
+	}
+	for _, f := range first {
+		page.Entries = append(page.Entries, f.x.entry())
+	}
+	page.Scanned = len(first)
+	return page, nil
+}
+
+// foundLater is a delayed message with its place in a listing.
+type foundLater struct {
+	at string
+	x  *delayed
+}
+
+// oldest keeps the first n of a listing, and of each message the newest copy.
+func oldest(all []foundLater, n int) []foundLater {
+	slices.SortFunc(all, func(a, b foundLater) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.x.s.Stamp, a.x.s.Stamp))
+	})
+	all = slices.CompactFunc(all, func(a, b foundLater) bool { return a.at == b.at })
+	return all[:min(len(all), n)]
+}
+
+// findDelayed looks for a message among what is delayed or held; nil when it is not there.
+func (d *Driver) findDelayed(ctx context.Context, target driver.Target) (found *delayed, err error) {
+	if target.Group != "" || !target.Ref.IsZero() && target.Ref.Sub != subDelay && target.Ref.Sub != subHeld {
+		return nil, nil
+	}
 	w, err := d.existingDelays(ctx)
 	if w == nil || err != nil {
 		return nil, err
@@ -27,35 +93,15 @@ func (d *Driver) delayedOf(ctx context.Context, topic string) ([]*delayed, error
 	if err := w.held.sync(ctx); err != nil {
 		return nil, err
 	}
-	now, found := d.now(), map[string]*delayed{}
-	_, _, err = w.scan(ctx, -1, func(x *delayed) {
-		if have := found[x.m.ID]; x.m.Topic == topic && !w.voided(x) && !x.expired(now) && (have == nil || have.s.Stamp <= x.s.Stamp) {
-			found[x.m.ID] = x
+	if found, err = w.findHeld(ctx, target); found != nil || err != nil {
+		return found, err
+	}
+	_, _, err = w.living(ctx, target.Topic, -1, func(x *delayed) {
+		if named(target, x.ref, x.m.ID) && (found == nil || found.s.Stamp <= x.s.Stamp) {
+			found = x
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := w.heldOf(topic, now)
-	for _, x := range found {
-		out = append(out, x)
-	}
-	slices.SortFunc(out, func(a, b *delayed) int {
-		return cmp.Or(a.m.PublishedAt.Compare(b.m.PublishedAt), cmp.Compare(a.ref.Pos, b.ref.Pos), cmp.Compare(a.m.ID, b.m.ID))
-	})
-	return out, nil
-}
-
-// heldOf returns what is held for a topic.
-func (w *delays) heldOf(topic string, now time.Time) (out []*delayed) {
-	for _, r := range w.held.all() {
-		if strings.HasPrefix(string(r.Key), heldKey(topic, "")) {
-			if x, ok := readLater(r); ok && !x.expired(now) {
-				out = append(out, x)
-			}
-		}
-	}
-	return out
+	return found, err
 }
 
 // scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how many.
@@ -110,18 +156,25 @@ func (d *Driver) countDelayed(ctx context.Context, topic string) (waiting, held 
 	if w == nil || err != nil {
 		return 0, 0, err
 	}
-	if err := w.held.sync(ctx); err != nil {
-		return 0, 0, err
-	}
-	now, found := d.now(), map[string]bool{}
-	looked, all, err := w.scan(ctx, scanned, func(x *delayed) {
-		if x.m.Topic == topic && !w.voided(x) && !x.expired(now) {
-			found[x.m.ID] = true
+	waiting, err = w.count(ctx, topic, scanned)
+	return waiting, w.held.count(heldList(topic)) - int64(len(w.expired(topic, d.now()))), err
+}
+
+// count counts what waits for a topic, by reading at most limit if it is not negative.
+func (w *delays) count(ctx context.Context, topic string, limit int64) (waiting int64, err error) {
+	seen := map[rowKey]bool{}
+	looked, all, err := w.living(ctx, topic, limit, func(x *delayed) {
+		if key := hashed(x.m.ID); !seen[key] {
+			if waiting++; len(seen) < countedOnce {
+				seen[key] = true
+			}
 		}
 	})
-	waiting = int64(len(found))
 	if looked < all && looked > 0 {
 		waiting = waiting * all / looked
 	}
-	return waiting, int64(len(w.heldOf(topic, now))), err
+	return waiting, err
 }
+
+// countedOnce is up to how many messages it matters that one is just going from one tier to the next.
+const countedOnce = 100_000

@@ -117,7 +117,8 @@ func (d *Driver) open(ctx context.Context) error {
 	d.tasks.Add(1)
 	go d.readTables(run)
 	d.tasks.Go(func() { d.keepHouse(run) })
-	d.meta = d.followAll(d.metaTopic(), []int32{0}, d.metaSeen, d.metaChanged)
+	d.meta = &table{changed: d.metaSeen, applied: d.metaChanged} // which read it
+	d.begin(d.meta, d.metaTopic(), []int32{0})
 	err := d.meta.sync(ctx)
 	if err == nil {
 		err = d.announceTransactions(ctx)

@@ -1,6 +1,12 @@
 package kafka
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 // Unparked is up to which offset a member of this process has settled or parked everything, over all partitions.
 func (d *Driver) Unparked(topic, group string) (sum int64) {
@@ -37,3 +43,32 @@ func (d *Driver) Trim(ctx context.Context) error { return d.trimAll(ctx) }
 
 // Revive does what is done every 12 h.
 func (d *Driver) Revive(ctx context.Context) error { return d.keepAlive(ctx) }
+
+// Claims are contests about rows that are at offset 7, if they are called "row".
+type Claims struct{ c *contests }
+
+// NewClaims returns claims on nothing.
+func NewClaims() Claims { return Claims{newContests()} }
+
+func (x Claims) note(r *kgo.Record) {
+	x.c.note(r, func(key string) int64 {
+		if key == "row" {
+			return 7
+		}
+		return 8
+	})
+}
+
+// Claim reports whether a claim was first.
+func (x Claims) Claim(by, key string, at time.Time) bool {
+	a := x.c.enter(by)
+	value, _ := json.Marshal(rowClaim{by, 7})
+	x.note(&kgo.Record{Key: []byte(claimPrefix + key), Value: value, Timestamp: at})
+	return a.won
+}
+
+// Release reports whether a claim held until now.
+func (x Claims) Release(by, key string) bool {
+	x.note(&kgo.Record{Key: []byte(claimPrefix + key), Headers: []kgo.RecordHeader{{Key: byHeader, Value: []byte(by)}}})
+	return x.c.mine[by].kept
+}

@@ -30,23 +30,6 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	return d.getSettled(ctx, t, target)
 }
 
-// findDelayed looks for a message among what is delayed or held; nil when it is not there.
-func (d *Driver) findDelayed(ctx context.Context, target driver.Target) (*delayed, error) {
-	if target.Group != "" {
-		return nil, nil
-	}
-	rows, err := d.delayedOf(ctx, target.Topic)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range rows {
-		if named(target, x.ref, x.m.ID) {
-			return x, nil
-		}
-	}
-	return nil, nil
-}
-
 // getSettled returns a message that has been due, as every group sees it.
 func (d *Driver) getSettled(ctx context.Context, t *topicState, target driver.Target) ([]driver.Entry, error) {
 	var row groupRow
@@ -66,12 +49,8 @@ func (d *Driver) getSettled(ctx context.Context, t *topicState, target driver.Ta
 		out = append(out, es...)
 	}
 	if len(out) == 0 && target.Group == "" && !target.Ref.IsZero() {
-		bad, err := d.invalidTable(ctx, t)
-		if err != nil {
+		if out, err = d.getInvalid(ctx, t, target.Ref); err != nil {
 			return nil, err
-		}
-		if r := bad.get(target.Ref.String()); r != nil {
-			out = append(out, invalidEntry(r))
 		}
 	}
 	if len(out) == 0 && d.rowOf(t).Config.Keep > 0 {
@@ -83,6 +62,18 @@ func (d *Driver) getSettled(ctx context.Context, t *topicState, target driver.Ta
 		return nil, errNoMessage(target)
 	}
 	return out, nil
+}
+
+func (d *Driver) getInvalid(ctx context.Context, t *topicState, ref driver.Ref) ([]driver.Entry, error) {
+	x, err := d.invalidRows(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := x.find(ref.String())
+	if !ok {
+		return nil, nil
+	}
+	return x.read(ctx, []row{at}, invalidEntry)
 }
 
 // getKept looks for a settled message among what TopicConfig.Keep holds: at its offset, or in all that is young enough.

@@ -35,25 +35,39 @@ func (w *delays) voided(x *delayed) bool {
 	if r := w.held.get(purgedKey(x.m.Topic)); r != nil && x.entered.Before(r.Timestamp) {
 		return true
 	}
+	return voids(w.held.get(voidKey(x.m.Topic, x.m.ID)), x)
+}
+
+// voids reports whether a mark is about this copy of a message.
+func voids(r *kgo.Record, x *delayed) bool {
 	var mark voidMark
-	r := w.held.get(voidKey(x.m.Topic, x.m.ID))
 	return r != nil && json.Unmarshal(r.Value, &mark) == nil && x.s.Stamp < mark.Stamp
 }
 
-func (w *delays) put(ctx context.Context, key string, row any) error {
-	r := &kgo.Record{Topic: w.d.heldTopic(), Key: []byte(key)}
-	if row != nil {
-		r.Value, _ = json.Marshal(row) // plain data: never fails
-	}
-	return w.held.put(ctx, r)
+func (w *delays) record(key string, row any) *kgo.Record {
+	value, _ := json.Marshal(row) // plain data: never fails
+	return &kgo.Record{Topic: w.d.heldTopic(), Key: []byte(key), Value: value}
 }
 
-// void ends a delayed message, or its copies with a lower stamp.
-func (w *delays) void(ctx context.Context, x *delayed, stamp int64) error {
+// change runs something for one of those who want to change what is delayed or held at the same time, and then ends it, or its copies with a lower stamp.
+func (w *delays) change(ctx context.Context, x *delayed, stamp int64, change func(context.Context) error) error {
 	if x.s.Hold {
-		return w.held.put(ctx, tombstone(w.d.heldTopic(), 0, heldKey(x.m.Topic, x.m.ID)))
+		key := heldKey(x.m.Topic, x.m.ID)
+		return w.held.contend(ctx, 0, key, x.offset, func(ctx context.Context) ([]*kgo.Record, error) {
+			return []*kgo.Record{tombstone(w.d.heldTopic(), 0, key)}, change(ctx)
+		})
 	}
-	err := w.put(ctx, voidKey(x.m.Topic, x.m.ID), voidMark{Stamp: stamp, Until: x.due.Add(markKept)})
+	key, row := voidKey(x.m.Topic, x.m.ID), int64(-1)
+	r := w.held.get(key)
+	if r != nil {
+		row = r.Offset
+	}
+	if voids(r, x) {
+		return errNoMessage(driver.Target{Topic: x.m.Topic, ID: x.m.ID, Ref: x.ref})
+	}
+	err := w.held.contend(ctx, 0, key, row, func(ctx context.Context) ([]*kgo.Record, error) {
+		return []*kgo.Record{w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})}, change(ctx)
+	})
 	if err == nil && x.due.Sub(w.d.now()) < sealed+sealed/2 {
 		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due meanwhile", x.m.ID), "see whether it was delivered all the same", nil)
 	}
@@ -73,25 +87,105 @@ func (w *delays) voidAll(ctx context.Context, topic string) error {
 	if err := pause(ctx, 2*time.Millisecond); err != nil { // times are cut to milliseconds
 		return err
 	}
-	return w.put(ctx, purgedKey(topic), struct{}{})
+	return w.held.put(ctx, w.record(purgedKey(topic), struct{}{}))
 }
 
 // sweep deletes rows that mean nothing any more: expired messages, and marks that outlived theirs.
 func (w *delays) sweep(ctx context.Context, now time.Time) {
 	var ends []*kgo.Record
 	for _, r := range w.held.all() {
-		key, old := string(r.Key), false
-		switch {
-		case strings.HasPrefix(key, "h/"):
-			x, ok := readLater(r)
-			old = ok && x.expired(now)
-		case strings.HasPrefix(key, "v/"):
-			var mark voidMark
-			old = json.Unmarshal(r.Value, &mark) == nil && mark.Until.Before(now)
-		}
-		if old {
-			ends = append(ends, tombstone(r.Topic, r.Partition, key))
+		var mark voidMark
+		if strings.HasPrefix(string(r.Key), "v/") && json.Unmarshal(r.Value, &mark) == nil && mark.Until.Before(now) {
+			ends = append(ends, tombstone(r.Topic, r.Partition, string(r.Key)))
 		}
 	}
+	for _, key := range w.expired("", now) {
+		ends = append(ends, tombstone(w.d.heldTopic(), 0, key))
+	}
 	_ = w.d.produce(ctx, ends...) // tried again with the next sweep
+}
+
+// expired are the keys of held messages, of one topic or of all, whose TTL has passed.
+func (w *delays) expired(topic string, now time.Time) (keys []string) {
+	prefix := ""
+	if topic != "" {
+		prefix = heldKey(topic, "")
+	}
+	w.heldMu.Lock()
+	defer w.heldMu.Unlock()
+	for key, at := range w.expiring {
+		if at.Before(now) && strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// followHeld keeps the marks in memory, and of held messages where they are.
+func (w *delays) followHeld() {
+	w.held, w.expiring = newIndex(heldLists), map[string]time.Time{}
+	w.held.table = w.d.begin(&table{changed: w.heldChanged, row: w.held.offsetOf, leaves: isHeld}, w.d.heldTopic(), []int32{0})
+}
+
+func isHeld(r *kgo.Record) bool { return strings.HasPrefix(string(r.Key), "h/") }
+
+// heldList is the listing of what is held for a topic.
+func heldList(topic string) string { return "h/" + topic }
+
+// heldLists are heldList for held messages, and one for each kind of mark.
+func heldLists(key string) (list, name string) {
+	kind, rest, _ := strings.Cut(key, "/")
+	if topic, _, ok := strings.Cut(rest, "/"); ok && kind == "h" {
+		return heldList(topic), key
+	}
+	return kind, key
+}
+
+func (w *delays) heldChanged(r *kgo.Record) {
+	w.held.note(r)
+	if !isHeld(r) {
+		return
+	}
+	w.heldMu.Lock()
+	defer w.heldMu.Unlock()
+	delete(w.expiring, string(r.Key))
+	if r.Value == nil || headerOf(r, ttlHeader) == "" {
+		return
+	}
+	if x, ok := readLater(r); ok && !x.expires().IsZero() {
+		w.expiring[string(r.Key)] = x.expires()
+	}
+}
+
+// ttlHeader is in the records of messages that expire.
+const ttlHeader = "ferry-ttl"
+
+// readHeld turns a record of a held message into an entry, unless it has expired.
+func readHeld(now time.Time) func(*kgo.Record) (driver.Entry, bool) {
+	return func(r *kgo.Record) (driver.Entry, bool) {
+		x, ok := readLater(r)
+		if !ok || x.expired(now) {
+			return driver.Entry{}, false
+		}
+		return x.entry(), true
+	}
+}
+
+// findHeld looks for a held message; nil when it is not there.
+func (w *delays) findHeld(ctx context.Context, target driver.Target) (*delayed, error) {
+	offset := w.held.offsetOf(heldKey(target.Topic, target.ID))
+	if !target.Ref.IsZero() {
+		offset = int64(target.Ref.Pos) - 1
+	}
+	if offset < 0 || !target.Ref.IsZero() && target.Ref.Sub != subHeld {
+		return nil, nil
+	}
+	r, err := w.d.readOne(ctx, w.d.heldTopic(), 0, offset)
+	if err != nil || r == nil || r.Value == nil || !isHeld(r) || !w.held.current(r) {
+		return nil, err
+	}
+	if x, ok := readLater(r); ok && x.m.Topic == target.Topic && named(target, x.ref, x.m.ID) && !x.expired(w.d.now()) {
+		return x, nil
+	}
+	return nil, nil
 }

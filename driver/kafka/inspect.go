@@ -55,11 +55,11 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		return st, err
 	}
 	st.Published = st.Fanned + uint64(st.Delayed+st.Held)
-	bad, err := d.invalidTable(ctx, t)
+	bad, err := d.invalidRows(ctx, t)
 	if err != nil {
 		return st, err
 	}
-	st.Invalid = int64(len(bad.all()))
+	st.Invalid = bad.count(invalidList)
 	for _, g := range d.groupsOf(topic) {
 		gs, err := d.groupStats(ctx, t, g, ends)
 		if err != nil {

@@ -46,7 +46,7 @@ type item struct {
 	counted bool      // in the window
 	inSide  bool      // its body counts as one of the side log
 	spilled bool      // its body is only in the side log
-	careful bool      // its delivery is committed before it is made
+	careful bool      // an earlier owner may have delivered it, and crashed
 	unsaved bool      // a lost lease is not stored yet
 	saving  bool      // it is on its way to the side log
 	marked  bool      // ended with a mark; see ends.go

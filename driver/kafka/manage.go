@@ -189,16 +189,6 @@ func (d *Driver) deleteTopics(ctx context.Context, names ...string) error {
 	return unsure("the deletion", err)
 }
 
-// endDead deletes a dead letter.
-func (d *Driver) endDead(ctx context.Context, t *topicState, group, id string) error {
-	dead, err := d.deadLetters(ctx, t)
-	if err != nil {
-		return err
-	}
-	key := deadKey(group, id)
-	return dead.put(ctx, tombstone(d.deadTopic(t.name), partitionOf(key, d.o.InternalPartitions), key))
-}
-
 // Pause stops deliveries of a topic, or of one group of it.
 func (d *Driver) Pause(ctx context.Context, topic, group string, paused bool) error {
 	defer d.metaChanged() // before it returns, not a moment later

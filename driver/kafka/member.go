@@ -164,6 +164,7 @@ func (m *member) leave(ctx context.Context) {
 		ps = append(ps, p)
 	}
 	m.mu.Unlock()
+	m.awaitSettling(ctx, ps)
 	m.commitLast(ctx, ps)
 	m.endTasks()
 	if m.cl != nil {
@@ -175,6 +176,13 @@ func (m *member) leave(ctx context.Context) {
 		ids = append(ids, p.id)
 	}
 	m.drop(ids)
+}
+
+// awaitSettling waits a while for settlements on their way.
+func (m *member) awaitSettling(ctx context.Context, ps []*partition) {
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	m.drain(ctx, ps)
 }
 
 // endTasks lets no new task begin, and ends the others.

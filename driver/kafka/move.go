@@ -99,11 +99,10 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 	case driver.StateInvalid:
 		return d.mend(ctx, t, m, e)
 	case driver.StateDead:
-		if err := d.insert(ctx, t, cmp.Or(m.To, e.Group), edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
-			After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())}); err != nil {
-			return err
-		}
-		return d.endDead(ctx, t, e.Group, e.ID)
+		return d.changeDead(ctx, t, e, func(ctx context.Context) error {
+			return d.insert(ctx, t, cmp.Or(m.To, e.Group), edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
+				After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
+		})
 	case driver.StateWaiting:
 		return d.moveWaiting(ctx, t, m, e)
 	}
@@ -112,27 +111,36 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 
 // moveDelayed makes what is delayed or held due at another time: stored there first, then its old copies are void.
 func (d *Driver) moveDelayed(ctx context.Context, t *topicState, m *driver.Move, x *delayed) error {
-	if err := d.delays.mayChange(x); err != nil {
-		return err
-	}
 	if m.After <= 0 {
-		return d.runNow(ctx, t, x, edited(x.m, m.Edit))
+		return d.changeDelayed(ctx, x, everyStamp, func(ctx context.Context) error { return d.runNow(ctx, t, edited(x.m, m.Edit)) })
 	}
 	s := state{After: m.After, Cause: driver.CauseReplay, Ref: x.ref, Stamp: x.s.Stamp + 1}
-	if err := d.produce(ctx, d.delays.tierRecord(edited(x.m, m.Edit), s, m.After)); err != nil {
-		return err
-	}
-	return d.delays.void(ctx, x, s.Stamp)
+	return d.changeDelayed(ctx, x, s.Stamp, func(ctx context.Context) error {
+		w, err := d.startDelays(ctx)
+		if err != nil {
+			return err
+		}
+		return d.produce(ctx, w.tierRecord(edited(x.m, m.Edit), s, m.After))
+	})
 }
 
-// runNow fires what is delayed or held before its time: in its topic first, then deleted here.
-func (d *Driver) runNow(ctx context.Context, t *topicState, x *delayed, msg *driver.Message) error {
-	r := toRecord(d.mainTopic(t.name), d.place(t, msg.Key), msg)
-	r.Headers = append(r.Headers, state{Cause: driver.CauseReplay, Offset: -1}.header())
-	if err := d.produce(ctx, r); err != nil {
+// changeDelayed changes what is delayed or held, unless it is about to fire.
+func (d *Driver) changeDelayed(ctx context.Context, x *delayed, stamp int64, change func(context.Context) error) error {
+	w, err := d.startDelays(ctx)
+	if err == nil {
+		err = w.mayChange(x)
+	}
+	if err != nil {
 		return err
 	}
-	return d.endDelayed(ctx, x)
+	return w.change(ctx, x, stamp, change)
+}
+
+// runNow puts what was delayed or held into its topic.
+func (d *Driver) runNow(ctx context.Context, t *topicState, msg *driver.Message) error {
+	r := toRecord(d.mainTopic(t.name), d.place(t, msg.Key), msg)
+	r.Headers = append(r.Headers, state{Cause: driver.CauseReplay, Offset: -1}.header())
+	return d.produce(ctx, r)
 }
 
 // edited returns a copy of m with what an operator may change. The id stays.
@@ -267,12 +275,8 @@ func (d *Driver) mend(ctx context.Context, t *topicState, m *driver.Move, e driv
 	if c.ID == "" {
 		c.ID = "mended-" + e.Ref.String()
 	}
-	if _, err := d.Publish(withoutBound(ctx), []*driver.Message{c}, driver.PublishOptions{}); err != nil {
+	return d.changeInvalid(ctx, t, e.Ref, func(ctx context.Context) error {
+		_, err := d.Publish(withoutBound(ctx), []*driver.Message{c}, driver.PublishOptions{})
 		return err
-	}
-	bad, err := d.invalidTable(ctx, t)
-	if err != nil {
-		return err
-	}
-	return bad.put(ctx, tombstone(d.invalidTopic(t.name), 0, e.Ref.String()))
+	})
 }

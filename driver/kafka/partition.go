@@ -32,6 +32,7 @@ type partition struct {
 	careful   int64 // before it, an earlier owner may have delivered what he did not commit
 	running   bool  // loaded completely
 
+	begun  bool             // we have committed
 	passed int64            // what is committed
 	marks  map[int64]string // keys in the side log of what ended and is not committed, by offset
 
@@ -193,8 +194,11 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 // recall tells an item what became of it with an earlier owner.
 func (p *partition) recall(it *item, at place) {
 	switch p.done.before[at] {
-	case heldPart: // its holder crashed
+	case heldPart: // its holder crashed, or did not finish before the partition went
 		it.cause = driver.CauseLeaseExpired
+		if p.done.clean {
+			it.cause = driver.CauseRebalance
+		}
 		it.lost++
 		p.m.suspect(it)
 	case returnedPart:

@@ -13,14 +13,17 @@ import (
 
 // Publish stores messages: those due now in their topic, the others among the delayed.
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	if o.Atomic {
-		return d.publishWhole(ctx, msgs, o)
-	}
 	return d.Send(ctx, msgs, o)()
 }
 
+var _ driver.Pipeliner = (*Driver)(nil)
+
 // Send begins a Publish. What later calls send comes behind it.
 func (d *Driver) Send(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) func() ([]driver.Receipt, error) {
+	if o.Atomic {
+		rs, err := d.publishWhole(ctx, msgs, o)
+		return func() ([]driver.Receipt, error) { return rs, err }
+	}
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.refusal(ctx, o); err != nil {
 		return func() ([]driver.Receipt, error) { return rs, failAll(rs, err) }
@@ -199,4 +202,3 @@ func (d *Driver) ensurePublished(ctx context.Context, topic string) (*topicState
 	t.grouped.Store(err == nil)
 	return t, err
 }
-

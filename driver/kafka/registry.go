@@ -21,8 +21,8 @@ type topicState struct {
 	partitions int
 	grouped    atomic.Bool // it has had a group
 	spread     uint32      // where the next message without a key goes
-	dead       *letters    // nil until somebody looks
-	invalid    *table
+	dead       *index      // nil until somebody looks
+	invalid    *index
 	history    []settled // for trimming
 	bound      bound
 	row        atomic.Pointer[parsedRow]

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -29,19 +29,8 @@ func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
 		}
 		groups = []string{group}
 	} else {
-		rows, err := d.delayedOf(ctx, topic)
-		if err != nil {
+		if n, err = d.purgeDelayed(ctx, topic); err != nil {
 			return 0, err
-		}
-		for _, x := range rows {
-			if !x.s.Hold {
-				n++
-			}
-		}
-		if n > 0 {
-			if err := d.delays.voidAll(ctx, topic); err != nil {
-				return 0, err
-			}
 		}
 	}
 	ends, err := d.position(ctx, t, endPosition)
@@ -58,13 +47,17 @@ func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
 	return n, nil
 }
 
-// endDelayed ends what is delayed or held, before its time.
-func (d *Driver) endDelayed(ctx context.Context, x *delayed) error {
-	w, err := d.startDelays(ctx)
-	if err != nil {
-		return err
+// purgeDelayed ends what is delayed for a topic now, and says how much it was.
+func (d *Driver) purgeDelayed(ctx context.Context, topic string) (int, error) {
+	w, err := d.existingDelays(ctx)
+	if w == nil || err != nil {
+		return 0, err
 	}
-	return w.void(ctx, x, everyStamp)
+	n, err := w.count(ctx, topic, -1)
+	if n > 0 && err == nil {
+		err = w.voidAll(ctx, topic)
+	}
+	return int(n), err
 }
 
 // endAllDelayed ends all that is delayed or held for a topic.
@@ -76,12 +69,16 @@ func (d *Driver) endAllDelayed(ctx context.Context, topic string) error {
 	if err := w.voidAll(ctx, topic); err != nil {
 		return err
 	}
-	for _, x := range w.heldOf(topic, time.Time{}) {
-		if err := w.void(ctx, x, everyStamp); err != nil {
-			return err
-		}
+	if w.held.count(heldList(topic)) == 0 {
+		return nil
 	}
-	return nil
+	return d.endEach(ctx, w.held.table, func(use func(*kgo.Record)) error {
+		return d.readAll(ctx, d.heldTopic(), func(r *kgo.Record) {
+			if r.Value != nil && strings.HasPrefix(string(r.Key), heldKey(topic, "")) {
+				use(r)
+			}
+		})
+	})
 }
 
 // cancelItems ends items that nobody holds, of one partition or of all: first in the side log, then their offsets are done.
@@ -162,13 +159,10 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 		return err
 	}
 	if x, err := d.findDelayed(ctx, target); x != nil || err != nil {
-		if err == nil {
-			err = d.delays.mayChange(x)
-		}
 		if err != nil {
 			return err
 		}
-		return d.endDelayed(ctx, x)
+		return d.changeDelayed(ctx, x, everyStamp, unchanged)
 	}
 	es, err := d.getSettled(ctx, t, target)
 	if err != nil {
@@ -192,14 +186,13 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 func (d *Driver) deleteEntry(ctx context.Context, t *topicState, e driver.Entry) error {
 	switch e.State {
 	case driver.StateInvalid:
-		bad, err := d.invalidTable(ctx, t)
-		if err != nil {
-			return err
-		}
-		return bad.put(ctx, tombstone(d.invalidTopic(t.name), 0, e.Ref.String()))
+		return d.changeInvalid(ctx, t, e.Ref, unchanged)
 	case driver.StateDead:
-		return d.endDead(ctx, t, e.Group, e.ID)
+		return d.changeDead(ctx, t, e, unchanged)
 	}
-	_, err := d.change(ctx, t, e.Group, command{Op: "delete", Ref: e.Ref, ID: e.ID}, nil)
+	n, err := d.change(ctx, t, e.Group, command{Op: "delete", Ref: e.Ref, ID: e.ID}, nil)
+	if err == nil && n == 0 {
+		err = errNoMessage(driver.Target{Topic: t.name, ID: e.ID, Ref: e.Ref})
+	}
 	return err
 }

@@ -136,11 +136,14 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 
 // needsMore reports whether claims cannot be delivered at once.
 func (s *subscription) needsMore(claims []*claim) bool {
-	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.careful })
+	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.isCareful() })
 }
 
-// complete reads the bodies of claims that were spilled, and commits who is held first where an earlier owner crashed:
-// what kills its holder at once must be counted. Claims that cannot be completed are given back.
+// isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be counted. Until the first
+// commit of an owner nobody would know that there was one; after a crash each delivery may be the one that did it.
+func (it *item) isCareful() bool { return it.careful || !it.p.begun }
+
+// complete reads the bodies of claims that were spilled, and commits who is held first where that is needed. Claims that cannot be completed are given back.
 func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver.Delivery, error) {
 	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
 	ctx, cancel := context.WithTimeout(ctx, s.m.d.o.Session)
@@ -155,7 +158,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 		if c.it.spilled {
 			spilled = append(spilled, c.it)
 		}
-		if c.it.careful {
+		if c.it.isCareful() {
 			careful[c.it.p] = true
 		}
 		if c.it.unsaved {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -24,19 +25,20 @@ type table struct {
 	moved  chan struct{}   // closed when next changes
 	closed bool
 	bare   bool // keeps no rows: whoever is told of changes keeps what he needs
+
+	// leaves says which rows are not kept, all the same. May be nil.
+	leaves func(r *kgo.Record) bool
+	// row says where a row is that somebody else keeps, for claims; see contend. Nil: there are none.
+	row      func(key string) int64
+	contests *contests
 }
 
-// follow begins to read partitions of a topic from their start.
-func (d *Driver) follow(topic string, partitions []int32, changed func(*kgo.Record)) *table {
-	return d.followAll(topic, partitions, changed, nil)
-}
-
-func (d *Driver) followAll(topic string, partitions []int32, changed func(*kgo.Record), applied func()) *table {
-	return d.begin(&table{changed: changed, applied: applied}, topic, partitions)
-}
-
+// begin reads partitions of a topic from their start, and follows them.
 func (d *Driver) begin(t *table, topic string, partitions []int32) *table {
-	t.d, t.topic, t.rows, t.next, t.moved = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{})
+	t.d, t.topic, t.rows, t.next, t.moved, t.contests = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{}), newContests()
+	if t.row == nil {
+		t.row = func(string) int64 { return -1 }
+	}
 	from, taken := map[int32]kgo.Offset{}, map[string][]int32{}
 	d.following.Lock()
 	defer d.following.Unlock()
@@ -87,8 +89,8 @@ func (t *table) close() {
 
 // apply takes over fetched records of one partition.
 func (t *table) apply(records []*kgo.Record) {
-	if t.changed != nil {
-		for _, r := range records {
+	for _, r := range records {
+		if !t.contests.note(r, t.row) && t.changed != nil {
 			t.changed(r)
 		}
 	}
@@ -106,7 +108,7 @@ func (t *table) take(records []*kgo.Record) {
 	}
 	for _, r := range records {
 		switch {
-		case t.bare || r.Attrs.IsControl():
+		case t.bare || r.Attrs.IsControl() || bytes.HasPrefix(r.Key, []byte(claimPrefix)) || t.leaves != nil && t.leaves(r):
 		case r.Value == nil:
 			delete(t.rows, string(r.Key))
 		default:

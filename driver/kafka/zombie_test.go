@@ -51,9 +51,7 @@ func TestLateWritesOfAZombie(t *testing.T) {
 	}
 	settle(t, hs, y, driver.Ack, 0)
 	release()
-	if err := <-answer; err == nil {
-		t.Log("the retry was stored before the zombie learned of its successor, and is void") // as an ack that was not committed yet
-	} else if !errors.Is(err, driver.ErrLeaseLost) && !errors.Is(err, driver.ErrUnknown) && !errors.Is(err, driver.ErrNotApplied) {
+	if err := <-answer; !errors.Is(err, driver.ErrUnknown) { // it was sent: whether it came in time is for the next owner to say
 		t.Errorf("the zombie is told %v", err)
 	}
 	end(t, zombie)

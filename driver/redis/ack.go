@@ -18,7 +18,12 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	if args == nil {
 		return false, nil
 	}
-	reply, err := s.desks[shard].acknowledge(ctx, args, with)
+	var reply []any
+	if with != nil {
+		reply, err = s.exchange(ctx, args, with)
+	} else {
+		reply, err = s.d.run(ctx, &s.d.scripts.ack, s.keys[shard], args...)
+	}
 	if err != nil {
 		return true, err
 	}
@@ -31,10 +36,14 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	}
 	s.t.shards[shard].moved.Add(int64(len(run)))
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, i := range run {
-		s.drop(ss[i].Delivery.Token.(*token))
+		t := ss[i].Delivery.Token.(*token)
+		if t.key != "" && with == nil { // the next of its key may go
+			s.emptied = nil
+		}
+		s.drop(t)
 	}
-	s.mu.Unlock()
 	return true, nil
 }
 
@@ -80,19 +89,24 @@ func ackArgs(request string, tokens []*token) []any {
 		args = append(args, t.lease, is, will)
 	}
 	for _, t := range tokens {
-		args = append(args, t.seq)
+		args = append(args, &t.seq)
 	}
-	for _, t := range tokens {
-		args = append(args, t.id)
+	ids := make([]word, len(tokens))
+	arena := make([]byte, 0, 17*len(tokens))
+	for i, t := range tokens {
+		start := len(arena)
+		arena = appendIndexID(arena, t.id)
+		ids[i] = arena[start:len(arena):len(arena)]
 	}
+	args = appendWords(args, ids)
 	for _, t := range tokens {
 		if t.key != "" {
-			args = append(args, t.key)
+			args = append(args, &t.key)
 		}
 	}
-	for _, t := range tokens {
+	for i, t := range tokens {
 		if t.own {
-			args = append(args, t.id, t.seq)
+			args = append(args, &ids[i], &t.seq)
 		}
 	}
 	return args

@@ -17,12 +17,12 @@ import (
 
 // batch is what one claim brought.
 type batch struct {
-	s       *subscription
-	shard   int
-	name    string    // of the lease
+	s *subscription
+	lost
 	before  time.Time // the request, by our clock
 	at      time.Time // the claim, by the server's
 	claimed bool      // the server has made the lease
+	short   bool      // it left nothing to claim
 	ds      []*driver.Delivery
 	dropped int // could not be delivered
 	lease   *batchLease
@@ -31,21 +31,21 @@ type batch struct {
 }
 
 // claim sends the request, unless it is under way with a settlement, and reads the answer.
-func (b *batch) claim(ctx context.Context, most int, j *joint) (err error) {
+func (b *batch) claim(ctx context.Context, j *joint) (err error) {
 	s := b.s
 	var reply []any
+	alone := true
 	if j != nil {
 		b.before = j.before
 		reply, err = j.answer()
-	} else {
-		reply, err = s.desks[b.shard].claim(ctx, s.claimArgs(b.shard, b.name, most))
-	}
-	if err == nil && text(reply, 0) == "slow" {
-		if j != nil && j.claim.bound {
+		alone = err == nil && text(reply, 0) == "slow"
+		if alone && j.bound {
 			return nil
 		}
+	}
+	if alone {
 		b.before = time.Now()
-		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.shard, b.name, most)...)
+		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.lost)...)
 	}
 	if err != nil {
 		return err
@@ -72,6 +72,7 @@ func (b *batch) read(ctx context.Context, reply []any) error {
 		b.s.d.scheduler.dueAt(sh, next)
 	}
 	lines := strings.Split(text(reply, 3), "\n")[1:]
+	b.short = len(lines) < b.most
 	if len(lines) == 0 {
 		return nil
 	}
@@ -148,7 +149,7 @@ func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
 func (b *batch) add(ctx context.Context, it item, body string, size int, known string) error {
 	s, n := b.s, len(b.ds)
 	t := &b.tokens[n]
-	*t = token{s: s, shard: b.shard, first: b.name, seq: it.seq, lease: b.name, claimed: b.before, until: b.before.Add(s.o.Lease)}
+	*t = token{s: s, shard: b.shard, first: b.token, seq: it.seq, lease: b.token, claimed: b.before, until: b.before.Add(s.o.Lease)}
 	m, err := envelope.Decode(bytesOf(body))
 	if err == nil {
 		m.Topic, m.PublishedAt = s.o.Topic, it.published
@@ -165,7 +166,7 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	if st, ok := parseState(known); ok {
 		d.Attempt, d.Deliveries, d.Cause = st.failed+1, st.lost+1, st.cause
 	}
-	t.batch, t.item, t.id, t.own, t.key, t.size = b.lease, it.text, indexID(m.ID), m.OwnID, it.key, size
+	t.batch, t.item, t.id, t.own, t.key, t.size = b.lease, it.text, m.ID, m.OwnID, it.key, size
 	b.lease.order = append(b.lease.order, t)
 	b.ds = append(b.ds, d)
 	return nil
@@ -183,6 +184,12 @@ func (s *subscription) invalidate(ctx context.Context, t *token, problem error) 
 		return []any{o, t.lease, t.seq, problem.Error()}
 	})
 	return err
+}
+
+// claimArgs are what lua/claiming.lua reads.
+func (s *subscription) claimArgs(l lost) []any {
+	return []any{s.t.shards[l.shard].of, l.token, l.most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
+		s.steps[0], s.steps[1], s.steps[2], s.steps[3], inlineMost}
 }
 
 func isNil(err error) bool { return errors.Is(err, goredis.Nil) }

@@ -26,6 +26,7 @@ type Driver struct {
 	nonce    string        // of this process, in tokens
 	counter  atomic.Uint64 // counts them
 	requests requests
+	arenas   arenas
 
 	mu     sync.Mutex
 	closed bool

@@ -84,6 +84,7 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, lease string, x *
 	}
 	s.ended(t.shard, texts(reply, 1))
 	s.mu.Lock()
+	s.emptied = nil
 	s.drop(t)
 	s.mu.Unlock()
 	return true, nil

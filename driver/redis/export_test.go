@@ -14,7 +14,7 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	}
 	p := &publication{d: d, msgs: []*driver.Message{{Topic: topic}}, rs: make([]driver.Receipt, 1)}
 	x := &parcel{topic: t, shard: t.shards[0]}
-	x.put(0, "", raw, p.msgs[0])
+	x.put(0, nil, raw, p.msgs[0])
 	p.send(ctx, x)
 	return p.rs[0].Err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/internal/redisconn"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // blockersMost bounds how many leases and waits are looked at for what waits behind them.
@@ -92,7 +93,14 @@ func (s *shard) fields(ctx context.Context, key string, names []string) ([]strin
 	if len(names) == 0 {
 		return nil, nil
 	}
-	list, err := s.d.client.HMGet(ctx, key, names...).Result()
+	words := make([]any, 0, 2+len(names))
+	words = append(words, "hmget", key)
+	for i := range names {
+		words = append(words, &names[i])
+	}
+	cmd := goredis.NewSliceCmd(ctx, words...)
+	_ = s.d.client.Process(ctx, cmd) // the command keeps its error
+	list, err := cmd.Result()
 	if err != nil {
 		return nil, redisconn.Classify(err)
 	}

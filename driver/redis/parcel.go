@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 
@@ -13,15 +14,18 @@ type parcel struct {
 	topic *topic
 	shard *shard
 	at    []int           // places of the messages in the call
-	last  string          // the greatest id so far, while they grow
+	last  word            // the greatest id so far, while they grow
 	seen  map[string]bool // all ids, once they do not
 	twice bool            // an id occurs twice, or is missing
 	slow  bool            // it is not plain to the server
 	kinds []byte
-	ids   []any // as the index has them
-	data  []any // envelopes
+	ids   []word // as the index has them
+	data  []word // envelopes
 	more  []any
 	bytes int
+	arena []byte // ids and envelopes
+
+	stored driver.Message // what is being put into an envelope
 }
 
 // Kinds of messages, as lua/publish.lua lists them. The two lowest bits are the lane.
@@ -34,13 +38,17 @@ const (
 )
 
 func (x *parcel) add(i int, m *driver.Message) {
-	stored := *m
-	stored.Topic, stored.PublishedAt = "", time.Time{}
-	x.put(i, indexID(m.ID), envelope.Append(nil, &stored), m)
+	x.stored = *m
+	x.stored.Topic, x.stored.PublishedAt = "", time.Time{}
+	start := len(x.arena)
+	x.arena = appendIndexID(x.arena, m.ID)
+	middle := len(x.arena)
+	x.arena = envelope.Append(x.arena, &x.stored)
+	x.put(i, x.arena[start:middle:middle], x.arena[middle:len(x.arena):len(x.arena)], m)
 }
 
 // put adds an envelope with what the script must know of its message.
-func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
+func (x *parcel) put(i int, id, data word, m *driver.Message) {
 	x.note(id)
 	x.at, x.ids, x.data = append(x.at, i), append(x.ids, id), append(x.data, data)
 	x.bytes += len(data)
@@ -68,19 +76,19 @@ func (x *parcel) put(i int, id string, data []byte, m *driver.Message) {
 }
 
 // note finds out whether an id occurs twice. Ids that grow, as ours do, cannot.
-func (x *parcel) note(id string) {
-	if x.seen == nil && id > x.last {
+func (x *parcel) note(id word) {
+	if x.seen == nil && bytes.Compare(id, x.last) > 0 {
 		x.last = id
 		return
 	}
 	if x.seen == nil {
 		x.seen = make(map[string]bool, len(x.ids)+1)
 		for _, known := range x.ids {
-			x.seen[known.(string)] = true
+			x.seen[string(known)] = true
 		}
 	}
-	x.twice = x.twice || x.seen[id] || id == ""
-	x.seen[id] = true
+	x.twice = x.twice || x.seen[string(id)] || len(id) == 0
+	x.seen[string(id)] = true
 }
 
 // delayText says when a message is due, or "" for now.
@@ -112,11 +120,13 @@ func milliseconds(d time.Duration) int64 {
 }
 
 // indexID is an id as the index has it: a UUID in its canonical form as a zero byte and its 16 bytes.
-func indexID(id string) string {
+func indexID(id string) string { return string(appendIndexID(nil, id)) }
+
+func appendIndexID(to []byte, id string) []byte {
 	if b, ok := packUUID(id); ok {
-		return "\x00" + string(b[:])
+		return append(append(to, 0), b[:]...)
 	}
-	return id
+	return append(to, id...)
 }
 
 func packUUID(id string) (b [16]byte, ok bool) {
@@ -166,5 +176,5 @@ func (x *parcel) appendTo(args []any, request, flags, replaces string) []any {
 		kinds = string(x.kinds)
 	}
 	args = append(args, request, flags, replaces, len(x.at), kinds)
-	return append(append(append(args, x.ids...), x.data...), x.more...)
+	return append(appendWords(appendWords(args, x.ids), x.data), x.more...)
 }

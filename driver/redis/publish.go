@@ -103,18 +103,19 @@ func (p *publication) run(ctx context.Context) {
 		}
 		x := parcels[s.tag]
 		if x == nil {
-			x = &parcel{topic: t, shard: s}
+			x = &parcel{topic: t, shard: s, arena: p.d.arenas.take()}
 			parcels[s.tag] = x
 			order = append(order, x)
 		}
 		x.add(i, m)
 		if !p.o.Atomic && (len(x.at) >= publishAtOnce || x.bytes >= publishBytes) {
 			send(x)
-			*x = parcel{topic: x.topic, shard: x.shard}
+			*x = parcel{topic: x.topic, shard: x.shard, arena: x.arena[:0]}
 		}
 	}
 	for _, x := range order {
 		send(x)
+		p.d.arenas.giveBack(x.arena)
 	}
 }
 
@@ -184,7 +185,7 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 func (p *publication) ship(ctx context.Context, x *parcel, g *groups, request string) ([]any, error) {
 	if x.isPlain() && p.replaces == "" && !x.slow && !x.shard.bounded.Load() {
 		args := make([]any, 0, 4+2*len(x.at))
-		args = append(append(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids...), x.data...)
+		args = appendWords(appendWords(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids), x.data)
 		reply, err := p.d.runAt(ctx, p.o.Level, &p.d.scripts.plain, g.plain, args)
 		if err != nil || text(reply, 0) != "slow" {
 			return reply, err

@@ -47,7 +47,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			if j == nil {
 				break
 			}
-			p = plan{most: max, room: j.most, joint: j}
+			p = plan{most: max, room: j.most, joint: j, news: j.news}
 		}
 	}
 }
@@ -58,6 +58,7 @@ type plan struct {
 	room  int    // for new ones
 	again []lost // claims that may have taken effect: they come first
 	joint *joint // it is under way with a settlement
+	news  <-chan struct{}
 }
 
 // reserved is how many deliveries a plan may bring.
@@ -86,10 +87,13 @@ func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*dri
 	if len(s.held)+s.reserved >= s.o.MaxInflight {
 		s.dropEnded()
 	}
-	p.most, p.again, s.unknown = most, s.unknown, nil
+	p.most, p.news, p.again, s.unknown = most, s.news, s.unknown, nil
 	p.room = min(most, claimMost, s.o.MaxInflight-len(s.held)-s.reserved-p.reserved())
 	s.starved = s.starved || p.room <= 0
 	p.room = max(p.room, 0)
+	if s.emptied == p.news { // nothing was announced since
+		p.room = 0
+	}
 	if n := p.reserved(); n > 0 {
 		s.reserved += n
 		s.claims.Add(1)
@@ -181,7 +185,11 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 // claim asks again for what may have been claimed, and otherwise takes from the shards in turn.
 func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, error) {
 	if j := p.joint; j != nil {
-		return s.claimFrom(ctx, lost{j.shard, j.name, j.most}, j)
+		b, err := s.claimFrom(ctx, j.lost, j)
+		if err == nil && (len(s.keys) == 1 || !b.short) {
+			s.leftNothing(b.short, p)
+		}
+		return b.ds, err
 	}
 	if ds, err := s.recover(ctx, p); len(ds) > 0 || err != nil {
 		return ds, err
@@ -191,17 +199,29 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 	turn := s.turn
 	s.mu.Unlock()
 	var all []*driver.Delivery
+	short := true
 	for i := range s.keys {
 		if len(all) >= p.room {
 			break
 		}
-		ds, err := s.claimFrom(ctx, lost{(turn + i) % len(s.keys), s.d.newToken(), p.room - len(all)}, nil)
-		all = append(all, ds...)
+		b, err := s.claimFrom(ctx, lost{(turn + i) % len(s.keys), s.d.newToken(), p.room - len(all)}, nil)
+		all = append(all, b.ds...)
 		if err != nil {
 			return all, unlessSome(all, err)
 		}
+		short = short && b.short
 	}
+	s.leftNothing(short, p)
 	return all, nil
+}
+
+// leftNothing notes whether a claim has taken all there was. Then there is nothing more to claim until the next announcement.
+func (s *subscription) leftNothing(is bool, p plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.emptied = nil; is {
+		s.emptied = p.news
+	}
 }
 
 // recover asks again for claims whose answer did not come, and returns as much of them as the caller takes.
@@ -212,9 +232,9 @@ func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery,
 	var found []*driver.Delivery
 	var err error
 	for i, l := range p.again {
-		var ds []*driver.Delivery
-		ds, err = s.claimFrom(ctx, l, nil)
-		found = append(found, ds...)
+		var b *batch
+		b, err = s.claimFrom(ctx, l, nil)
+		found = append(found, b.ds...)
 		if err != nil {
 			s.mu.Lock()
 			if !slices.Contains(s.unknown, l) { // or claimFrom has noted it
@@ -246,11 +266,12 @@ const claimTries = 3
 
 // claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is asked for
 // again, and the script renews it, without what has expired. The first time it may be under way with a settlement.
-func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) ([]*driver.Delivery, error) {
+func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) (*batch, error) {
 	for try := 1; ; try++ {
-		b := &batch{s: s, shard: l.shard, name: l.token, before: time.Now()}
-		err := b.claim(ctx, l.most, j)
+		b := &batch{s: s, lost: l, before: time.Now()}
+		err := b.claim(ctx, j)
 		j = nil
+		b.short = b.short && try == 1 // a renewed lease tells nothing of the rest
 		if err == nil && len(b.ds) > 0 && b.late() {
 			if try < claimTries {
 				continue
@@ -266,11 +287,11 @@ func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) ([]*driv
 				s.unknown = append(s.unknown, l)
 				s.mu.Unlock()
 			}
-			return nil, err
+			return &batch{}, err
 		}
 		b.keep()
 		if len(b.ds) > 0 || b.dropped == 0 {
-			return b.ds, nil
+			return b, nil
 		}
 		l.token = s.d.newToken() // nothing of it can be delivered
 	}

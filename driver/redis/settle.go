@@ -170,6 +170,9 @@ func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, r
 		return "", errShape("settle", reply)
 	}
 	s.ended(shard, texts(reply, 1))
+	s.mu.Lock()
+	s.emptied = nil // something may have returned
+	s.mu.Unlock()
 	return results, nil
 }
 

@@ -16,7 +16,6 @@ type subscription struct {
 	o     driver.SubscribeOptions
 	t     *topic
 	keys  [][]string // of the topic and the group, for each shard
-	desks []*desk    // for each shard
 	steps [4]any     // how far one claim moves each lane
 	id    string     // as a member
 
@@ -31,6 +30,7 @@ type subscription struct {
 	unknown   []lost             // claims whose answer did not come
 	waiting   []*waiter          // calls of Receive that have found nothing
 	news      chan struct{}      // closed when there may be something to claim
+	emptied   <-chan struct{}    // the news when a claim was sent that left nothing to claim
 	claims    sync.WaitGroup     // under way
 }
 
@@ -91,13 +91,12 @@ func (s *subscription) enter(ctx context.Context) error {
 			return err
 		}
 		m := membership{group: s.o.Group, order: s.o.Order, fixed: true, member: s.member()}
-		s.t, s.keys, s.desks = t, nil, nil
+		s.t, s.keys = t, nil
 		for _, sh := range t.shards {
 			if _, err = sh.join(ctx, m); err != nil {
 				break
 			}
 			s.keys = append(s.keys, sh.withGroup(s.o.Group))
-			s.desks = append(s.desks, &desk{s: s, shard: sh.index})
 		}
 		if err == nil {
 			return nil

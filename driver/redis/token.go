@@ -23,7 +23,7 @@ type token struct {
 
 	batch *batchLease // nil once it is not known any more what else is in its lease
 	item  string
-	id    string // as the index has it
+	id    string // of the message, as it was published
 	own   bool   // the producer chose the id
 	key   string
 	size  int // of the stored envelope
@@ -131,6 +131,9 @@ type state struct {
 }
 
 func parseState(s string) (state, bool) {
+	if s == "" {
+		return state{}, false
+	}
 	f := strings.SplitN(s, " ", 7)
 	if len(f) != 7 || f[4] == "" {
 		return state{}, false

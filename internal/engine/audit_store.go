@@ -68,6 +68,9 @@ func (a *storeAudit) scan(ctx context.Context) error {
 		a.stored[seq] = a.summary(head, s)
 		return nil
 	})
+	if errors.Is(err, driver.ErrClosed) {
+		return errClosed()
+	}
 	if err != nil && ctx.Err() == nil {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the records of topic %q cannot be read", a.t.name), "restore the directory from a backup", err)
 	}

@@ -156,6 +156,9 @@ func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *top
 		t.mu.Lock()
 		if t.ended {
 			t.mu.Unlock()
+			if e.isClosed() {
+				return nil, errClosed()
+			}
 			return nil, e.noTopic(t.name)
 		}
 		if err != nil {

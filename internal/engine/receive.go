@@ -97,9 +97,13 @@ func (s *subscription) handOn() {
 func (s *subscription) giveUp(w *waiter) {
 	s.t.mu.Lock()
 	now := s.e.now()
+	if s.t.ended { // nothing changes any more
+		s.t.mu.Unlock()
+		return
+	}
 	if w.queued {
 		w.dequeue()
-	} else if !s.t.ended {
+	} else {
 		s.handOn()
 	}
 	s.t.unlock(now)

@@ -13,7 +13,8 @@ type Store interface {
 	Append(b Batch, synced bool) Round
 	// Read calls use with the value of each key, nil where there is none. Values are lent for the call only.
 	Read(keys [][]byte, use func(i int, value []byte)) error
-	// Scan calls use with every record from one key up to but without another, in order. Both are lent.
+	// Scan calls use with every record from one key up to but without another, in order. Both are lent. When the store is
+	// closed, which waits for both, Read and Scan return ErrClosed.
 	Scan(from, to []byte, use func(key, value []byte) error) error
 	// Room says why no more messages can be stored, or nil. It is cheap.
 	Room() error

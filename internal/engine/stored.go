@@ -68,6 +68,9 @@ func (t *topic) readAll(rs []reading) error {
 }
 
 func (t *topic) errUnreadable(err error) error {
+	if errors.Is(err, driver.ErrClosed) {
+		return errClosed()
+	}
 	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
 		"see to the disk; ferry doctor checks every record", err)
 }

@@ -50,7 +50,8 @@ func (w *thaw) run(before Round, use func(t *topic, es []*entry, now moment)) er
 	})
 }
 
-// load reads the messages, and calls use with the topic locked.
+// load reads the messages, and calls use with the topic locked. If the topic has ended meanwhile it does nothing: who
+// locks it again is told why.
 func (w *thaw) load(before Round, use func(now moment) error) error {
 	t := w.t
 	err := w.read(before)
@@ -59,7 +60,7 @@ func (w *thaw) load(before Round, use func(now moment) error) error {
 	t.cold.loading = nil
 	if t.ended {
 		t.mu.Unlock()
-		return errClosed()
+		return nil
 	}
 	now := t.e.now()
 	if err == nil {

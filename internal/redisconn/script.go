@@ -83,8 +83,8 @@ type processor interface {
 func (s *Script) words(keys []string, args []any) []any {
 	words := make([]any, 0, 3+len(keys)+len(args))
 	words = append(words, "evalsha", s.sha, len(keys))
-	for _, k := range keys {
-		words = append(words, k)
+	for i := range keys { // by pointers, which cost no allocation
+		words = append(words, &keys[i])
 	}
 	return append(words, args...)
 }

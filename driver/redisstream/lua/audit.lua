@@ -2,7 +2,7 @@
 -- beside it), whether it is where its state says; then at every structure (g), whether what is in it belongs there.
 -- ARGV: 1 partitions, 2 "1" to repair, 3 cursor.
 -- Returns {"stale"} or {"ok", how many were looked at, list of {kind, group, id, text, "1" if repaired}, counts found, cursor or "",
---   counters of the topic and its groups}.
+--   counters of the topic and its groups}: what should be found, and what tells that something happened meanwhile.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
 local checked = 0
@@ -159,6 +159,7 @@ local f = call('HMGET', TOPIC, 'messages', 'bytes', 'published', 'fanned', 'expi
 for i = 1, 6 do f[i] = tonumber(f[i] or 0) end
 tell('', 'messages', f[1])
 tell('', 'bytes', f[2])
+tell('', 'before', f[3])
 tell('', 'published', f[3] - f[4] - f[5] - f[6] - call('ZCARD', DELAYED) - call('ZCARD', HELD))
 for _, g in ipairs(groups()) do
   f = call('HMGET', of(g, 'group'), 'received', 'acked', 'dropped', 'expired', 'cancelled')
@@ -167,6 +168,7 @@ for _, g in ipairs(groups()) do
   tell(g, 'I', i)
   tell(g, 'W', w)
   tell(g, 'D', d)
+  tell(g, 'settled', f[2] + f[3] + f[4] + f[5])
   tell(g, 'R', f[1] - f[2] - f[3] - f[4] - f[5] - i - w - d)
 end
 return {'ok', checked .. '', problems, counts, next_one, counters}

@@ -11,7 +11,7 @@ local function ghost(key, g, id, remove)
   problem('ghost', g, id, 'in ' .. key .. ', where it does not belong', function() call(remove, g == '' and T .. key or of(g, key), id) end)
 end
 local function mark(key)
-  if call('EXISTS', key) == 1 and call('HEXISTS', key, '') == 0 then
+  if call('HEXISTS', key, '') == 0 then
     problem('shape', '', '', 'a hash lacks the field that says it is none of a few', function() call('HSET', key, '', string.rep('-', 65)) end)
   end
 end

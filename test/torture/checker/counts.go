@@ -63,7 +63,7 @@ func checkDeliveries(l *ledger, r *Report) {
 				}
 			}
 			least := before
-			if b.Cause == causeLease {
+			if b.Cause == causeLease || b.Cause == causeRebalance {
 				least++
 			}
 			if i > 0 && l.uncommitted(c.leases[i-1], c.leases[i-1].from) {

@@ -95,6 +95,9 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return "nobody had given it back"
 		}
 	case causeRebalance:
+		if l.run.Heartbeat == 0 {
+			return "there is nothing that could be rebalanced"
+		}
 	case causeReplay:
 		if !l.reset(0, b.At) {
 			return "nobody replayed it"

@@ -8,7 +8,7 @@ func checkLeases(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		for i := 1; i < len(c.leases); i++ {
 			a, b := c.leases[i-1], c.leases[i]
-			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.run.Owned && l.crashed(a.Process, b.At) {
+			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.run.Owned && l.crashed(a.Process, b.At) || l.handedOver(b) {
 				continue
 			}
 			until := max(a.ClaimedAt+l.offset, a.extended) + int64(l.run.Lease)
@@ -19,6 +19,10 @@ func checkLeases(l *ledger, r *Report) {
 		}
 	}
 }
+
+// handedOver says that a partition went to another member, whose holder was told and did not finish in time. That it
+// can settle nothing from then on is checked like for everybody.
+func (l *ledger) handedOver(h *lease) bool { return l.run.Heartbeat > 0 && h.Cause == causeRebalance }
 
 // clockOffset is what to add to a time of the broker's to get one of ours: at most, because every claim took some time
 // to arrive.

@@ -11,22 +11,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-func letterRecord(group string, id int, partition int32, offset int64, dead bool) *kgo.Record {
-	r := &kgo.Record{Key: []byte(deadKey(group, fmt.Sprint(id))), Partition: partition, Offset: offset, Timestamp: time.Unix(1_800_000_000+offset/3, 0)}
+func indexRecord(group string, id int, partition int32, offset int64, dead bool) *kgo.Record {
+	r := &kgo.Record{Key: []byte(deadKey(group, fmt.Sprint(id), 0)), Partition: partition, Offset: offset, Timestamp: time.Unix(1_800_000_000+offset/3, 0)}
 	if dead {
 		r.Value = []byte("x")
 	}
 	return r
 }
 
-// TestLetters compares the index with a plain map: counts, pages of any size, and what is replaced or deleted.
-func TestLetters(t *testing.T) {
+// TestIndex compares the index with a plain map: counts, pages of any size, and what is replaced or deleted.
+func TestIndex(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		x, model := &letters{at: map[letterKey]letter{}}, map[string]map[int]int64{"a": {}, "b": {}}
+		x, model := newIndex(deadList), map[string]map[int]int64{"a": {}, "b": {}}
 		for offset := range int64(rapid.IntRange(0, 400).Draw(r, "records")) {
 			group, id, dead := rapid.SampledFrom([]string{"a", "b"}).Draw(r, "group"), rapid.IntRange(0, 300).Draw(r, "id"), rapid.IntRange(0, 3).Draw(r, "dead") > 0
-			x.note(letterRecord(group, id, 0, offset, dead))
+			x.note(indexRecord(group, id, 0, offset, dead))
 			if delete(model[group], id); dead {
 				model[group][id] = offset
 			}
@@ -37,7 +37,7 @@ func TestLetters(t *testing.T) {
 				r.Fatalf("group %s has %d letters, want %d", group, got, len(want))
 			}
 			var got, sorted []int64
-			for behind := (letter{}); ; {
+			for behind := (row{offset: -1}); ; {
 				page := x.page(group, behind, limit)
 				for _, l := range page[:min(limit, len(page))] {
 					got = append(got, l.offset)
@@ -61,8 +61,8 @@ func TestLetters(t *testing.T) {
 	})
 }
 
-// BenchmarkLetters measures what the index of a million dead letters needs.
-func BenchmarkLetters(b *testing.B) {
+// BenchmarkIndex measures what the index of a million dead letters needs.
+func BenchmarkIndex(b *testing.B) {
 	const n = 1_000_000
 	used := func() float64 {
 		runtime.GC()
@@ -71,13 +71,13 @@ func BenchmarkLetters(b *testing.B) {
 		return float64(m.HeapAlloc) / (1 << 20)
 	}
 	for b.Loop() {
-		before, x := used(), &letters{at: map[letterKey]letter{}}
+		before, x := used(), newIndex(deadList)
 		for i := range n {
-			x.note(letterRecord("billing", i, 0, int64(i), true))
+			x.note(indexRecord("billing", i, 0, int64(i), true))
 		}
 		b.ReportMetric(used()-before, "MB/million")
 		start := time.Now()
-		if page := x.page("billing", letter{second: 1}, 100); len(page) != 101 {
+		if page := x.page("billing", row{second: 1}, 100); len(page) != 101 {
 			b.Fatalf("a page of %d", len(page))
 		}
 		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/page")

@@ -1,0 +1,129 @@
+package kafka_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kafkatest"
+)
+
+// TestHandover: a second consumer joins while the first holds everything. What the first acknowledges or gives back when it is told has no other
+// delivery here; what it keeps goes to the second when the time to settle is over, counted, and the first can no longer settle it.
+//
+// Lesson: L41
+func TestHandover(t *testing.T) {
+	t.Parallel()
+	const messages = 30
+	c, namespace := kafkatest.Shared(t), "h"+rand.Text()[:10]+"."
+	old, heir := open(t, c, namespace), open(t, c, namespace)
+	defer end(t, old)
+	defer end(t, heir)
+	for i := range messages {
+		publish(t, old, message(fmt.Sprint("m", i), fmt.Sprint("k", i)))
+	}
+	var s driver.Subscription
+	var mu sync.Mutex
+	fate := map[string]string{}
+	var kept []*driver.Delivery
+	s, err := old.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "old", Lease: time.Minute, Revoking: func(ctx context.Context, ds []*driver.Delivery) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i, d := range ds {
+			x := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Release, driver.Drop}[i%3]}
+			if fate[d.ID] = x.Outcome.String(); x.Outcome == driver.Drop { // stands for a handler that does not end
+				fate[d.ID], kept = "kept", append(kept, d)
+			} else if err := s.Settle(ctx, []driver.Settlement{x})[0]; err != nil {
+				t.Errorf("%s in time: %v", x.Outcome, err)
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range messages {
+		receive(t, s)
+	}
+	watching, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if ds, err := s.Receive(watching, 1); err == nil {
+			t.Errorf("%s was given back because its partition goes, and is handed out here again", ds[0].ID)
+		}
+	}()
+	joined := subscribe(t, heir, "heir")
+	first := receive(t, joined)
+	mu.Lock()
+	want := map[string]string{}
+	for id, f := range fate {
+		if f != "ack" {
+			want[id] = f
+		}
+	}
+	mu.Unlock()
+	if len(kept) == 0 {
+		t.Fatal("nothing was revoked")
+	}
+	for d := first; ; d = receive(t, joined) {
+		deliveries, causes := 1, []driver.Cause{driver.CauseReleased}
+		if want[d.ID] == "kept" {
+			deliveries, causes = 2, []driver.Cause{driver.CauseRebalance}
+		}
+		if want[d.ID] == "" || d.Deliveries != deliveries || d.Cause != causes[0] {
+			t.Errorf("%s (%s) comes as delivery %d, %s", d.ID, fate[d.ID], d.Deliveries, d.Cause)
+		}
+		delete(want, d.ID)
+		settle(t, joined, d, driver.Ack, 0)
+		if len(want) == 0 {
+			break
+		}
+	}
+	for _, d := range kept {
+		if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: d}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+			t.Errorf("%s is settled by its old holder, after another had it: %v", d.ID, err)
+		}
+	}
+	stop()
+	<-over
+}
+
+// TestStatsAfterStop: what a consumer had fetched and did not get to is counted when it has left.
+func TestStatsAfterStop(t *testing.T) {
+	t.Parallel()
+	const messages = 19
+	c := fake(t)
+	d := openFake(t, c)
+	other := again(t, d, c.ListenAddrs())
+	for i := range messages {
+		publish(t, d, message(fmt.Sprint("m", i), fmt.Sprint("k", i%5)))
+	}
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	receive(t, s)
+	count := func() driver.GroupStats {
+		st, err := other.Stats(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Groups[0]
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; { // all of it is fetched, and told with a commit
+		if g := count(); g.Acked == 1 && g.Inflight == 1 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("another process counts %+v", g)
+		}
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if g := count(); g.Ready != messages-1 || g.Waiting+g.Inflight != 0 || g.Acked != 1 {
+		t.Errorf("after the stop there are %+v; want %d ready, 1 acked", g, messages-1)
+	}
+}

@@ -1,0 +1,96 @@
+package kafka_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka"
+)
+
+// pages counts what a listing has, and demands its order.
+func pages(t *testing.T, d *kafka.Driver, q driver.Query, size int) (n int) {
+	t.Helper()
+	for {
+		page, err := d.Browse(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Entries {
+			body := e.Raw
+			if e.Message != nil {
+				body = e.Body
+			}
+			if len(body) != size || body[0] != byte(n) || e.State != q.State {
+				t.Fatalf("entry %d is %s with %d bytes", n, e.State, len(body))
+			}
+			n++
+		}
+		if len(page.Entries) > q.Limit {
+			t.Fatalf("a page of %d, with a limit of %d", len(page.Entries), q.Limit)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return n
+		}
+	}
+}
+
+// TestListingsStayOnTheBroker: what is held, delayed or broken is counted and listed page by page, and none of it stays in memory.
+func TestListingsStayOnTheBroker(t *testing.T) { // alone: it measures the heap
+	const many, size = 80, 256 << 10 // 20 MB of each
+	c := fake(t)
+	d := openFake(t, c)
+	for i := range many {
+		body := make([]byte, size)
+		if _, err := rand.Read(body); err != nil { // what is compressed takes more room here than there
+			t.Fatal(err)
+		}
+		body[0] = byte(i)
+		held, delayed := message(fmt.Sprintf("h%03d", i), "k"), message(fmt.Sprintf("d%03d", i), "k")
+		held.Body, held.Delay, delayed.Body, delayed.Delay = body, driver.Hold, body, time.Hour
+		publish(t, d, held, delayed)
+		if err := d.StoreRaw(t.Context(), "orders", body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := subscribe(t, d, "x") // stores the broken ones
+	for deadline := time.Now().Add(time.Minute); d.Unparked("orders", driver.DefaultGroup) < many; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the broken records are not stored")
+		}
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	end(t, d)
+	d = again(t, d, c.ListenAddrs())
+	before := heap()
+	st, err := d.Stats(t.Context(), "orders")
+	if err != nil || st.Held != many || st.Delayed != many || st.Invalid != many {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	for _, state := range []driver.State{driver.StateHeld, driver.StateDelayed, driver.StateInvalid} {
+		if n := pages(t, d, driver.Query{Topic: "orders", State: state, Limit: 7}, size); n != many {
+			t.Errorf("%d are %s, want %d", n, state, many)
+		}
+	}
+	if grown := heap() - before; grown > 10 {
+		t.Errorf("%.0f MB of memory for looking at %d MB", grown, 3*many*size>>20)
+	}
+	if es, err := d.Get(t.Context(), driver.Target{Topic: "orders", ID: "h042"}); err != nil || es[0].State != driver.StateHeld || es[0].Body[0] != 42 {
+		t.Errorf("Get of a held message: %v", err)
+	}
+	es, err := d.Get(t.Context(), driver.Target{Topic: "orders", ID: "d042"})
+	if err != nil || es[0].State != driver.StateDelayed || es[0].Body[0] != 42 {
+		t.Errorf("Get of a delayed message: %v", err)
+	}
+	if err := d.DeleteTopic(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, d, message("m", "k"))
+	if st, err = d.Stats(t.Context(), "orders"); err != nil || st.Held+st.Delayed+st.Invalid != 0 {
+		t.Errorf("after the topic was deleted: %+v, %v", st, err)
+	}
+}

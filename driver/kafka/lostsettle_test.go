@@ -1,0 +1,138 @@
+package kafka_test
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka"
+)
+
+// mortal is a driver that dies when its wire is cut and its members are expelled: its group need not wait for the session.
+func mortal(t *testing.T, c *kfake.Cluster, namespace string) (*kafka.Driver, *wire) {
+	t.Helper()
+	w := &wire{}
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = d.Close(ctx) // it cannot say goodbye
+	})
+	return d, w
+}
+
+// expel removes everybody from a group.
+func expel(t *testing.T, c *kfake.Cluster, group string) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	found, err := kadm.NewClient(cl).DescribeGroups(t.Context(), group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	for _, m := range found[group].Members {
+		x := kmsg.NewLeaveGroupRequestMember()
+		x.MemberID = m.MemberID
+		req.Members = append(req.Members, x)
+	}
+	if _, err := req.RequestWith(t.Context(), cl); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAckAfterRetryIsStored: a message fails, succeeds the second time, and its holder dies before anything of it was committed. It does not come again, least
+// of all as a new one with all its attempts.
+//
+// Lesson: L29
+func TestAckAfterRetryIsStored(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	dying, w := mortal(t, c, namespace)
+	publish(t, dying, message("held", "1"), message("twice", "2"), message("next", "2"))
+	s := subscribe(t, dying, "dying")
+	if x := receive(t, s); x.ID != "held" {
+		t.Fatalf("received %s", x.ID)
+	}
+	var refusing atomic.Bool
+	refusing.Store(true)
+	c.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		if !refusing.Load() {
+			return nil, nil, false
+		}
+		c.KeepControl()
+		return refusedCommit(req.(*kmsg.OffsetCommitRequest), kerr.RebalanceInProgress), nil, true
+	})
+	for attempt := 1; attempt <= 2; attempt++ {
+		x := receive(t, s)
+		if x.ID != "twice" || x.Attempt != attempt {
+			t.Fatalf("received %s, attempt %d", x.ID, x.Attempt)
+		}
+		if attempt == 1 {
+			settle(t, s, x, driver.Retry, 0)
+		} else {
+			settle(t, s, x, driver.Ack, 0)
+		}
+	}
+	w.cut()
+	refusing.Store(false)
+	expel(t, c, namespace+"orders:default")
+	heir, _ := mortal(t, c, namespace)
+	hs := subscribe(t, heir, "heir")
+	want := map[string]bool{"held": true, "next": true}
+	for len(want) > 0 {
+		x := receive(t, hs)
+		if !want[x.ID] {
+			t.Errorf("received %s, attempt %d, which was acknowledged", x.ID, x.Attempt)
+		}
+		delete(want, x.ID)
+		settle(t, hs, x, driver.Ack, 0)
+	}
+	state(t, heir, "twice", "")
+}
+
+// TestKillerIsCounted: a message whose holders die as soon as they have it is counted each time, however slow the brokers store that.
+//
+// Lesson: H50
+func TestKillerIsCounted(t *testing.T) {
+	t.Parallel()
+	const lives = 5
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if strings.Contains(topicOf(c, req.(*kmsg.ProduceRequest)), "_ferry.retry.") {
+			c.SleepControl(func() { time.Sleep(100 * time.Millisecond) }) // longer than a commit takes
+		}
+		return nil, nil, false
+	})
+	for life := 1; life <= lives; life++ {
+		d, w := mortal(t, c, namespace)
+		if life == 1 {
+			publish(t, d, message("killer", "k"), message("behind", "k"))
+		}
+		s := subscribe(t, d, "x")
+		x := receive(t, s)
+		w.cut()
+		if x.ID != "killer" || x.Deliveries != life {
+			t.Fatalf("life %d gets %s as delivery %d", life, x.ID, x.Deliveries)
+		}
+		expel(t, c, namespace+"orders:default")
+	}
+}

@@ -1,0 +1,70 @@
+package kafka_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// TestPartitionsAdded: somebody adds a partition to a topic while a group consumes it. What is in the others goes on, what comes into the new one is
+// consumed too, with retries, and it is reported.
+func TestPartitionsAdded(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d := openFake(t, c)
+	publish(t, d, message("before", "k"))
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	name := d.Namespace() + "orders"
+	if resp, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, name); err != nil || resp.Error() != nil {
+		t.Fatal(err, resp.Error())
+	}
+	if err := s.Close(t.Context()); err != nil { // who joins sees the new partition; others after some minutes
+		t.Fatal(err)
+	}
+	s = subscribe(t, d, "x")
+	var want []string
+	for i := range 4 {
+		publish(t, d, message(fmt.Sprint("m", i), "k"))
+		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Key: []byte("new"), Value: fmt.Append(nil, "n", i)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprint("m", i), fmt.Sprint("n", i))
+	}
+	left := map[string]bool{}
+	for _, body := range want {
+		left[body] = true
+	}
+	for len(left) > 0 {
+		x := receive(t, s)
+		if !left[string(x.Body)] {
+			t.Errorf("received %q again, attempt %d", x.Body, x.Attempt)
+		}
+		if string(x.Body) == "n0" && x.Attempt == 1 {
+			settle(t, s, x, driver.Retry, time.Millisecond)
+			continue
+		}
+		delete(left, string(x.Body))
+		settle(t, s, x, driver.Ack, 0)
+	}
+	findings, err := d.Diagnose(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		if f.Subject == "orders" && f.Severity == driver.SeverityError {
+			return
+		}
+	}
+	t.Errorf("it is not reported: %+v", findings)
+}
