@@ -79,7 +79,7 @@ func TestCloseWhileInUse(t *testing.T) {
 	for _, sync := range []Sync{Always, Interval(time.Second)} {
 		t.Run(sync.String(), func(t *testing.T) {
 			t.Parallel()
-			for range 10 {
+			for range 3 {
 				closeInUse(t, sync)
 			}
 		})

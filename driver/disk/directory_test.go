@@ -57,6 +57,7 @@ func TestBadDirectories(t *testing.T) {
 		{"negative body", func(dir string) Options { return Options{Dir: dir, MaxBody: -1} }, driver.ErrInvalid, "negative"},
 		{"negative bound", func(dir string) Options { return Options{Dir: dir, MaxMessages: -1} }, driver.ErrInvalid, "negative"},
 		{"negative cache", func(dir string) Options { return Options{Dir: dir, CacheBytes: -1} }, driver.ErrInvalid, "negative"},
+		{"negative window", func(dir string) Options { return Options{Dir: dir, Window: -1} }, driver.ErrInvalid, "negative"},
 		{"negative interval", func(dir string) Options { return Options{Dir: dir, Sync: Interval(-1)} }, driver.ErrInvalid, "negative"},
 		{"a file", func(dir string) Options {
 			put(t, filepath.Join(dir, "f"), "x")

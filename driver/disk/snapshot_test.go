@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -93,6 +96,27 @@ func TestSnapshot(t *testing.T) {
 				t.Errorf("%s: %s", c.name, text)
 			}
 		})
+	}
+}
+
+// TestOpeningIsLogged: who waits for a store to open is told what is read, and when it is done.
+func TestOpeningIsLogged(t *testing.T) {
+	t.Parallel()
+	var told bytes.Buffer
+	o := Options{Dir: "/store", fs: vfs.NewMem(), Logger: slog.New(slog.NewTextHandler(&told, nil))}
+	d := open(t, o)
+	some(t, d, 12)
+	if err := d.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	told.Reset()
+	if err := open(t, o).Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"reading the store", "topic=jobs messages=12", "the store is open"} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("%q was not told: %s", want, told.String())
+		}
 	}
 }
 

@@ -38,6 +38,11 @@ const (
 	writeBuffer = 32 << 20
 	blockCache  = 32 << 20
 	mergeUpTo   = 4 << 20 // bytes of steps in one write
+
+	// New tables lie in layers where they overlap, which those of messages do not. Most messages are gone before they would
+	// be moved below, so that waits until more layers have to be read, or there are 500 tables.
+	layers     = 12
+	mostLayers = 64 // writes wait beyond
 )
 
 func openStore(dir *directory, o Options) (*store, error) {
@@ -76,6 +81,8 @@ func (s *store) options() *pebble.Options {
 		FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
 		MemTableSize:                writeBuffer,
 		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       layers,
+		L0StopWritesThreshold:       mostLayers,
 	}
 	o.Experimental.SpanPolicyFunc = spanOf
 	return o

@@ -45,6 +45,13 @@ func (m *member) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.Offset
 // assign loads new partitions before anything is fetched from them. A rebalance ends it in between, and then it is
 // called again with the same ones: those that are loaded stay as they are.
 func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	highest := int32(-1)
+	for id := range offsets[m.mainName] {
+		highest = max(highest, id)
+	}
+	if err := m.d.widen(ctx, m.sideName, int(highest)+1); err != nil {
+		return nil, err
+	}
 	var loading sync.WaitGroup
 	room, failed := make(chan struct{}, loadAtOnce), make(chan error, len(offsets[m.mainName]))
 	for id, o := range offsets[m.mainName] {
@@ -58,6 +65,7 @@ func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	close(failed)
 	for err := range failed {
 		if err != nil {
+			m.d.client.ForceMetadataRefresh() // partitions may have been added; it is tried again
 			return nil, err
 		}
 	}

@@ -14,8 +14,9 @@ type call struct {
 	at     []int // which message each is of
 	claims bool  // one of them made us remember its id
 
-	room    []kgo.Record // for its records
-	topic   *topicState  // of the last message
+	room    []kgo.Record // for its records, and their headers
+	headers []kgo.RecordHeader
+	topic   *topicState // of the last message
 	config  driver.TopicConfig
 	stick   int // how many in a row without a key go to the same partition
 	spread  *topicState
@@ -35,17 +36,20 @@ const manySpread = 100
 
 // newCall is for n messages. Few are spread over all partitions one by one; of many the partitions get long batches.
 func newCall(n int) *call {
-	return &call{posts: make([]posting, 0, n), at: make([]int, 0, n), room: make([]kgo.Record, n), stick: max(1, n/2, min(n, manySpread))}
+	return &call{posts: make([]posting, 0, n), at: make([]int, 0, n), room: make([]kgo.Record, n), headers: make([]kgo.RecordHeader, n*fewHeaders), stick: max(1, n/2, min(n, manySpread))}
 }
 
+// fewHeaders are enough for the record of a message with nothing special.
+const fewHeaders = 4
+
 // record is room for one more.
-func (c *call) record() *kgo.Record {
+func (c *call) record() (*kgo.Record, []kgo.RecordHeader) {
 	if len(c.room) == 0 {
-		return new(kgo.Record)
+		return new(kgo.Record), nil
 	}
-	r := &c.room[0]
-	c.room = c.room[1:]
-	return r
+	r, headers := &c.room[0], c.headers[:0:fewHeaders]
+	c.room, c.headers = c.room[1:], c.headers[fewHeaders:]
+	return r, headers
 }
 
 // place chooses a partition: by key, or in turn.

@@ -18,10 +18,10 @@ import (
 // command is what a process asks the owner of a partition to do: a record in its side log. The owner answers with a
 // tombstone of the same key. Only he changes what he has in memory.
 type command struct {
-	Op     string // purge, delete, move
+	Op     string // purge, skip, delete, move
 	ID     string
 	Ref    driver.Ref
-	Before int64 // purge: of the main topic
+	Before int64 // purge, skip: of the main topic
 	After  time.Duration
 	Edit   []byte // move: an envelope
 	sent   time.Time
@@ -119,6 +119,8 @@ func (m *member) apply(ctx context.Context, p *partition, c command) (int, error
 	switch c.Op {
 	case "purge":
 		return m.purge(ctx, p, c.Before)
+	case skip:
+		return m.skip(ctx, p, c.Before)
 	case "delete":
 		n, err := m.cancelItems(ctx, p, func(it *item) bool { return it.ref == c.Ref && it.msg.ID == c.ID })
 		if err == nil && n == 0 {
@@ -249,7 +251,7 @@ func (v *view) concerned(c command) (ps []*partition) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, p := range v.parts {
-		if c.Op == "purge" || p.find(c.Ref, c.ID) != nil {
+		if c.Op == "purge" || c.Op == skip || p.find(c.Ref, c.ID) != nil {
 			ps = append(ps, p)
 		}
 	}

@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // The end of a message in the side log is a tombstone. But as long as its place in the main topic is not committed, a crash would bring it back from
@@ -22,9 +25,21 @@ func (m *member) endOf(it *item) *kgo.Record {
 	if it.offset >= it.p.passed {
 		it.marked = true
 		r.Value = []byte{'d'}
+		if m.wasLast(it) {
+			r.Value = append(r.Value, it.msg.Key...)
+		}
 		r.Headers = []kgo.RecordHeader{state{Epoch: it.p.epoch, Offset: it.offset, Done: true}.header()}
 	}
 	return r
+}
+
+// wasLast says that all messages of its key before an item have ended too. They may not be committed either: coming again alone, they would come after it.
+func (q *queue) wasLast(it *item) bool {
+	c := q.chains[it.msg.Key]
+	if q.order != driver.Strict || it.msg.Key == "" || c == nil {
+		return false
+	}
+	return !slices.ContainsFunc(c.items, func(x *item) bool { return x != it && x.offset < it.offset })
 }
 
 // storeEnds stores ends that nobody waits for. What is not stored is ended by the next owner, or delivered again.
@@ -44,7 +59,7 @@ func (p *partition) noteMark(it *item) {
 }
 
 // restoreMark takes a mark of an earlier owner. One that the commit has passed becomes a tombstone with the next records.
-func (p *partition) restoreMark(key string, s state) {
+func (p *partition) restoreMark(key string, s state, value []byte) {
 	if s.Offset < p.passed {
 		delete(p.found, key)
 		p.doubtful[key] = true
@@ -53,6 +68,9 @@ func (p *partition) restoreMark(key string, s state) {
 	p.done.set(s.Offset)
 	p.dirty = true
 	p.marks[s.Offset] = key
+	if k := string(value[1:]); k != "" {
+		p.doneKeys[k] = max(p.doneKeys[k], s.Offset)
+	}
 }
 
 // hasPassed is told of a commit, and returns tombstones for the marks before it.

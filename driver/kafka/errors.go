@@ -37,7 +37,9 @@ func unsure(what string, err error) error {
 		return nil
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return driver.NewError(driver.ErrTooLarge, what+" is larger than the topic allows", "raise max.message.bytes of the topic, or publish a reference", err)
-	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.UnknownTopicOrPartition):
+	case isForbidden(err):
+		return forbidden(what, err)
+	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.UnknownTopicOrPartition):
 		return driver.NewError(driver.ErrNotApplied, what+" was refused", "see to the cluster, then try again", err)
 	}
 	return driver.NewError(driver.ErrUnknown, what+" may or may not be stored", "check, or repeat it with the same id", err)
@@ -50,5 +52,22 @@ func unreached(what string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
+	if isForbidden(err) {
+		return forbidden(what, err)
+	}
 	return driver.NewError(driver.ErrNotApplied, what+" failed", "see whether the brokers can be reached", err)
+}
+
+// isForbidden reports whether an ACL is missing: it does not help to try again.
+func isForbidden(err error) bool {
+	for _, kind := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+func forbidden(what string, err error) error {
+	return driver.NewError(driver.ErrNotApplied, what+" is not allowed", "give the user the ACLs that docs/kafka.md lists", err)
 }

@@ -54,7 +54,8 @@ type item struct {
 	inLane  int       // index in its lane's heap, or notInLane, inFifo
 	slot    uint64    // in its lane's fifo
 	claimed *claim
-	own     claim // the first of its claims, to save an allocation
+	first   claim // the first of its claims, to save an allocation
+	loan    *loan // its body is part of; nil: it is its own
 }
 
 // expires is when its TTL ends, by the clock of this machine; zero for never.

@@ -66,7 +66,7 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
 	dying, w := mortal(t, c, namespace)
-	publish(t, dying, message("held", "1"), message("twice", "2"), message("next", "2"))
+	publish(t, dying, message("held", "1"), message("before", "2"), message("twice", "2"), message("next", "2"))
 	s := subscribe(t, dying, "dying")
 	if x := receive(t, s); x.ID != "held" {
 		t.Fatalf("received %s", x.ID)
@@ -80,6 +80,7 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 		c.KeepControl()
 		return refusedCommit(req.(*kmsg.OffsetCommitRequest), kerr.RebalanceInProgress), nil, true
 	})
+	settle(t, s, receive(t, s), driver.Ack, 0) // before: it must not come again after what comes after it
 	for attempt := 1; attempt <= 2; attempt++ {
 		x := receive(t, s)
 		if x.ID != "twice" || x.Attempt != attempt {
@@ -106,6 +107,7 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 		settle(t, hs, x, driver.Ack, 0)
 	}
 	state(t, heir, "twice", "")
+	state(t, heir, "before", "")
 }
 
 // TestKillerIsCounted: a message whose holders die as soon as they have it is counted each time, however slow the brokers store that.

@@ -32,6 +32,8 @@ type member struct {
 	sure       time.Time // see vouched
 	stopped    bool      // the topic or the group is paused
 	bad        []invalid // found by a visit
+	barred     error     // why the group or the topic may not be consumed
+	loan       *loan     // of what is fed
 	suspects   []*item   // whose count of lost leases must be stored
 	room       chan struct{}
 	saving     chan struct{}
@@ -102,6 +104,7 @@ func (m *member) poll(ctx context.Context) {
 			m.cl.AllowRebalance()
 			return
 		}
+		m.bar(fetches.Err())
 		bad := m.feedAll(fetches)
 		m.cl.AllowRebalance()
 		if len(bad) > 0 {
@@ -114,6 +117,17 @@ func (m *member) poll(ctx context.Context) {
 	}
 }
 
+// bar notes that the brokers do not let us consume, and why.
+func (m *member) bar(err error) {
+	if err == nil || !isForbidden(err) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.barred = err
+	m.wakeAll()
+}
+
 // feedAtOnce is how many records are taken over before others may use the queue again.
 const feedAtOnce = 500
 
@@ -124,10 +138,11 @@ func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
 			m.d.clock.fetched(p.Records[n-1].Timestamp, now)
 		}
 	})
-	all := make([]fetched, 0, feedAtOnce)
+	all, poll := make([]fetched, 0, feedAtOnce), &loan{}
 	take := func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		m.loan = poll
 		for _, f := range all {
 			p := m.parts[f.r.Partition]
 			if p == nil || p.lost || f.r.Offset < p.done.next {

@@ -175,6 +175,7 @@ func (q *queue) uncount(it *item) {
 		it.counted = false
 		q.window--
 		q.windowBytes -= it.size
+		it.repay()
 	}
 	if it.inSide {
 		it.inSide = false

@@ -35,6 +35,8 @@ type partition struct {
 	begun  bool             // we have committed
 	passed int64            // what is committed
 	marks  map[int64]string // keys in the side log of what ended and is not committed, by offset
+	// doneKeys are keys of messages that ended with a mark of an earlier owner: those before this offset have ended too.
+	doneKeys map[string]int64
 
 	markedAt, trimmed int64 // of the side log: where our ownership begins, and what is deleted
 
@@ -80,7 +82,7 @@ func (m *member) load(ctx context.Context, id int32, at int64, metadata string) 
 }
 
 func (m *member) newPartition(id int32, at int64, metadata string) *partition {
-	p := &partition{id: id, m: m, done: newDoneSet(at), items: items{map[int64]*item{}, map[string]*item{}}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, passed: at, marks: map[int64]string{}, tally: readTally(metadata, at)}
+	p := &partition{id: id, m: m, done: newDoneSet(at), items: items{map[int64]*item{}, map[string]*item{}}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at)}
 	p.done.readMetadata(metadata)
 	return p
 }
@@ -134,7 +136,7 @@ func (p *partition) release(before int64) {
 // fetched is a record of the main topic, decoded.
 type fetched struct {
 	r       *kgo.Record
-	msg     *driver.Message
+	it      *item // nil where a transaction ended
 	problem error // why it cannot be decoded
 }
 
@@ -143,16 +145,21 @@ func (m *member) decode(r *kgo.Record) fetched {
 	if r.Attrs.IsControl() {
 		return fetched{r: r}
 	}
-	msg, err := fromRecord(m.topic.name, r)
+	var one struct { // one allocation
+		item
+		msg driver.Message
+	}
+	err := readRecord(&one.msg, m.topic.name, r)
 	if err == nil && m.d.o.RejectForeign && !ours(r) {
 		err = errForeign
 	}
-	return fetched{r, msg, err}
+	one.item.msg, one.size, one.offset, one.order, one.ref, one.inLane = &one.msg, len(r.Value), r.Offset, r.Offset, refOf(r), notInLane
+	return fetched{r, &one.item, err}
 }
 
 // feed takes a fetched record, and returns it when it cannot be decoded.
 func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
-	r, msg := f.r, f.msg
+	r, it := f.r, f.it
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
 	if len(p.pending) > 0 {
@@ -173,7 +180,13 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 	if f.problem != nil {
 		return r, f.problem
 	}
-	it := &item{p: p, size: len(msg.Body), offset: r.Offset, order: r.Offset, msg: msg, ref: refOf(r), inLane: notInLane}
+	if r.Offset < p.doneKeys[it.msg.Key] {
+		p.done.set(r.Offset)
+		p.dirty = true
+		return nil, nil
+	}
+	it.p = p
+	p.m.loan.borrow(it)
 	if s, ok := stateOf(r); ok {
 		it.cause = s.Cause
 	}

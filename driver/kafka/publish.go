@@ -148,8 +148,9 @@ func (d *Driver) fill(ctx context.Context, c *call, m *driver.Message, p *postin
 	}
 	wait, hold := d.waitOf(m)
 	if wait <= 0 && !hold {
-		p.record = c.record()
-		writeRecord(p.record, c.topic.main, c.place(c.topic, m.Key), m)
+		var headers []kgo.RecordHeader
+		p.record, headers = c.record()
+		writeRecord(p.record, headers, c.topic.main, c.place(c.topic, m.Key), m)
 		return nil
 	}
 	w, err := d.startDelays(ctx)

@@ -284,7 +284,7 @@ func (q *queue) run(out []*claim, s *subscription, it *item, most int, now time.
 func (q *queue) claim(s *subscription, it *item, now time.Time) *claim {
 	q.enter(it, inflight)
 	q.claims++
-	c := &it.own
+	c := &it.first
 	if c.number > 0 {
 		c = &claim{}
 	}

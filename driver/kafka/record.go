@@ -63,29 +63,43 @@ func readState(data []byte) (state, bool) {
 // toRecord writes a message as a record that any Kafka client can read. The message is not retained.
 func toRecord(topic string, partition int32, m *driver.Message) *kgo.Record {
 	r := new(kgo.Record)
-	writeRecord(r, topic, partition, m)
+	writeRecord(r, nil, topic, partition, m)
 	return r
 }
 
-// writeRecord is toRecord into an empty record.
-func writeRecord(r *kgo.Record, topic string, partition int32, m *driver.Message) {
+// writeRecord is toRecord into an empty record, with room for its headers.
+func writeRecord(r *kgo.Record, headers []kgo.RecordHeader, topic string, partition int32, m *driver.Message) {
+	stored := *m
+	stored.Topic = ""                                                                         // that of the record says it
+	value := make([]byte, len(m.Body)+len(m.Key), len(m.Body)+len(m.Key)+envelope.FieldsRoom) // never nil: a null value is a tombstone
 	var room [8]envelope.Pair
-	pairs := envelope.ToFields(envelope.Kafka, room[:0], m)
-	value := make([]byte, len(m.Body)+len(m.Key)) // never nil: a null value is a tombstone
-	r.Topic, r.Partition, r.Value, r.Headers = topic, partition, value[:len(m.Body):len(m.Body)], make([]kgo.RecordHeader, len(pairs), len(pairs)+1)
+	pairs := envelope.ToFieldsIn(envelope.Kafka, room[:0], value[len(value):], &stored)
+	r.Topic, r.Partition, r.Value = topic, partition, value[:len(m.Body):len(m.Body)]
 	copy(r.Value, m.Body)
 	if m.Key != "" {
-		r.Key = value[len(m.Body):]
+		r.Key = value[len(m.Body):len(value):len(value)]
 		copy(r.Key, m.Key)
 	}
-	for i, p := range pairs {
-		r.Headers[i] = kgo.RecordHeader{Key: p.Name, Value: p.Value}
+	if cap(headers) <= len(pairs) {
+		headers = make([]kgo.RecordHeader, 0, len(pairs)+1)
 	}
+	for _, p := range pairs {
+		headers = append(headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
+	}
+	r.Headers = headers
 }
 
 // fromRecord reads a message. A record of a producer that does not know Ferry is a message with its headers.
 func fromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
-	m := &driver.Message{Key: string(r.Key), Body: bytes.Clone(r.Value)}
+	m := new(driver.Message)
+	err := readRecord(m, topic, r)
+	m.Body = bytes.Clone(m.Body)
+	return m, err
+}
+
+// readRecord is fromRecord into an empty message. Its body is that of the record.
+func readRecord(m *driver.Message, topic string, r *kgo.Record) error {
+	m.Key, m.Body = string(r.Key), r.Value[:len(r.Value):len(r.Value)]
 	var room [8]envelope.Pair
 	pairs, ours := room[:0], false
 	for _, h := range r.Headers {
@@ -98,13 +112,13 @@ func fromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
 	if !ours {
 		foreign(m, r)
 	} else if err := envelope.FromFields(envelope.Kafka, pairs, m); err != nil {
-		return nil, err
+		return err
 	}
 	m.Topic = topic
 	if m.PublishedAt.IsZero() {
 		m.PublishedAt = r.Timestamp.UTC()
 	}
-	return m, nil
+	return nil
 }
 
 func isOurs(h kgo.RecordHeader) bool { return strings.HasPrefix(h.Key, "ferry-") }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -38,12 +40,76 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err != nil || o.DryRun {
 		return report, err
 	}
-	return report, d.whileAway(ctx, t, group, func() error {
-		if err := d.commitIdle(ctx, t, group, to, meta); err != nil { // first: it is refused while others consume
+	err = d.whileAway(ctx, t, group, func() error {
+		if err := d.setPosition(ctx, t, group, to, meta, o.Force); err != nil {
 			return err
 		}
 		return d.skipSide(ctx, t, group, to)
 	})
+	if err == nil && busy { // who was back sooner has read what is skipped
+		_, err = d.change(ctx, t, group, command{Op: skip}, to)
+	}
+	return report, err
+}
+
+// skip is the command to end what is ready in a side log and lies before an offset of the main topic.
+const skip = "skip"
+
+func (m *member) skip(ctx context.Context, p *partition, before int64) (int, error) {
+	return m.cancelItems(ctx, p, func(it *item) bool { return it.state == ready && it.side != "" && it.offset >= 0 && it.offset < before })
+}
+
+// skipSide does that in all partitions while nobody consumes.
+func (d *Driver) skipSide(ctx context.Context, t *topicState, group string, to map[int32]int64) error {
+	var row groupRow
+	d.metaRow(groupKey(t.name, group), &row)
+	v, err := d.visit(ctx, t, group, row, span(t.partitions), false)
+	if err != nil {
+		return err
+	}
+	defer v.cancel()
+	for id, p := range v.parts { // nobody else knows it
+		if _, err := v.skip(ctx, p, to[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setPosition commits other offsets while nobody consumes. By force consumers are made to leave; they learn of it a moment later, and join again.
+func (d *Driver) setPosition(ctx context.Context, t *topicState, group string, to map[int32]int64, meta map[int32]string, force bool) error {
+	for tries := 1; ; tries++ {
+		err := d.commitIdle(ctx, t, group, to, meta) // it is refused while others consume
+		if err == nil || !force || tries > resetTries {
+			return err
+		}
+		if err := d.expel(ctx, d.groupID(t.name, group)); err != nil {
+			return err
+		}
+	}
+}
+
+// resetTries bounds how often consumers are made to leave that are back before the offsets are set.
+const resetTries = 10
+
+// expel removes all members from a group.
+func (d *Driver) expel(ctx context.Context, group string) error {
+	found, err := d.admin.DescribeGroups(ctx, group)
+	if err == nil {
+		err = found[group].Err
+	}
+	if err != nil {
+		return unreached("reading the members of "+group, err)
+	}
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	for _, m := range found[group].Members {
+		x := kmsg.NewLeaveGroupRequestMember()
+		x.MemberID, x.Reason = m.MemberID, text("the group is reset")
+		req.Members = append(req.Members, x)
+	}
+	_, err = req.RequestWith(ctx, d.client)
+	return unreached("making the members of "+group+" leave", err) // who has gone already is no error
 }
 
 // compare counts what a reset changes, and returns the metadata of the new offsets.
@@ -62,21 +128,6 @@ func (d *Driver) compare(ctx context.Context, t *topicState, group string, to, e
 		v.compare(to, starts, ends, report, meta)
 	}
 	return meta, nil
-}
-
-// skipSide ends what is ready in the side logs and lies before the new position, while nobody consumes.
-func (d *Driver) skipSide(ctx context.Context, t *topicState, group string, to map[int32]int64) error {
-	var row groupRow
-	d.metaRow(groupKey(t.name, group), &row)
-	v, err := d.visit(ctx, t, group, row, span(t.partitions), false)
-	if err != nil {
-		return err
-	}
-	defer v.cancel()
-	_, err = v.cancelItems(ctx, nil, func(it *item) bool {
-		return it.state == ready && it.side != "" && it.offset >= 0 && it.offset < to[it.p.id]
-	})
-	return err
 }
 
 func (v *view) compare(to, starts, ends map[int32]int64, report *driver.ResetReport, meta map[int32]string) {

@@ -116,7 +116,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 		return nil
 	}
 	if s.Done {
-		p.restoreMark(key, s)
+		p.restoreMark(key, s, r.Value)
 		return nil
 	}
 	msg, err := envelope.Decode(r.Value)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -67,7 +68,11 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
-	m.awaitJoined(ctx)
+	if err := m.awaitJoined(ctx); err != nil {
+		release() // Close wants it
+		_ = s.Close(context.WithoutCancel(ctx))
+		return nil, forbidden("consuming the topic in the group", err)
+	}
 	return s, nil
 }
 
@@ -190,12 +195,23 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	return ds, err
 }
 
+// handed is a delivery with its message: one allocation.
+type handed struct {
+	driver.Delivery
+	msg driver.Message
+}
+
 func (s *subscription) deliver(c *claim, now time.Time) *driver.Delivery {
 	it := c.it
-	c.delivery = &driver.Delivery{
-		Message: it.msg.Clone(), Group: s.o.Group, Ref: it.ref, Attempt: it.attempts + 1, Deliveries: it.lost + 1, Cause: it.cause,
-		ClaimedAt: now.UTC(), LeaseUntil: c.until, Token: c,
+	h := &handed{msg: *it.msg}
+	if h.msg.Headers == nil && h.msg.Retry == nil {
+		h.msg.Body = bytes.Clone(h.msg.Body)
+	} else {
+		h.msg = *it.msg.Clone()
 	}
+	h.Delivery = driver.Delivery{Message: &h.msg, Group: s.o.Group, Ref: it.ref, Attempt: it.attempts + 1, Deliveries: it.lost + 1, Cause: it.cause,
+		ClaimedAt: now.UTC(), LeaseUntil: c.until, Token: c}
+	c.delivery = &h.Delivery
 	return c.delivery
 }
 

@@ -22,6 +22,7 @@ type table struct {
 	mu     sync.Mutex
 	rows   map[string]*kgo.Record
 	next   map[int32]int64 // the next offset of each followed partition
+	barred error           // why it may not be read
 	moved  chan struct{}   // closed when next changes
 	closed bool
 	bare   bool // keeps no rows: whoever is told of changes keeps what he needs
@@ -120,6 +121,18 @@ func (t *table) take(records []*kgo.Record) {
 	t.moved = make(chan struct{})
 }
 
+// bar notes that a partition may not be read, and why; nil when it may again.
+func (t *table) bar(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.barred == nil && err == nil {
+		return
+	}
+	t.barred = err
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
 // sync waits until everything stored before the call is in the table.
 func (t *table) sync(ctx context.Context) error {
 	ends, err := t.d.admin.ListCommittedOffsets(ctx, t.topic)
@@ -137,11 +150,13 @@ func (t *table) sync(ctx context.Context) error {
 				behind = true
 			}
 		}
-		moved, closed := t.moved, t.closed
+		moved, closed, barred := t.moved, t.closed, t.barred
 		t.mu.Unlock()
 		switch {
 		case closed:
 			return errClosed()
+		case behind && barred != nil:
+			return forbidden("reading "+t.topic, barred)
 		case !behind:
 			return nil
 		}
@@ -230,7 +245,12 @@ func (d *Driver) readTables(ctx context.Context) {
 			d.tablesMu.Lock()
 			t := d.tables[topicPartition{p.Topic, p.Partition}]
 			d.tablesMu.Unlock()
-			if t != nil && len(p.Records) > 0 {
+			switch {
+			case t == nil:
+			case isForbidden(p.Err):
+				t.bar(p.Err)
+			case len(p.Records) > 0:
+				t.bar(nil)
 				t.apply(p.Records)
 			}
 		})

@@ -11,6 +11,22 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// widen adds partitions to an internal topic for those that somebody has added to the topic it belongs to.
+func (d *Driver) widen(ctx context.Context, name string, partitions int) error {
+	have, err := d.partitionsOf(ctx, name)
+	if err != nil || have >= partitions {
+		return err
+	}
+	resp, err := d.admin.UpdatePartitions(ctx, partitions, name)
+	if err == nil {
+		err = resp.Error()
+	}
+	if isKafka(err, kerr.InvalidPartitions) { // another member was faster
+		return nil
+	}
+	return unreached("adding partitions to "+name, err)
+}
+
 // createTopics makes the topics that do not exist, with safe settings.
 func (d *Driver) createTopics(ctx context.Context, specs ...topicSpec) error {
 	req := kmsg.NewPtrCreateTopicsRequest()

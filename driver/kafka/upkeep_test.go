@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -115,6 +116,41 @@ func TestKeepHolds(t *testing.T) {
 	}
 	if x := receive(t, s); x.ID != "a" || x.Cause != driver.CauseReplay {
 		t.Errorf("received %s, %s", x.ID, x.Cause)
+	}
+}
+
+// TestResetByForce: a group that another process consumes is set back from here. Its consumer joins again by itself, and gets everything once more.
+func TestResetByForce(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d := openFake(t, c)
+	operator := again(t, d, c.ListenAddrs())
+	if err := d.EnsureTopic(t.Context(), "orders", driver.TopicConfig{Keep: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, d, message("a", "k"), message("b", "k"), message("c", "k"))
+	s := subscribe(t, d, "x")
+	for range 2 {
+		settle(t, s, receive(t, s), driver.Ack, 0)
+	}
+	held := receive(t, s)
+	to := driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}
+	if _, err := operator.Reset(t.Context(), "orders", driver.DefaultGroup, to); !errors.Is(err, driver.ErrConflict) {
+		t.Fatalf("a reset under a consumer: %v", err)
+	}
+	to.Force = true
+	if _, err := operator.Reset(t.Context(), "orders", driver.DefaultGroup, to); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a", "b", "c"} {
+		x := receive(t, s)
+		if x.ID != want || x.Cause != driver.CauseReplay {
+			t.Errorf("received %s, %s after the reset, want %s", x.ID, x.Cause, want)
+		}
+		settle(t, s, x, driver.Ack, 0)
+	}
+	if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: held}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+		t.Errorf("what was held before the reset is settled: %v", err)
 	}
 }
 

@@ -98,32 +98,34 @@ func workers(n int, f func(worker int) bool) {
 }
 
 func (l *load) driver(keys int) {
-	ctx := context.Background()
 	d := open(l, l.server.URL(), "bench")
-	defer func() { _ = d.Close(ctx) }()
+	defer func() { _ = d.Close(context.Background()) }()
 	n := max(l.N/loadBatch, 1) * loadBatch
+	l.phase("publish", n, func() { l.fill(d, n, keys) })
+	l.drain(d, n)
+}
+
+// fill publishes n messages with so many keys.
+func (l *load) fill(d driver.Driver, n, keys int) {
 	var left atomic.Int64
 	left.Store(int64(n / loadBatch))
-	l.phase("publish", n, func() {
-		workers(loadWorkers, func(w int) bool {
-			turn := left.Add(-1)
-			if turn < 0 {
-				return false
+	workers(loadWorkers, func(int) bool {
+		turn := left.Add(-1)
+		if turn < 0 {
+			return false
+		}
+		ms := make([]*driver.Message, loadBatch)
+		for i := range ms {
+			ms[i] = &driver.Message{ID: uuid7.New(time.Now()), Topic: "load", Body: l.bodies[(int(turn)+i)%len(l.bodies)]}
+			if keys > 0 {
+				ms[i].Key = "key" + strconv.Itoa((int(turn)*loadBatch+i)%keys)
 			}
-			ms := make([]*driver.Message, loadBatch)
-			for i := range ms {
-				ms[i] = &driver.Message{ID: uuid7.New(time.Now()), Topic: "load", Body: l.bodies[(int(turn)+i)%len(l.bodies)]}
-				if keys > 0 {
-					ms[i].Key = "key" + strconv.Itoa((int(turn)*loadBatch+i)%keys)
-				}
-			}
-			if _, err := d.Publish(ctx, ms, driver.PublishOptions{}); err != nil {
-				l.Error(err)
-			}
-			return true
-		})
+		}
+		if _, err := d.Publish(context.Background(), ms, driver.PublishOptions{}); err != nil {
+			l.Error(err)
+		}
+		return true
 	})
-	l.drain(d, n)
 }
 
 func (l *load) drain(d driver.Driver, n int) {
@@ -205,4 +207,77 @@ func (l *load) raw() {
 			return true
 		})
 	})
+}
+
+// BenchmarkHandOver drains with one loop that receives and one that settles, where a Receive has to wait for a settlement: for room, or
+// for the end of a run. It reports how many scripts the server runs for a message.
+func BenchmarkHandOver(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		keys int
+		o    driver.SubscribeOptions
+	}{{"one at a time", 0, driver.SubscribeOptions{MaxInflight: 1}}, {"runs of 32", 1, driver.SubscribeOptions{MaxRun: 32}}} {
+		b.Run(c.name, func(b *testing.B) { newLoad(b).handOver(c.keys, c.o) })
+	}
+}
+
+func (l *load) handOver(keys int, o driver.SubscribeOptions) {
+	ctx, done := context.WithCancel(context.Background())
+	d := open(l, l.server.URL(), "bench")
+	defer func() { _ = d.Close(context.Background()) }()
+	n := max(l.N/loadBatch, 1) * loadBatch
+	l.fill(d, n, keys)
+	o.Topic, o.Instance = "load", "bench"
+	s, err := d.Subscribe(ctx, o)
+	if err != nil {
+		l.Fatal(err)
+	}
+	before := l.scripts()
+	l.phase("drain", n, func() {
+		taken := make(chan []*driver.Delivery, 1)
+		go func() {
+			defer close(taken)
+			for {
+				ds, err := s.Receive(ctx, loadBatch)
+				if err != nil {
+					return
+				}
+				taken <- ds
+			}
+		}()
+		left := n
+		for ds := range taken {
+			ss := make([]driver.Settlement, len(ds))
+			for i, x := range ds {
+				ss[i].Delivery = x
+			}
+			for _, err := range s.Settle(context.Background(), ss) {
+				if err != nil {
+					l.Error(err)
+				}
+			}
+			if left -= len(ds); left == 0 {
+				done()
+			}
+		}
+	})
+	done()
+	l.ReportMetric((l.scripts()-before)/float64(n), "scripts/op")
+}
+
+// scripts returns how many the server has run.
+func (l *load) scripts() (calls float64) {
+	text, err := l.client.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		l.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":calls=")
+		if strings.HasPrefix(name, "cmdstat_eval") {
+			value, _, _ = strings.Cut(value, ",")
+			n, _ := strconv.ParseFloat(value, 64)
+			calls += n
+		}
+	}
+	return calls
 }

@@ -44,7 +44,7 @@ func (s *subscription) here(t *token, msgs []*driver.Message) bool {
 }
 
 func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlement) error {
-	parcel := &parcel{topic: s.t, shard: s.t.shards[t.shard]}
+	parcel := newParcel(s.t, s.t.shards[t.shard], nil, len(x.Emit))
 	for i, m := range x.Emit {
 		if err := s.d.checkMessage(m); err != nil {
 			return err

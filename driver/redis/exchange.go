@@ -8,10 +8,10 @@ import (
 
 // joint is a claim that a settlement takes along for a Receive that waits, so that both are one call.
 type joint struct {
-	lost             // what is claimed
-	before time.Time // the call, by our clock
-	news   <-chan struct{}
-	bound  bool // there is room for it only behind the settlement
+	lost                   // what is claimed
+	before time.Time       // the call, by our clock
+	news   <-chan struct{} // at that time
+	bound  bool            // there is no room for it unless the settlement succeeds
 	done   chan struct{}
 	reply  []any // once it is done
 	err    error
@@ -61,6 +61,7 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *joint {
 		return nil
 	}
 	s.waiting = s.waiting[1:]
+	s.starved = s.starved && len(s.waiting) > 0
 	s.reserved += most
 	s.claims.Add(1)
 	j := &joint{lost: lost{shard, s.d.newToken(), most}, before: time.Now(), news: s.news, bound: most > room, done: make(chan struct{})}
@@ -92,12 +93,14 @@ func (s *subscription) exchange(ctx context.Context, ack []any, j *joint) ([]any
 	args := make([]any, 0, len(claim)+1+len(ack))
 	args = append(append(append(args, claim...), flag(j.bound)), ack...)
 	reply, err := s.d.run(ctx, &s.d.scripts.exchange, s.keys[j.shard], args...)
+	acked := list(reply, 0)
+	j.bound = j.bound && text(acked, 0) != "ok"
 	j.reply, j.err = list(reply, 1), err
 	close(j.done)
-	return list(reply, 0), err
+	return acked, err
 }
 
-// answer is that of the claim. It is not known to be empty when the script left it out and there is room for it all the same.
+// answer waits for that of the claim.
 func (j *joint) answer() ([]any, error) {
 	<-j.done
 	return j.reply, j.err

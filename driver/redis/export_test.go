@@ -13,7 +13,7 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 		return err
 	}
 	p := &publication{d: d, msgs: []*driver.Message{{Topic: topic}}, rs: make([]driver.Receipt, 1)}
-	x := &parcel{topic: t, shard: t.shards[0]}
+	x := newParcel(t, t.shards[0], nil, 1)
 	x.put(0, nil, raw, p.msgs[0])
 	p.send(ctx, x)
 	return p.rs[0].Err
@@ -24,3 +24,18 @@ func (d *Driver) Prefix() string { return d.o.Prefix }
 
 // AllKeys returns the keys of a topic shard and of one group in it.
 func AllKeys(tag, group string) []string { return append(keysOfTopic(tag), keysOfGroup(tag, group)...) }
+
+// Waiting returns how many calls of Receive have found nothing.
+func Waiting(s driver.Subscription) int {
+	sub := s.(*subscription)
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return len(sub.waiting)
+}
+
+// Deafen makes a driver miss all announcements.
+func (d *Driver) Deafen() {
+	d.wake.mu.Lock()
+	defer d.wake.mu.Unlock()
+	clear(d.wake.shards)
+}

@@ -37,6 +37,11 @@ const (
 	kindOwnID = 64
 )
 
+// newParcel returns one with room for n messages.
+func newParcel(t *topic, s *shard, arena []byte, n int) *parcel {
+	return &parcel{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n), ids: make([]word, 0, n), data: make([]word, 0, n)}
+}
+
 func (x *parcel) add(i int, m *driver.Message) {
 	x.stored = *m
 	x.stored.Topic, x.stored.PublishedAt = "", time.Time{}

@@ -103,14 +103,18 @@ func (p *publication) run(ctx context.Context) {
 		}
 		x := parcels[s.tag]
 		if x == nil {
-			x = &parcel{topic: t, shard: s, arena: p.d.arenas.take()}
+			room := 0
+			if len(order) == 0 { // the only one, as nearly always
+				room = min(len(p.msgs), publishAtOnce)
+			}
+			x = newParcel(t, s, p.d.arenas.take(), room)
 			parcels[s.tag] = x
 			order = append(order, x)
 		}
 		x.add(i, m)
 		if !p.o.Atomic && (len(x.at) >= publishAtOnce || x.bytes >= publishBytes) {
 			send(x)
-			*x = parcel{topic: x.topic, shard: x.shard, arena: x.arena[:0]}
+			*x = *newParcel(x.topic, x.shard, x.arena[:0], min(len(p.msgs)-i-1, publishAtOnce))
 		}
 	}
 	for _, x := range order {

@@ -34,31 +34,30 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err != nil || len(stray) > 0 {
 			return stray, err
 		}
-		for claiming := p.reserved() > 0; ; claiming = true {
-			if claiming {
-				if ds, err := s.claimFor(ctx, p); len(ds) > 0 || err != nil {
-					return ds, err
-				}
+		if p.reserved() > 0 {
+			if ds, err := s.claimFor(ctx, p); len(ds) > 0 || err != nil {
+				return ds, err
 			}
-			j, err := s.await(ctx, max, news)
-			if err != nil {
-				return nil, err
+		}
+		j, err := s.await(ctx, max, news)
+		if err != nil {
+			return nil, err
+		}
+		if j != nil {
+			if ds, err := s.claimFor(ctx, plan{most: max, room: j.most, joint: j, news: j.news}); len(ds) > 0 || err != nil {
+				return ds, err
 			}
-			if j == nil {
-				break
-			}
-			p = plan{most: max, room: j.most, joint: j, news: j.news}
 		}
 	}
 }
 
 // plan is one claim under way.
 type plan struct {
-	most  int    // deliveries that the caller takes
-	room  int    // for new ones
-	again []lost // claims that may have taken effect: they come first
-	joint *joint // it is under way with a settlement
-	news  <-chan struct{}
+	most  int             // deliveries that the caller takes
+	room  int             // for new ones
+	again []lost          // claims that may have taken effect: they come first
+	joint *joint          // it is under way with a settlement
+	news  <-chan struct{} // when it was made
 }
 
 // reserved is how many deliveries a plan may bring.

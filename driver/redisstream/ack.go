@@ -76,7 +76,7 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]int, []any)
 	total, sizes := 0, make([]byte, 0, 6*n)
 	for k, i := range order {
 		t := at(i)
-		args[base+k], args[base+n+k] = t.id, t.name
+		args[base+k], args[base+n+k] = &t.id, &t.name // as pointers: a text would be copied to be an argument
 		total += t.size
 		sizes = append(strconv.AppendInt(sizes, int64(t.size), 10), ' ')
 	}

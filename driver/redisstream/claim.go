@@ -3,6 +3,7 @@ package redisstream
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,19 @@ type claim struct {
 	begun time.Time
 	now   time.Time // the server's
 	got   claimed
+	room  []taken // for deliveries that are to come
+}
+
+// taken is a delivery and its token: many are made at once.
+type taken struct {
+	driver.Delivery
+	token token
+}
+
+// expect makes room for deliveries.
+func (c *claim) expect(n int) {
+	c.room = make([]taken, n)
+	c.got.ds = slices.Grow(c.got.ds, n)
 }
 
 func (c *claim) args(most int, deep bool) []any {
@@ -103,16 +117,18 @@ func (c *claim) answer(ctx context.Context, reply []any, err error) (read bool, 
 	if due, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
 		c.got.next = time.Duration(min(max(due-c.now.UnixMilli(), 0)+1, time.Hour.Milliseconds())) * time.Millisecond
 	}
+	c.expect(len(list(reply, 4)) + len(list(reply, 5)))
+	defer c.hold(len(c.got.ds))
 	for _, v := range list(reply, 4) {
 		item, _ := v.([]any)
-		if err := c.take(ctx, text(item, 0), list(item, 5), history{text(item, 1), text(item, 2), text(item, 3), text(item, 4)}); err != nil {
+		if err := c.take(ctx, item, list(item, 5), history{text(item, 1), text(item, 2), text(item, 3), text(item, 4)}); err != nil {
 			return false, err
 		}
 	}
 	notes := list(reply, 6)
 	for i, v := range list(reply, 5) {
 		item, _ := v.([]any)
-		if err := c.take(ctx, text(item, 0), list(item, 1), historyOfNote(text(notes, i))); err != nil {
+		if err := c.take(ctx, item, list(item, 1), historyOfNote(text(notes, i))); err != nil {
 			return false, err
 		}
 	}
@@ -136,26 +152,38 @@ func historyOfNote(note string) history {
 	return history{cause: f[3], published: f[0]}
 }
 
-// take makes a delivery of an entry. One that cannot be decoded goes to the parse errors.
-func (c *claim) take(ctx context.Context, id string, fields []any, h history) error {
-	t := &token{s: c.s, part: c.part, id: id, lease: c.lease, until: c.begun.Add(c.s.o.Lease)}
-	d, err := c.delivery(t, fields, h)
-	if err != nil {
+// take makes a delivery of an entry, of which item begins with the id. One that cannot be decoded goes to the parse errors.
+func (c *claim) take(ctx context.Context, item, fields []any, h history) error {
+	if len(c.room) == 0 {
+		c.room = make([]taken, 1)
+	}
+	x := &c.room[0]
+	c.room = c.room[1:]
+	x.token = token{s: c.s, part: c.part, id: text(item, 0), lease: c.lease, until: c.begun.Add(c.s.o.Lease)}
+	if err := c.fill(x, fields, h); err != nil {
 		c.got.more = true
-		_, err := c.part.run(ctx, &c.s.d.scripts.invalid, t.id, err.Error())
+		_, err := c.part.run(ctx, &c.s.d.scripts.invalid, x.token.id, err.Error())
 		return err
 	}
-	c.s.mu.Lock()
-	c.s.held[t] = true
-	c.s.mu.Unlock()
-	c.got.ds = append(c.got.ds, d)
+	c.got.ds = append(c.got.ds, &x.Delivery)
 	return nil
 }
 
-func (c *claim) delivery(t *token, fields []any, h history) (*driver.Delivery, error) {
+// hold notes that deliveries are ours, from one on.
+func (c *claim) hold(from int) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	for _, d := range c.got.ds[from:] {
+		c.s.held[d.Token.(*token)] = true
+	}
+}
+
+// fill makes a delivery of the fields of an entry.
+func (c *claim) fill(x *taken, fields []any, h history) error {
+	t := &x.token
 	m, size, err := decode(fields, t.id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ref := c.part.ref(t.id)
 	m.Topic, m.PublishedAt = c.s.o.Topic, time.UnixMilli(int64(ref.Pos))
@@ -163,15 +191,15 @@ func (c *claim) delivery(t *token, fields []any, h history) (*driver.Delivery, e
 		m.PublishedAt = wall(h.published)
 	}
 	if err := m.Validate(max(c.s.d.caps.MaxBody, len(m.Body))); err != nil { // what was stored under another limit is still good
-		return nil, err
+		return err
 	}
 	t.name, t.key, t.size = m.ID, m.Key, size
-	d := &driver.Delivery{Message: m, Group: c.s.o.Group, Ref: ref, Attempt: 1, Deliveries: 1, ClaimedAt: c.now, LeaseUntil: t.until, Token: t}
+	x.Delivery = driver.Delivery{Message: m, Group: c.s.o.Group, Ref: ref, Attempt: 1, Deliveries: 1, ClaimedAt: c.now, LeaseUntil: t.until, Token: t}
 	if h.cause != "" {
 		failed, _ := strconv.Atoi(h.failed)
 		lost, _ := strconv.Atoi(h.lost)
 		cause, _ := strconv.Atoi(h.cause)
-		d.Attempt, d.Deliveries, d.Cause = failed+1, lost+1, driver.Cause(cause)
+		x.Attempt, x.Deliveries, x.Cause = failed+1, lost+1, driver.Cause(cause)
 	}
-	return d, nil
+	return nil
 }

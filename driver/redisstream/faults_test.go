@@ -17,19 +17,6 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// worldOn is a world on a server of its own.
-func worldOn(t *testing.T, server *redistest.Server) *world {
-	t.Helper()
-	prefix := "w" + rand.Text()
-	w := &world{T: t, d: open(t, server.URL(), prefix), c: goredis.NewClient(&goredis.Options{Addr: server.Addr()}), prefix: prefix}
-	t.Cleanup(func() {
-		if err := errors.Join(w.d.Close(context.Background()), w.c.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return w
-}
-
 // A server out of memory refuses to publish, and still lets consumers fetch, retry, bury and settle.
 func TestFullServerCanBeDrained(t *testing.T) {
 	t.Parallel()
@@ -76,6 +63,7 @@ func (w *world) fill() int {
 
 // valve is a hook that pauses a client as if its process were stopped: at the first command of a kind, and then at all.
 type valve struct {
+	quiet
 	shut  atomic.Bool
 	all   atomic.Bool
 	match string
@@ -83,8 +71,6 @@ type valve struct {
 	open  chan struct{}
 	after chan struct{} // closed when the first is answered
 }
-
-func (v *valve) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 // wait holds commands back, and tells whether the first is among them.
 func (v *valve) wait(cmds ...goredis.Cmder) (first bool) {
@@ -174,14 +160,7 @@ func TestOwnerPausedBeforeItReads(t *testing.T) {
 func (w *world) pausable() (*valve, *redisstream.Driver) {
 	w.Helper()
 	v := &valve{match: "xreadgroup", held: make(chan struct{}), open: make(chan struct{}), after: make(chan struct{})}
-	o, err := goredis.ParseURL(redistest.Shared(w).URL())
-	w.ok(err)
-	client := goredis.NewClient(o)
-	client.AddHook(v)
-	w.Cleanup(func() { _ = client.Close() })
-	d, err := redisstream.New(w.ctx(), redisstream.Options{Client: client, Prefix: w.prefix})
-	w.ok(err)
-	return v, d
+	return v, w.beside(v)
 }
 
 // steal ends whatever ownership there is, as if its time were over.
@@ -232,14 +211,6 @@ func TestOwnerPausedPastItsLease(t *testing.T) {
 	}
 	w.ok(paused.Close(w.ctx()))
 	w.sound()
-}
-
-func settlements(ds []*driver.Delivery) []driver.Settlement {
-	ss := make([]driver.Settlement, len(ds))
-	for i, d := range ds {
-		ss[i].Delivery = d
-	}
-	return ss
 }
 
 // Entries that an owner read and did not live to lease come first, in order, and under the name of who gets them.

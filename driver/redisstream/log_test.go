@@ -189,19 +189,6 @@ func TestChangeOfPartitions(t *testing.T) {
 	w.sound()
 }
 
-// sound demands that an audit finds nothing.
-func (w *world) sound() {
-	w.Helper()
-	report, err := w.d.Audit(w.ctx(), "jobs", false)
-	w.ok(err)
-	if len(report.Problems) > 0 {
-		w.Errorf("audit: %+v", report.Problems)
-	}
-	if bad := report.Stats.Unbalanced(); len(bad) > 0 {
-		w.Errorf("unbalanced: %v", bad)
-	}
-}
-
 // A message that redis-cli adds with the fields that docs/redisstream.md names is delivered; one without them is kept whole among the parse errors.
 func TestRedisCLI(t *testing.T) {
 	cli, err := exec.LookPath("redis-cli")
@@ -227,6 +214,13 @@ func TestRedisCLI(t *testing.T) {
 	}
 	if out := run("XPENDING", w.stream(0), "default", "-", "+", "10"); !strings.Contains(out, id) || !strings.Contains(out, "host-1") {
 		t.Errorf("XPENDING: %s", out)
+	}
+	if out := run("XINFO", "GROUPS", w.stream(0)); !strings.Contains(out, "default") || !strings.Contains(out, "pending\n1") {
+		t.Errorf("XINFO GROUPS: %s", out)
+	}
+	run("XGROUP", "CREATE", w.stream(0), "tool", "0") // a group that is not ours disturbs nobody
+	if out := run("XREADGROUP", "GROUP", "tool", "cli", "STREAMS", w.stream(0), ">"); !strings.Contains(out, "application/json") {
+		t.Errorf("XREADGROUP: %s", out)
 	}
 	if out := run("XRANGE", w.stream(0), "-", "+"); !strings.Contains(out, "customer-42") {
 		t.Errorf("XRANGE: %s", out)

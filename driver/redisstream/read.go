@@ -109,8 +109,11 @@ func (c *claim) book(ctx context.Context, entries []any, asked int) error {
 	copy(args, []any{s.o.Group, s.id, c.x.epoch, c.lease, asked, s.o.Lease.Milliseconds(), s.o.MaxRun, n})
 	for i, e := range entries {
 		item, _ := e.([]any)
+		if len(item) == 0 {
+			return errShape("XREADGROUP", entries)
+		}
 		key := keyOf(list(item, 1))
-		args[8+i], args[8+n+i] = text(item, 0), key
+		args[8+i], args[8+n+i] = item[0], key
 		keyed = keyed || key != ""
 	}
 	if !keyed {
@@ -133,12 +136,14 @@ func (c *claim) book(ctx context.Context, entries []any, asked int) error {
 		aside[int(i)-1] = true
 	}
 	notes := list(reply, 3)
+	c.expect(len(entries) - len(aside))
+	defer c.hold(len(c.got.ds))
 	for i, e := range entries {
 		if aside[i] {
 			continue
 		}
 		item, _ := e.([]any)
-		if err := c.take(ctx, text(item, 0), list(item, 1), historyOfNote(text(notes, i))); err != nil {
+		if err := c.take(ctx, item, list(item, 1), historyOfNote(text(notes, i))); err != nil {
 			return err
 		}
 	}

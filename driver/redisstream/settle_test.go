@@ -12,16 +12,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/redisstream"
-	"github.com/ferrymq/ferry/internal/redistest"
 )
 
 // dying is a hook of a client whose process dies when it has sent its acknowledgements: nothing else is sent any more.
-type dying struct{ armed atomic.Bool }
+type dying struct {
+	quiet
+	armed atomic.Bool
+}
 
 var errDead = errors.New("the process is dead")
-
-func (d *dying) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 func (d *dying) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
@@ -33,21 +32,13 @@ func (d *dying) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-func (d *dying) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
-}
-
 // The head of a key needs more than its followers to be acknowledged, because it was returned once. Who dies in between has not
 // acknowledged the followers alone: they would never come again behind it.
 func TestFollowersAreNotAcknowledgedBeforeTheirHead(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
-	o, err := goredis.ParseURL(redistest.Shared(t).URL())
-	w.ok(err)
-	client, hook := goredis.NewClient(o), &dying{}
-	client.AddHook(hook)
-	d, err := redisstream.New(w.ctx(), redisstream.Options{Client: client, Prefix: w.prefix})
-	w.ok(err)
+	hook := &dying{}
+	d := w.beside(hook)
 	s, err := d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "a", Lease: time.Minute, MaxRun: 10})
 	w.ok(err)
 	w.publish(0, 1, "k")
@@ -68,7 +59,7 @@ func TestFollowersAreNotAcknowledgedBeforeTheirHead(t *testing.T) {
 	}
 	hook.armed.Store(false)
 	w.settle(s, driver.Ack, ds[slices.IndexFunc(ds, func(d *driver.Delivery) bool { return d.Key == "k" })])
-	w.ok(errors.Join(d.Close(context.Background()), client.Close()))
+	w.ok(d.Close(w.ctx()))
 	w.sound()
 }
 
@@ -92,4 +83,26 @@ func TestLapsedLeaseIsRefused(t *testing.T) {
 			t.Errorf("%s of a lapsed lease: %v", o, err)
 		}
 	}
+}
+
+// A delivery that ended is refused although the lease of its claim goes on for others, and although another holds the message now.
+func TestEndedDeliveryIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s := w.subscribe("a", time.Minute)
+	w.publish(0, 3, "")
+	ds := w.take(s, 3)
+	refused := func(what string, d *driver.Delivery) {
+		if err := s.Settle(w.ctx(), settlements([]*driver.Delivery{d}))[0]; !errors.Is(err, driver.ErrLeaseLost) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	w.settle(s, driver.Ack, ds[0])
+	refused("acknowledged again", ds[0])
+	w.ok(s.Settle(w.ctx(), []driver.Settlement{{Delivery: ds[1], Outcome: driver.Release}})[0])
+	refused("acknowledged after it was released", ds[1])
+	again := w.take(s, 1)
+	refused("acknowledged by its last holder", ds[1])
+	w.settle(s, driver.Ack, again[0], ds[2])
+	w.sound()
 }

@@ -2,7 +2,6 @@ package redisstream_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -15,93 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/redisstream"
-	"github.com/ferrymq/ferry/internal/redistest"
 )
-
-// world is a driver with a namespace of its own, and a client that looks behind its back.
-type world struct {
-	*testing.T
-	d      *redisstream.Driver
-	c      *goredis.Client
-	prefix string
-}
-
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	t.Parallel()
-	url, prefix := redistest.Shared(t).URL(), "w"+rand.Text()
-	o, err := goredis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{T: t, d: open(t, url, prefix), c: goredis.NewClient(o), prefix: prefix}
-	t.Cleanup(func() {
-		if err := errors.Join(w.d.Close(context.Background()), w.c.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return w
-}
-
-func (w *world) ok(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-func (w *world) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
-	w.Cleanup(cancel)
-	return ctx
-}
-
-func (w *world) publish(from, to int, key string) {
-	w.Helper()
-	var ms []*driver.Message
-	for i := from; i < to; i++ {
-		ms = append(ms, &driver.Message{ID: fmt.Sprintf("m%04d", i), Topic: "jobs", Key: key, Body: fmt.Append(nil, i)})
-	}
-	_, err := w.d.Publish(w.ctx(), ms, driver.PublishOptions{})
-	w.ok(err)
-}
-
-func (w *world) subscribe(instance string, lease time.Duration) driver.Subscription {
-	w.Helper()
-	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: instance, Lease: lease})
-	w.ok(err)
-	return s
-}
-
-func (w *world) take(s driver.Subscription, n int) []*driver.Delivery {
-	w.Helper()
-	var all []*driver.Delivery
-	for len(all) < n {
-		ds, err := s.Receive(w.ctx(), n-len(all))
-		w.ok(err)
-		all = append(all, ds...)
-	}
-	return all
-}
-
-func (w *world) settle(s driver.Subscription, o driver.Outcome, ds ...*driver.Delivery) {
-	w.Helper()
-	ss := make([]driver.Settlement, len(ds))
-	for i, d := range ds {
-		ss[i] = driver.Settlement{Delivery: d, Outcome: o, After: time.Hour}
-	}
-	w.ok(errors.Join(s.Settle(w.ctx(), ss)...))
-}
-
-func (w *world) stream(partition int) string {
-	return fmt.Sprintf("{%s/jobs/%d}:stream", w.prefix, partition)
-}
-
-func (w *world) onePartition() {
-	w.Helper()
-	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1}))
-}
 
 // Standard tools see the same numbers: what XINFO calls lag and pending is what Stats calls ready, in flight and waiting.
 func TestXInfoAgreesWithStats(t *testing.T) {
@@ -189,36 +102,6 @@ func TestForeignKey(t *testing.T) {
 	}
 }
 
-// owners returns who owns the partitions.
-func (w *world) owners() []string {
-	w.Helper()
-	var all []string
-	for i := range redisstream.DefaultPartitions {
-		all = append(all, w.c.HGet(w.ctx(), fmt.Sprintf("{%s/jobs/%d}:g:default:owner", w.prefix, i), "member").Val())
-	}
-	return all
-}
-
-func distinct(list []string) map[string]int {
-	m := map[string]int{}
-	for _, x := range list {
-		m[x]++
-	}
-	return m
-}
-
-// until waits for what must become true.
-func (w *world) until(what string, cond func() bool) {
-	w.Helper()
-	for ctx := w.ctx(); !cond(); {
-		select {
-		case <-ctx.Done():
-			w.Fatalf("waited in vain: %s; owners %v", what, w.owners())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // Partitions move to a member that comes, and back at once when it goes.
 func TestRebalance(t *testing.T) {
 	w := newWorld(t)
@@ -300,9 +183,10 @@ func TestConsumersGoWithTheirMembers(t *testing.T) {
 }
 
 // deaf is a hook that loses the answer to one claim.
-type deaf struct{ armed atomic.Bool }
-
-func (d *deaf) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+type deaf struct {
+	quiet
+	armed atomic.Bool
+}
 
 func (d *deaf) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
@@ -315,25 +199,12 @@ func (d *deaf) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-func (d *deaf) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
-}
-
 // A claim whose answer did not come costs nothing: what it took is delivered by the next one as if for the first time.
 func TestLostAnswerOfAClaim(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
-	o, err := goredis.ParseURL(redistest.Shared(t).URL())
-	w.ok(err)
-	client, hook := goredis.NewClient(o), &deaf{}
-	client.AddHook(hook)
-	d, err := redisstream.New(w.ctx(), redisstream.Options{Client: client, Prefix: w.prefix})
-	w.ok(err)
-	t.Cleanup(func() {
-		if err := errors.Join(d.Close(context.Background()), client.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	hook := &deaf{}
+	d := w.beside(hook)
 	s, err := d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "a", Lease: time.Minute})
 	w.ok(err)
 	w.publish(0, 3, "")

@@ -2,21 +2,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/monitor"
+	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
 
 func main() {
 	ctx, done := context.WithCancel(context.Background())
 	defer done()
-	broker, err := memory.Open(ctx, memory.Options{})
+	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
 	if err != nil {
 		log.Fatal(err)
 	}

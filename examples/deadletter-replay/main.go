@@ -2,17 +2,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -30,7 +32,7 @@ type (
 
 func main() {
 	ctx := context.Background()
-	broker, err := memory.Open(ctx, memory.Options{})
+	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
 	check(err)
 	defer broker.Close(ctx)
 	office, err := deadletter.New(broker)

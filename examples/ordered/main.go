@@ -2,22 +2,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
 
 func main() {
 	ctx, done := context.WithCancel(context.Background())
 	defer done()
-	broker, err := memory.Open(ctx, memory.Options{})
+	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
 	if err != nil {
 		log.Fatal(err)
 	}

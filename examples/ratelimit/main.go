@@ -3,17 +3,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -29,7 +31,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	broker, err := memory.Open(ctx, memory.Options{Broker: ferry.Options{Hooks: ferry.Hooks{Authorize: door.Authorize}}})
+	broker, err := open.With(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"),
+		ferry.Options{Hooks: ferry.Hooks{Authorize: door.Authorize}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -121,6 +121,9 @@ func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
 			}
 		}
 	}
+	g, _ := t.group(name)
+	g.leaving = true // what is cold leaves in several steps: nobody may join half a group
+	defer func() { g.stay(err) }()
 	if t, err = e.melt(ctx, t, now, leave); err != nil {
 		return err
 	}
@@ -129,10 +132,18 @@ func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
 		return err
 	}
 	leave(t, t.log.all(), now)
-	g, _ := t.group(name)
 	t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
 	t.alter()
 	return nil
+}
+
+// stay lets members join a group again that could not be deleted. Its topic is not locked.
+func (g *group) stay(err error) {
+	if err != nil {
+		g.t.mu.Lock()
+		g.leaving = false
+		g.t.mu.Unlock()
+	}
 }
 
 // errDeleteGroup says why a group cannot be deleted.

@@ -13,6 +13,7 @@ type group struct {
 	order      driver.Order
 	orderFixed bool // by its first member, or when it was created by hand
 	paused     bool
+	leaving    bool   // is being deleted: nobody joins
 	number     uint32 // in the store
 	since      uint64 // the place of the newest message that became ready before it was created
 

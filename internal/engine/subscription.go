@@ -57,6 +57,9 @@ func (t *topic) joined(name string, o driver.Order, start driver.Position, now m
 	if !ok {
 		return t.createGroup(name, driver.GroupOptions{Order: o, Start: start}, now)
 	}
+	if g.leaving {
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is being deleted", name, t.name), "subscribe when it is gone, or use another group", nil)
+	}
 	if g.orderFixed && g.order != o {
 		return nil, t.errOrder(g, o)
 	}

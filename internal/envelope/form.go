@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"sync"
 )
 
 // Form is one way to spread a message over named values instead of one envelope, readable by other tools.
@@ -75,18 +76,23 @@ func (f Form) userName(name string) (string, bool) {
 // formSum is the checksum of a form: of each pair of the block the lengths and bytes of name and value, then the
 // length of the key, the key, and the body. Lengths are 32 bits, little endian.
 func formSum(block []Pair, skip func(string) bool, key string, body []byte) uint32 {
-	size := 4 + len(key)
-	for _, p := range block {
-		size += 8 + len(p.Name) + len(p.Value)
-	}
-	text := make([]byte, 0, size)
+	room := summed.Get().(*[]byte)
+	text := (*room)[:0]
 	for _, p := range block {
 		if !skip(p.Name) {
 			text = appendSized(appendSized(text, p.Name), p.Value)
 		}
 	}
-	return crc32.Update(crc32.Checksum(appendSized(text, key), castagnoli), castagnoli, body)
+	text = appendSized(text, key)
+	sum := crc32.Update(crc32.Checksum(text, castagnoli), castagnoli, body)
+	if *room = text; cap(text) <= 4<<10 { // of more it keeps nothing
+		summed.Put(room)
+	}
+	return sum
 }
+
+// summed are reused: what is summed up leaves the stack on its way, for every message.
+var summed = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendSized[T string | []byte](dst []byte, v T) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)

@@ -16,7 +16,15 @@ const versionText = "1" // Version, as a pair has it
 // ToFields appends the pairs of m in form f to dst. With Kafka the caller sets the key and the value of the record to
 // Key and Body. The values share one buffer that belongs to the caller; that of the body is m.Body itself.
 func ToFields(f Form, dst []Pair, m *driver.Message) []Pair {
-	w := pairWriter{form: f, pairs: dst, buf: make([]byte, 0, 128)}
+	return ToFieldsIn(f, dst, make([]byte, 0, FieldsRoom), m)
+}
+
+// FieldsRoom is enough for the values of most messages without headers.
+const FieldsRoom = 128
+
+// ToFieldsIn is ToFields with a buffer for the values. They are somewhere else where it is too small.
+func ToFieldsIn(f Form, dst []Pair, buf []byte, m *driver.Message) []Pair {
+	w := pairWriter{form: f, pairs: dst, buf: buf}
 	start := len(dst)
 	w.text(numVersion, versionText)
 	w.text(numID, m.ID)
@@ -41,7 +49,9 @@ func ToFields(f Form, dst []Pair, m *driver.Message) []Pair {
 	}
 	sum := formSum(w.pairs[start:], f.native, m.Key, m.Body)
 	at := len(w.buf)
-	w.buf = hex.AppendEncode(w.buf, binary.BigEndian.AppendUint32(nil, sum))
+	var bytes [4]byte
+	binary.BigEndian.PutUint32(bytes[:], sum)
+	w.buf = hex.AppendEncode(w.buf, bytes[:])
 	w.add(f.name(numCRC), at)
 	if f == Stream {
 		w.text(numKey, m.Key)

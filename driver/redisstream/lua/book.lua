@@ -9,7 +9,8 @@ if leased then -- all are ours, of a key, and without a priority
   return {'ok', int(now), aside, told}
 end
 for i, x in ipairs(aside) do
-  rest[i] = {ids[x], keys[x] == '\1' and entry_of(ids[x]) or keys[x] ~= '\1' and {'v', '1', 'key', keys[x]} or nil}
+  local key = keys and keys[x] or ''
+  rest[i] = {ids[x], key == '\1' and entry_of(ids[x]) or key ~= '\1' and {'v', '1', 'key', key} or nil}
 end
 ahead(g, rest)
 call('HSET', of(g, 'group'), 'last', ids[n])

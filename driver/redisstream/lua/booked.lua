@@ -1,6 +1,13 @@
 -- booked: leases what is plain; if that is all, the booking is done.
-ours(T, OF_TOPIC)
-ours(G, OF_GROUP)
+local leased = plain and call('EXISTS', G .. 'skip') == 0
+if leased and not keys then -- no more than this is written
+  for _, name in ipairs({'flight', 'claims'}) do call('HLEN', G .. name) end
+  call('ZCARD', G .. 'lease')
+  call('HLEN', T .. 'meta')
+else
+  ours(T, OF_TOPIC)
+  ours(G, OF_GROUP)
+end
 if n == 0 then
   call('HDEL', G .. 'group', 'reading')
   call('HSET', G .. 'group', 'hungry', 1)
@@ -11,7 +18,6 @@ local function all()
   for i = 1, n do list[i] = i end
   return list
 end
-local leased = plain and call('EXISTS', G .. 'skip') == 0
 if leased then
   aside = lease(ids, keys, ARGV[5], at + ARGV[7], tonumber(ARGV[8]))
 else

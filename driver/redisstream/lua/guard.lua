@@ -12,8 +12,8 @@ local owner = call('HMGET', G .. 'owner', 'member', 'epoch', 'until')
 if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
 if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then return {'lost'} end
 local n, plain = tonumber(ARGV[9]), topic[2] ~= '1' and group[2] ~= '1'
-local ids, keys, aside = {}, {}, nil
-for i = 1, n do
-  ids[i], keys[i] = ARGV[9 + i], ARGV[9 + n + i] or ''
-  plain = plain and keys[i] ~= '\1'
+local ids, keys, aside = {unpack(ARGV, 10, 9 + n)}, nil, nil
+if #ARGV > 9 + n then
+  keys = {unpack(ARGV, 10 + n, 9 + 2 * n)}
+  for i = 1, n do plain = plain and keys[i] ~= '\1' end
 end

@@ -6,9 +6,24 @@ local function key_of(fields)
   return fields[n - 3] == 'key' and fields[n - 2] or ''
 end
 
--- lease takes messages that are in no queue, with their keys ('' for none), and returns the places in the list of those that must wait
+-- hold_all notes that messages are in flight under a token.
+local function hold_all(flight, ids, token, ends)
+  call('HSET', G .. 'flight', unpack(flight))
+  call('HSET', G .. 'claims', token, table.concat(ids, ' '), '#' .. token, #ids)
+  call('ZADD', G .. 'lease', ends, token)
+  local due = call('HGET', KEYS[1], 'next')
+  if not due or ends < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', ends)) end
+end
+
+-- lease takes messages that are in no queue, with their keys ('' for none; nil if none has one), and returns the places in the list of those that must wait
 -- because of their key: for one that is held, has others before it, or has enough of them in this run.
 local function lease(ids, keys, token, ends, run)
+  if not keys then
+    local flight, mark = {}, token .. '/'
+    for i, id in ipairs(ids) do flight[2 * i - 1], flight[2 * i] = id, mark end
+    hold_all(flight, ids, token, ends)
+    return {}
+  end
   local distinct, blocked, runs, long = {}, {}, {}, {}
   for _, k in ipairs(keys) do
     if k ~= '' and not long[k] then
@@ -38,11 +53,7 @@ local function lease(ids, keys, token, ends, run)
     end
   end
   if #taken == 0 then return aside end
-  call('HSET', G .. 'flight', unpack(flight))
-  call('HSET', G .. 'claims', token, table.concat(taken, ' '), '#' .. token, #taken)
-  call('ZADD', G .. 'lease', ends, token)
-  local due = call('HGET', KEYS[1], 'next')
-  if not due or ends < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', ends)) end
+  hold_all(flight, taken, token, ends)
   local held = {}
   for k, list in pairs(runs) do
     held[#held + 1] = k

@@ -73,7 +73,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "bytes-not-decremented", Bug: "the bytes of acknowledged messages still count",
-			Edits: lua("ack", "  call('HINCRBY', TOPIC, 'bytes', bytes)\n", ""),
+			Edits: lua("acking", "    call('HINCRBY', TOPIC, 'bytes', bytes)\n", ""),
 			Check: tortureRedis("none"),
 		},
 		{
@@ -88,7 +88,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "lease-too-short", Bug: "a first lease ends at half its time",
-			Edits: lua("quick", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + ARGV[4]\n", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + floor(ARGV[4] / 2)\n"),
+			Edits: lua("claiming", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + ARGV[4]\n", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + floor(ARGV[4] / 2)\n"),
 			Check: onRedis("lease/expiry_redelivers"),
 		},
 		{
@@ -115,6 +115,21 @@ func redisMutants() []Mutant {
 			Name: "repeat-not-recognised", Bug: "a settlement that is sent again, because its answer was lost, is carried out again",
 			Edits: lua("settling", "  if not before then return nil end\n", "  if before or not before then return nil end\n"),
 			Check: Check{Package: "./driver/redis", Run: "TestEveryScriptCanBeRepeated"},
+		},
+		{
+			Name: "exchange-unfenced", Bug: "a settlement that takes a claim along does not look whether its lease is over",
+			Edits: lua("exchange", "if looked and not known then", "if looked and known ~= 'ok' then"),
+			Check: Check{Package: "./driver/redis", Run: "TestExchangeIsFenced"},
+		},
+		{
+			Name: "exchange-without-room", Bug: "a claim that goes with a settlement is made although that makes no room",
+			Edits: lua("exchange", "elseif fine and (acked == 'ok' or ARGV[12] ~= '1') then", "elseif fine then"),
+			Check: Check{Package: "./driver/redis", Run: "TestExchangeNeedsRoom"},
+		},
+		{
+			Name: "exchange-wakes-nobody", Bug: "what a settlement lets go is announced to nobody when it claims something itself",
+			Edits: lua("exchange", "if woken and call", "if false and call"),
+			Check: Check{Package: "./driver/redis", Run: "TestExchangeWakesOthers"},
 		},
 		{
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",

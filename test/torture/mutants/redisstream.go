@@ -27,6 +27,16 @@ func redisStreamMutants() []Mutant {
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
+			Name: "plain-lease-not-checked", Bug: "an acknowledgement of plain messages is accepted when their lease is over",
+			Edits: lua("ack", "  simple = simple and till and tonumber(till) > at\n", "  simple = simple and till\n"),
+			Check: ofStreams("TestLapsedLeaseIsRefused"),
+		},
+		{
+			Name: "plain-token-not-checked", Bug: "an acknowledgement of plain messages is accepted from one who held them before",
+			Edits: lua("ack", "    if hold[i] ~= bare or odd[i]", "    if odd[i]"),
+			Check: ofStreams("TestEndedDeliveryIsRefused"),
+		},
+		{
 			Name: "stale-owner-claims", Bug: "a claim does not ask who owns the partition",
 			Edits: lua("gate", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then", "if not owner[1] then"),
 			Check: ofStreams("TestStaleOwnerIsRefused"),

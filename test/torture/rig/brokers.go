@@ -53,12 +53,13 @@ func brokers() map[string]broker {
 		setups: []string{setupEverySecond, setupRESP2, setupNamespaces}, open: openSentinel,
 	}
 	kafka := broker{
-		actions: together(processes, brokerActions()), roles: both, nodes: 1, setups: []string{setupSessions}, open: openKafka(1),
+		actions: together(processes, brokerActions(), operatorActions()), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupSmallDisk}, open: openKafka(1),
 		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock},
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)
 	kafkas.actions = together(kafka.actions, takeOverActions())
+	kafka.actions = together(kafka.actions, loneActions())
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
 	cluster.actions = together(cluster.actions, migrationActions())

@@ -38,6 +38,7 @@ type kafkaServers struct {
 	client  *kgo.Client
 	admin   *kadm.Client
 	down    map[string]*kafkatest.Broker // by the action that chose it
+	disk    *smallDisk                   // nil: that of the machine
 }
 
 // openKafka starts brokers in a directory that goes with them.
@@ -47,15 +48,22 @@ func openKafka(brokers int) func(context.Context, Options) (stage, error) {
 		if err != nil {
 			return nil, err
 		}
+		s := &kafkaServers{down: map[string]*kafkatest.Broker{}}
+		clear := func() error { return errors.Join(s.unmount(), os.RemoveAll(dir)) }
+		if o.Fault.Setup == setupSmallDisk {
+			if s.disk, err = mountSmallDisk(dir); err != nil {
+				return nil, errors.Join(err, os.RemoveAll(dir))
+			}
+		}
 		c, err := kafkatest.Start(dir, brokers)
 		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
+			return nil, errors.Join(err, clear())
 		}
 		end := func() {
 			c.Close()
-			_ = os.RemoveAll(dir)
+			_ = clear()
 		}
-		s := &kafkaServers{cluster: c, down: map[string]*kafkatest.Broker{}}
+		s.cluster = c
 		if s.client, err = kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.MetadataMinAge(100*time.Millisecond)); err != nil {
 			end()
 			return nil, err
@@ -68,9 +76,26 @@ func openKafka(brokers int) func(context.Context, Options) (stage, error) {
 	}
 }
 
+func (s *kafkaServers) unmount() error {
+	if s.disk == nil {
+		return nil
+	}
+	return s.disk.unmount()
+}
+
 func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	switch step.Action {
+	case addPartition:
+		added, err := s.admin.CreatePartitions(ctx, 1, Topic)
+		return "", errors.Join(err, added.Error())
+	case fillBroker:
+		if s.disk == nil {
+			return "", errors.New("the broker has no disk of its own")
+		}
+		return s.disk.begin(schedule.Step{Action: "fill", With: "0"}, 0)
+	}
 	b, err := s.victim(ctx, step.Action, number)
 	if err != nil {
 		return "", err
@@ -92,9 +117,13 @@ func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) 
 	b := s.down[key(step, number)]
 	delete(s.down, key(step, number))
 	var err error
-	if step.Action == "freeze" {
+	switch step.Action {
+	case addPartition:
+	case fillBroker:
+		err = errors.Join(s.disk.end(ctx, schedule.Step{Action: "fill"}, 0), s.cluster.Brokers[0].Restart())
+	case "freeze":
 		err = b.Thaw()
-	} else {
+	default:
 		err = b.Restart()
 	}
 	if err != nil {

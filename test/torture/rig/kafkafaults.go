@@ -14,6 +14,23 @@ func brokerActions() schedule.Actions {
 	}
 }
 
+// loneActions are for a single Kafka broker: what becomes of all when the only one has no room, and what somebody may do to a topic behind our back.
+func loneActions() schedule.Actions {
+	actions := schedule.Actions{
+		addPartition: {Help: "a partition is added to the topic, past the driver"},
+	}
+	if len(diskActions()) > 0 {
+		actions[fillBroker] = schedule.Action{Lasting: true, Help: "not a byte is left on its disk, on which it gives up; then there is room again, and it is started again"}
+	}
+	return actions
+}
+
+// Names of actions.
+const (
+	addPartition = "add-partition"
+	fillBroker   = "fill-broker"
+)
+
 // takeOverActions are for several Kafka brokers: what one did, another does.
 func takeOverActions() schedule.Actions {
 	return schedule.Actions{
@@ -36,6 +53,9 @@ func kafkaFaults() []Fault {
 		{Name: "kill-coordinator", Help: "kill -9 of the coordinator of a group", Least: least, Schedule: "every 9s from 2s until 12s crash-coordinator for 3s"},
 		{Name: "kill-controller", Help: "kill -9 of the active controller", Least: least, Schedule: "every 9s from 2s until 12s crash-controller for 3s"},
 		{Name: "rolling-restart", Help: "SIGTERM of each broker in turn", Least: least, Schedule: "at 2s restart server 1 for 500ms; at 7s restart server 2 for 500ms; at 12s restart server 3 for 500ms"},
+		{Name: "add-partitions", Help: "partitions are added to the topic, past the driver, and consumers come and go", Least: least,
+			Schedule: "at 3s add-partition; at 8s add-partition; every 2s-3s term consumer any; at 6s kill consumer any"},
+		{Name: "broker-disk", Help: "the only broker runs out of disk", Setup: setupSmallDisk, Least: least, Schedule: "at 4s fill-broker for 4s"},
 		{Name: "mix-broker", Help: "brokers and processes at once", Setup: setupSessions, Least: 2 * time.Minute, Schedule: `every 9s-12s from 3s crash server any for 2s
 			every 7s-9s kill consumer any; every 3s-5s kill producer any; every 3s-6s term consumer any; every 8s from 4s stop consumer any for LEASE*1.2
 			every 1s-2s reset-reply producer any for 100ms; every 3s-5s cut consumer any for 300ms; every 1s fail consumer all with 0.1 for 1s`},
