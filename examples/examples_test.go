@@ -13,9 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/internal/kafkatest"
+	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(kafkatest.Main(redistest.Main(m))) }
 
 // want is what each example prints. The one that runs until it is told to stop has a test of its own.
 var want = map[string]string{
@@ -115,15 +118,20 @@ func TestExamples(t *testing.T) {
 		for name, text := range want {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				out, err := exec.CommandContext(ctx, filepath.Join(bin, name)).CombinedOutput()
-				if err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				if diff := cmp.Diff(strings.TrimPrefix(text, "\n"), string(out)); diff != "" {
-					t.Errorf("it prints something else (-want +got):\n%s", diff)
-				}
+				prints(t, filepath.Join(bin, name), "", text)
+			})
+		}
+		for _, name := range anywhere {
+			t.Run(name+" on Redis", func(t *testing.T) {
+				t.Parallel()
+				prints(t, filepath.Join(bin, name), redistest.Shared(t).URL()+"?prefix=examples-"+name, want[name])
+			})
+			if name == "deadletter-replay" {
+				continue // it gives its runner a second, and brokers that are busy need more to elect it
+			}
+			t.Run(name+" on Kafka", func(t *testing.T) {
+				t.Parallel()
+				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+name+".", want[name])
 			})
 		}
 		t.Run("orders", func(t *testing.T) {
@@ -131,6 +139,25 @@ func TestExamples(t *testing.T) {
 			runOrders(t, filepath.Join(bin, "orders"))
 		})
 	})
+}
+
+// anywhere are those that print the same on every broker, however slow it is.
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay"}
+
+// prints runs an example on a broker, or on its own, and demands what it prints.
+func prints(t *testing.T, program, broker, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, program)
+	c.Env = []string{"FERRY_BROKER=" + broker}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if diff := cmp.Diff(strings.TrimPrefix(text, "\n"), string(out)); diff != "" {
+		t.Errorf("it prints something else (-want +got):\n%s", diff)
+	}
 }
 
 // runOrders waits until the program of the README has billed its order, ten seconds after it was published, and stops

@@ -17,7 +17,7 @@ const schemes = "what works today: memory:// (parameters: max_messages, max_body
 	"disk:///path or disk://./path (sync, reserve, max_messages, max_body); " +
 	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2 (prefix, shards, strict, max_body, and those of the connection); " +
 	"redisstream in place of redis in each (prefix, partitions, window, strict, max_body, and those of the connection); " +
-	"kafka://h1:9092,h2:9092, kafkas:// over TLS (namespace, partitions, internal_partitions, replicas, session, foreign, max_body, client_id, rack, sasl, ca, cert, key)"
+	"kafka://h1:9092,h2:9092, kafkas:// over TLS (namespace, partitions, internal_partitions, replicas, session, transactions, foreign, max_body, client_id, rack, sasl, ca, cert, key)"
 
 // URL opens the broker that rawURL names, "memory://" for example, with default options.
 func URL(ctx context.Context, rawURL string) (*ferry.Broker, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redistest"
 )
 
 // demoStats runs the demo for a time, in virtual time, and returns what the broker counted.
@@ -218,6 +219,20 @@ func TestShortly(t *testing.T) {
 		if got := shortly(d); got != want {
 			t.Errorf("shortly(%d) = %s, want %s", d, got, want)
 		}
+	}
+}
+
+// The same demo runs on a Redis server, and accounts for every message there.
+func TestDemoOnRedis(t *testing.T) {
+	t.Parallel()
+	topics, _ := demoStats(t, redistest.Single(t, redistest.Options{}).URL(), 20, 3*time.Second)
+	for _, name := range []string{"orders", "mails", "reports"} {
+		if topics[name].Published == 0 {
+			t.Errorf("nothing was published to %s: %+v", name, topics[name])
+		}
+	}
+	if topics["orders"].Groups[0].Acked == 0 {
+		t.Errorf("no order was handled: %+v", topics["orders"])
 	}
 }
 

@@ -72,7 +72,7 @@ func crashRound(t *testing.T, rng *rand.Rand) int {
 		w.o.Window = 1 + rng.IntN(24)
 	}
 	if rng.IntN(2) == 0 {
-		w.o.sweepEvery = 1 + rng.IntN(20)
+		w.o.sweepEvery, w.o.layers = 1+rng.IntN(20), 2
 	}
 	if rng.IntN(4) == 0 {
 		w.o.Sync = Interval(time.Second)

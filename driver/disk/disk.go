@@ -65,6 +65,7 @@ type Options struct {
 	fs           vfs.FS // tests put faults below
 	snapshotFrom int    // and let small topics be described at the end, too
 	sweepEvery   int    // and be swept
+	layers       int    // and compacted
 }
 
 // Sync says when what is written is forced to the disk.

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type store struct {
 
 	reclaimer *reclaimer
 	readers   *readers
+	layers    int // of tables that Pebble leaves alone
 
 	written  uint64        // the number of the newest write; the writer's own
 	mark     []byte        // scratch of the writer
@@ -37,16 +39,18 @@ var _ engine.Store = (*store)(nil)
 const (
 	writeBuffer = 32 << 20
 	blockCache  = 32 << 20
-	mergeUpTo   = 4 << 20 // bytes of steps in one write
+	mergeUpTo   = 4 << 20  // bytes of steps in one write
+	tableBlock  = 32 << 10 // of messages, which are mostly read one after the other
 
 	// New tables lie in layers where they overlap, which those of messages do not. Most messages are gone before they would
-	// be moved below, so that waits until more layers have to be read, or there are 500 tables.
-	layers     = 12
-	mostLayers = 64 // writes wait beyond
+	// be moved below, so that waits until more layers than usual have to be read, or there are 500 tables.
+	usualLayers = 12
+	mostLayers  = 64 // writes wait beyond
 )
 
 func openStore(dir *directory, o Options) (*store, error) {
-	s := &store{fs: newWALFS(dir.fs, dir.real), space: newSpace(dir, o.Reserve), log: &fatalLogger{log: o.Logger}, readers: newReaders()}
+	s := &store{fs: newWALFS(dir.fs, dir.real), space: newSpace(dir, o.Reserve), log: &fatalLogger{log: o.Logger},
+		readers: newReaders(), layers: cmp.Or(o.layers, usualLayers)}
 	if err := s.fs.MkdirAll(dir.data, dirMode); err != nil {
 		return nil, dir.errUnusable(err)
 	}
@@ -81,9 +85,10 @@ func (s *store) options() *pebble.Options {
 		FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
 		MemTableSize:                writeBuffer,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       layers,
+		L0CompactionThreshold:       s.layers,
 		L0StopWritesThreshold:       mostLayers,
 	}
+	o.Levels[0].BlockSize = tableBlock // as in the levels below
 	o.Experimental.SpanPolicyFunc = spanOf
 	return o
 }

@@ -116,7 +116,7 @@ func TestUnauthorised(t *testing.T) {
 			hinted(t, err, driver.ErrNotApplied)
 			continue
 		}
-		defer end(t, d)
+		t.Cleanup(func() { end(t, d) })
 		if user == "no-write" {
 			_, err = d.Publish(ctx, []*driver.Message{message("b", "k")}, driver.PublishOptions{})
 		} else {

@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
 // contend lets processes change the same message at the same time: the first ones delete it, the others move it.
@@ -47,7 +49,6 @@ func contend(t *testing.T, ds []*kafka.Driver, to driver.Target, deleters int) (
 // TestOneOfManyMayChange: of processes that delete or move the same message at the same time exactly one hears that it did, and what it did is what is seen.
 func TestOneOfManyMayChange(t *testing.T) {
 	t.Parallel()
-	const rounds = 8
 	for name, plant := range map[string]func(t *testing.T, d *kafka.Driver, s driver.Subscription, id string) driver.Target{
 		"dead": func(t *testing.T, d *kafka.Driver, s driver.Subscription, id string) driver.Target {
 			publish(t, d, message(id, "k"))
@@ -86,34 +87,45 @@ func TestOneOfManyMayChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := fake(t)
-			d := openFake(t, c)
-			publish(t, d, message("first", "k"))
-			ds := []*kafka.Driver{d, again(t, d, c.ListenAddrs()), again(t, d, c.ListenAddrs())}
-			s := subscribe(t, d, "x")
-			settle(t, s, receive(t, s), driver.Ack, 0)
-			for i := range rounds {
-				to := plant(t, d, s, fmt.Sprint("m", i))
-				deleters := 1 + i%2
-				if name == "held" || name == "delayed" { // what is ready after a move can be deleted, but not moved
-					deleters = 3 * (i % 2)
-				}
-				moved, deleted := contend(t, ds, to, deleters)
-				if moved+deleted != 1 {
-					t.Fatalf("%d moved it and %d deleted it", moved, deleted)
-				}
-				if moved == 1 {
-					settle(t, s, receive(t, s), driver.Ack, 0)
-				}
-				if _, err := d.Get(t.Context(), to); !errors.Is(err, driver.ErrNotFound) {
-					t.Errorf("it can still be found: %v", err)
-				}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			if ds, err := s.Receive(ctx, 1); err == nil {
-				t.Errorf("%s was delivered again, or although it was deleted", ds[0].ID)
-			}
+			takeTurns(t, openFake(t, c), c.ListenAddrs(), name, plant)
 		})
+		t.Run(name+" on Kafka", func(t *testing.T) {
+			t.Parallel()
+			c := kafkatest.Shared(t)
+			d := open(t, c, "c"+rand.Text()[:8]+".")
+			t.Cleanup(func() { end(t, d) })
+			takeTurns(t, d, c.Addrs(), name, plant)
+		})
+	}
+}
+
+func takeTurns(t *testing.T, d *kafka.Driver, brokers []string, name string, plant func(*testing.T, *kafka.Driver, driver.Subscription, string) driver.Target) {
+	t.Helper()
+	publish(t, d, message("first", "k"))
+	ds := []*kafka.Driver{d, again(t, d, brokers), again(t, d, brokers)}
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	for i := range 6 {
+		to := plant(t, d, s, fmt.Sprint("m", i))
+		deleters := 1 + i%2
+		if name == "held" || name == "delayed" { // what is ready after a move can be deleted, but not moved
+			deleters = 3 * (i % 2)
+		}
+		moved, deleted := contend(t, ds, to, deleters)
+		if moved+deleted != 1 {
+			t.Fatalf("%d moved it and %d deleted it", moved, deleted)
+		}
+		if moved == 1 {
+			settle(t, s, receive(t, s), driver.Ack, 0)
+		}
+		if _, err := d.Get(t.Context(), to); !errors.Is(err, driver.ErrNotFound) {
+			t.Errorf("it can still be found: %v", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if ds, err := s.Receive(ctx, 1); err == nil {
+		t.Errorf("%s was delivered again, or although it was deleted", ds[0].ID)
 	}
 }
 

@@ -167,6 +167,15 @@ func (d *Driver) partitionFindings(details kadm.TopicDetails) (out []driver.Find
 				Hint: "add replicas with kafka-reassign-partitions.sh"})
 		}
 	}
+	for _, name := range d.topicNames() {
+		n := len(details[d.mainTopic(name)].Partitions)
+		for _, g := range d.groupsOf(name) {
+			if had := len(details[d.sideTopic(name, g)].Partitions); had > n {
+				out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: name, Text: fmt.Sprintf("it has %d partitions, and its group %q was made for %d: what waits in the others is not seen", n, g, had),
+					Hint: d.widenHint(name, had)})
+			}
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, t := range d.topics {

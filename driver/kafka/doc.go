@@ -9,18 +9,20 @@
 //
 //	driver        New, Close, capabilities; open makes a Broker; reach finds the brokers and checks them
 //	topics        creating topics; produce stores records, compress decides which batches are worth it
-//	table         a compacted topic followed into memory: registry, held messages, side logs
+//	table         a compacted topic followed into memory: registry, marks, side logs; index knows only where its rows are
+//	contest       of many who change a row at the same time, one may
 //	registry      which topics and groups there are, and how they are configured
-//	publish       messages into records; dedup remembers ids of this process; bound refuses when a topic is full
+//	publish, call messages into records, those of one call together; atomic stores them in one transaction
+//	dedup, bound  which ids this process has published, and whether a topic is full
 //	member        this process in a group; assign and vouch: which partitions are its own, and whether they still are
 //	partition     one owned partition, with its items: what is fetched, and what is done
 //	side          the side log of a partition; park moves followers of a failing key there, and bounds memory
 //	done, commit  the done-set, and how it is committed; metadata and tally are what is committed beside
-//	queue, item   lanes and keys in memory; lease has claims, clock rings what time brings
+//	queue, item   lanes and keys in memory; loan has their bodies, lease has claims, clock rings what time brings
 //	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step
 //	delay*        what is not due yet: tiers, who owns and fires them, scanning them; held has marks and held messages
 //	brokerclock   what time it is at the brokers
-//	dead, letters dead letters and their index; quarantine keeps records that cannot be decoded
+//	dead          dead letters; quarantine keeps records that cannot be decoded
 //	view          looking at a group, joined or not; inspect, browse, get, remove, move, reset use it
 //	command       changes asked for by processes that do not own the partition
 //	upkeep        trimming, and groups kept alive; diagnose is for ferry doctor

@@ -11,8 +11,6 @@ import (
 )
 
 // TestGaps: offsets at which there is no message (of transactions that were aborted, and where they ended) hold up no commit.
-//
-// Lesson: H29
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

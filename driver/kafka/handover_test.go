@@ -15,8 +15,6 @@ import (
 
 // TestHandover: a second consumer joins while the first holds everything. What the first acknowledges or gives back when it is told has no other
 // delivery here; what it keeps goes to the second when the time to settle is over, counted, and the first can no longer settle it.
-//
-// Lesson: L41
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	const messages = 30

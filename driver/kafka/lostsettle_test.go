@@ -60,8 +60,6 @@ func expel(t *testing.T, c *kfake.Cluster, group string) {
 
 // TestAckAfterRetryIsStored: a message fails, succeeds the second time, and its holder dies before anything of it was committed. It does not come again, least
 // of all as a new one with all its attempts.
-//
-// Lesson: L29
 func TestAckAfterRetryIsStored(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
@@ -111,8 +109,6 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 }
 
 // TestKillerIsCounted: a message whose holders die as soon as they have it is counted each time, however slow the brokers store that.
-//
-// Lesson: H50
 func TestKillerIsCounted(t *testing.T) {
 	t.Parallel()
 	const lives = 5

@@ -145,16 +145,12 @@ func (m *member) decode(r *kgo.Record) fetched {
 	if r.Attrs.IsControl() {
 		return fetched{r: r}
 	}
-	var one struct { // one allocation
-		item
-		msg driver.Message
-	}
-	err := readRecord(&one.msg, m.topic.name, r)
+	msg := new(driver.Message)
+	err := readRecord(msg, m.topic.name, r)
 	if err == nil && m.d.o.RejectForeign && !ours(r) {
 		err = errForeign
 	}
-	one.item.msg, one.size, one.offset, one.order, one.ref, one.inLane = &one.msg, len(r.Value), r.Offset, r.Offset, refOf(r), notInLane
-	return fetched{r, &one.item, err}
+	return fetched{r, &item{msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, ref: refOf(r), inLane: notInLane}, err}
 }
 
 // feed takes a fetched record, and returns it when it cannot be decoded.

@@ -46,10 +46,23 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 		}
 		return d.skipSide(ctx, t, group, to)
 	})
-	if err == nil && busy { // who was back sooner has read what is skipped
-		_, err = d.change(ctx, t, group, command{Op: skip}, to)
+	if err == nil && busy && report.Skipped > 0 { // who was back sooner has read what is skipped
+		err = d.skipAgain(ctx, t, group, to)
 	}
 	return report, err
+}
+
+// skipAgain ends what is skipped with those who consume again. Partitions may change their owners meanwhile, since consumers join one after the other.
+func (d *Driver) skipAgain(ctx context.Context, t *topicState, group string, to map[int32]int64) error {
+	for tries := 1; ; tries++ {
+		_, err := d.change(ctx, t, group, command{Op: skip}, to)
+		if !errors.Is(err, driver.ErrNotApplied) || tries > resetTries {
+			return err
+		}
+		if err := pause(ctx, 5*fetchWait); err != nil {
+			return err
+		}
+	}
 }
 
 // skip is the command to end what is ready in a side log and lies before an offset of the main topic.

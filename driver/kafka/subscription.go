@@ -37,62 +37,76 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := d.ensureGroup(ctx, t, o.Group, groupRow{Order: o.Order, Fixed: true}, o.Start); err != nil {
 		return nil, err
 	}
+	if err := d.checkWidth(ctx, t, o.Group); err != nil {
+		return nil, err
+	}
 	if _, err := d.existingDelays(ctx); err != nil { // whoever consumes also fires
 		return nil, err
 	}
 	if err := d.startClock(ctx); err != nil {
 		return nil, err
 	}
-	release, err := d.single(ctx, "member/"+o.Topic+"/"+o.Group)
+	s, barred, err := d.admit(ctx, t, o)
 	if err != nil {
 		return nil, err
+	}
+	if barred != nil {
+		_ = s.Close(context.WithoutCancel(ctx)) // it never began
+		return nil, forbidden("consuming the topic in the group", barred)
+	}
+	return s, nil
+}
+
+// admit makes a subscription of the member of its group, which joins with the first. It says why that may not.
+func (d *Driver) admit(ctx context.Context, t *topicState, o driver.SubscribeOptions) (s *subscription, barred, err error) {
+	release, err := d.single(ctx, "member/"+o.Topic+"/"+o.Group)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer release()
 	d.mu.Lock()
 	m, closed := d.members[d.groupID(o.Topic, o.Group)], d.closed
 	d.mu.Unlock()
 	if closed {
-		return nil, errClosed()
+		return nil, nil, errClosed()
 	}
 	if m == nil {
 		m = d.newMember(t, o.Group, o.Order)
 		if err := m.join(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		d.mu.Lock()
 		d.members[d.groupID(o.Topic, o.Group)] = m
 		d.mu.Unlock()
 		d.metaChanged() // a pause from before
 	}
-	s := &subscription{m: m, o: o, done: make(chan struct{})}
+	s = &subscription{m: m, o: o, done: make(chan struct{})}
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
-	if err := m.awaitJoined(ctx); err != nil {
-		release() // Close wants it
-		_ = s.Close(context.WithoutCancel(ctx))
-		return nil, forbidden("consuming the topic in the group", err)
-	}
-	return s, nil
+	return s, m.awaitJoined(ctx), nil
 }
 
-// awaitJoined waits a while until the group has given us our partitions, or none. What is late comes later.
-func (m *member) awaitJoined(ctx context.Context) {
+// awaitJoined waits a while until the group has given us our partitions, or none. What is late comes later. The error is why it never will.
+func (m *member) awaitJoined(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.d.o.Session)
 	defer cancel()
 	for {
 		m.mu.Lock()
-		over, wake := m.left || m.joined && len(m.coming) == 0, m.await()
+		over, barred, wake := m.left || m.joined && len(m.coming) == 0, m.barred, m.await()
 		m.mu.Unlock()
 		if over {
-			return
+			return nil
+		}
+		if barred != nil {
+			return barred
 		}
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return
+			return nil
 		case <-m.d.done:
-			return
+			return nil
 		}
 	}
 }

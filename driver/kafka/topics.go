@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,6 +26,19 @@ func (d *Driver) widen(ctx context.Context, name string, partitions int) error {
 		return nil
 	}
 	return unreached("adding partitions to "+name, err)
+}
+
+// checkWidth refuses a topic that has fewer partitions than a group was made for: what waits in the others would never be seen.
+func (d *Driver) checkWidth(ctx context.Context, t *topicState, group string) error {
+	had, err := d.partitionsOf(ctx, d.sideTopic(t.name, group))
+	if err != nil || had <= t.partitions {
+		return err
+	}
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %d partitions, and its group %q was made for %d", t.name, t.partitions, group, had), d.widenHint(t.name, had), nil)
+}
+
+func (d *Driver) widenHint(topic string, partitions int) string {
+	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --alter --topic %s --partitions %d", d.o.Brokers[0], d.mainTopic(topic), partitions)
 }
 
 // createTopics makes the topics that do not exist, with safe settings.

@@ -42,7 +42,7 @@ func newScripts(flags bool) *scripts {
 		store:     plain("head", "types", "typed", "state", "fan", "advance", "store"),
 		claim:     relief("gate", "types", "lease", "quick", "head", "state", "fan", "advance", "read", "lost", "claim"),
 		book:      relief("guard", "types", "lease", "booked", "head", "state", "read", "book"),
-		ack:       relief("ack", "head", "state", "behind"),
+		ack:       relief("ack", "ack_each", "ack_keys", "head", "state", "behind"),
 		settle:    relief("head", "types", "typed", "state", "fan", "advance", "held", "settle"),
 		extend:    relief("extend"),
 		own:       relief("head", "types", "typed", "retire", "own"),

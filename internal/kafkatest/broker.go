@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ferrymq/ferry/internal/netns"
 )
 
 // version of Apache Kafka that scripts/kafka.sh fetches.
@@ -30,6 +32,7 @@ type Broker struct {
 	libs string
 
 	port, controller port
+	host             *netns.Host // nil: the loopback address
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -37,7 +40,9 @@ type Broker struct {
 }
 
 // Addr is the host and port, the same after each restart.
-func (b *Broker) Addr() string { return address(b.port.number) }
+func (b *Broker) Addr() string { return b.at(b.port) }
+
+func (b *Broker) at(p port) string { return net.JoinHostPort(b.host.IP(), strconv.Itoa(p.number)) }
 
 // Kill ends the process with SIGKILL and returns when it is gone. It does nothing when the broker is down.
 func (b *Broker) Kill() {
@@ -117,7 +122,8 @@ func (b *Broker) config() string { return filepath.Join(b.dir, "server.propertie
 func (b *Broker) command(class string, args ...string) *exec.Cmd {
 	all := append([]string{"-Xmx512m", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=WARN",
 		"-cp", filepath.Join(b.libs, "*"), class}, args...)
-	cmd := exec.Command(b.java, all...)
+	program, all := b.host.Command(b.java, all)
+	cmd := exec.Command(program, all...)
 	cmd.Dir = b.dir
 	cmd.SysProcAttr = endWithParent()
 	return cmd
@@ -193,7 +199,7 @@ func properties(b *Broker, voters string, brokers int) []string {
 		"node.id=" + strconv.Itoa(b.id),
 		"controller.quorum.voters=" + voters,
 		"controller.listener.names=CONTROLLER",
-		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://%s", b.Addr(), address(b.controller.number)),
+		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://%s", b.Addr(), b.at(b.controller)),
 		"advertised.listeners=PLAINTEXT://" + b.Addr(),
 		"listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
 		"inter.broker.listener.name=PLAINTEXT",

@@ -9,18 +9,26 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/ferrymq/ferry/internal/netns"
 )
 
 // Cluster is one or three brokers.
-type Cluster struct{ Brokers []*Broker }
+type Cluster struct {
+	Brokers []*Broker
+	network *netns.Network // nil: they share the loopback address
+}
 
 // Start starts n brokers with their files in dir, and returns when all listen. Programs use it; tests use Single.
-func Start(dir string, n int) (*Cluster, error) {
+func Start(dir string, n int) (*Cluster, error) { return StartIn(nil, dir, n) }
+
+// StartIn is Start with brokers that can be cut off from each other; nil is the loopback address for all. The network is closed after the cluster.
+func StartIn(network *netns.Network, dir string, n int) (*Cluster, error) {
 	java, libs, err := locate()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{}
+	c := &Cluster{network: network}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
 	if err := c.launch(ctx, dir, java, libs, n); err != nil {
@@ -43,7 +51,12 @@ func (c *Cluster) launch(ctx context.Context, dir, java, libs string, n int) err
 			return err
 		}
 		c.Brokers = append(c.Brokers, b)
-		voters = append(voters, fmt.Sprintf("%d@%s", b.id, address(b.controller.number)))
+		if c.network != nil {
+			if b.host, err = c.network.Add(); err != nil {
+				return err
+			}
+		}
+		voters = append(voters, fmt.Sprintf("%d@%s", b.id, b.at(b.controller)))
 	}
 	cluster := make([]byte, 16)
 	_, _ = rand.Read(cluster) // never fails
@@ -75,6 +88,12 @@ func (c *Cluster) Addrs() []string {
 	}
 	return addrs
 }
+
+// Part cuts a broker off from the others. Clients still reach it.
+func (c *Cluster) Part(b *Broker) error { return c.network.Part(b.host) }
+
+// Join ends that.
+func (c *Cluster) Join(b *Broker) error { return c.network.Join(b.host) }
 
 // Close ends all processes for good.
 func (c *Cluster) Close() {

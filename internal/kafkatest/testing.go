@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"go.uber.org/goleak"
 	"os"
 	"sync"
 	"testing"
@@ -55,10 +56,10 @@ func Shared(t testing.TB) *Cluster {
 }
 
 // Runner runs the tests of a package and then ends the shared broker.
-type Runner struct{ tests *testing.M }
+type Runner struct{ tests goleak.TestingM }
 
-// Main makes Shared usable: goleak.VerifyTestMain takes its result in place of m.
-func Main(m *testing.M) Runner {
+// Main makes Shared usable: goleak.VerifyTestMain takes its result in place of m, which may be that of another such Main.
+func Main(m goleak.TestingM) Runner {
 	shared.owned = true
 	return Runner{m}
 }

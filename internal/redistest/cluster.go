@@ -88,7 +88,7 @@ func (c *ClusterSet) form(ctx context.Context) error {
 			}
 		}
 		for _, other := range c.Nodes[:i] {
-			if _, err := n.Command("CLUSTER", "MEET", other.host.ip(), strconv.Itoa(other.port.number)); err != nil {
+			if _, err := n.Command("CLUSTER", "MEET", other.host.IP(), strconv.Itoa(other.port.number)); err != nil {
 				return err
 			}
 		}

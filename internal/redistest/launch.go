@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ferrymq/ferry/internal/netns"
 )
 
 // spec is what a server is started with, at first and after each fault.
@@ -39,9 +41,9 @@ func launch(sp spec) (*Server, error) {
 	if err := os.MkdirAll(sp.dir, 0o700); err != nil {
 		return nil, err
 	}
-	var place *host
+	var place *netns.Host
 	if n := sp.options.Network; n != nil {
-		if place, err = n.add(); err != nil {
+		if place, err = n.Add(); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +74,7 @@ func (s *Server) configure() error {
 		lines = append(lines, o.dataNode(s.version)...)
 	}
 	for _, line := range s.spec.extra {
-		lines = append(lines, strings.ReplaceAll(line, ownIP, s.host.ip()))
+		lines = append(lines, strings.ReplaceAll(line, ownIP, s.host.IP()))
 	}
 	if err := writeLines(filepath.Join(s.spec.dir, configFile), lines); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (s *Server) start() error {
 	if s.spec.sentinel {
 		args = append(args, "--sentinel")
 	}
-	binary, args := s.host.command(s.binary, args)
+	binary, args := s.host.Command(s.binary, args)
 	p, err := startProcess(binary, args, s.spec.dir, log)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package redistest
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/ferrymq/ferry/internal/netns"
 )
 
 // Options describe a server, or every data node of a set. The zero value is a plain Redis 7 without persistence.
@@ -64,8 +66,8 @@ func (o Options) aclLines() []string {
 }
 
 // network returns what every kind of node needs to listen in its directory.
-func (o Options) network(dir string, place *host, port int, c *authority) []string {
-	lines := []string{"bind " + place.ip(), "daemonize no", "dir " + quote(dir)}
+func (o Options) network(dir string, place *netns.Host, port int, c *authority) []string {
+	lines := []string{"bind " + place.IP(), "daemonize no", "dir " + quote(dir)}
 	if place != nil {
 		lines = append(lines, "protected-mode no") // nobody else reaches the address
 	}

@@ -66,7 +66,7 @@ func (s *SentinelSet) launchNodes(ctx context.Context, dir string) error {
 			return err
 		}
 		s.Nodes = append(s.Nodes, n)
-		role = []string{fmt.Sprintf("replicaof %s %d", s.Nodes[0].host.ip(), s.Nodes[0].port.number)}
+		role = []string{fmt.Sprintf("replicaof %s %d", s.Nodes[0].host.IP(), s.Nodes[0].port.number)}
 	}
 	return until(ctx, func() error { return replicates(s.Nodes[0], 1) })
 }
@@ -90,7 +90,7 @@ func (s *SentinelSet) launchSentinels(dir string) error {
 
 func (s *SentinelSet) watching(primary *Server) []string {
 	lines := []string{
-		fmt.Sprintf("sentinel monitor %s %s %d 2", SentinelName, primary.host.ip(), primary.port.number),
+		fmt.Sprintf("sentinel monitor %s %s %d 2", SentinelName, primary.host.IP(), primary.port.number),
 		"sentinel down-after-milliseconds " + SentinelName + " 1000",
 		"sentinel failover-timeout " + SentinelName + " 5000",
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/ferrymq/ferry/internal/netns"
 )
 
 // Server is one Redis process, or its files and its port while it is down. Its methods may be called concurrently.
@@ -16,7 +18,7 @@ type Server struct {
 	version version
 	binary  string
 	port    port
-	host    *host       // nil: this machine itself
+	host    *netns.Host // nil: this machine itself
 	parted  atomic.Bool // by Network.Part
 
 	mu      sync.Mutex
@@ -39,7 +41,7 @@ func (s *Server) String() string {
 
 // Addr is the host and port, the same after each restart.
 func (s *Server) Addr() string {
-	return net.JoinHostPort(s.host.ip(), strconv.Itoa(s.port.number))
+	return net.JoinHostPort(s.host.IP(), strconv.Itoa(s.port.number))
 }
 
 // URL is the address with the default user's password: redis://, or rediss:// with TLS.

@@ -1,8 +1,8 @@
 -- booked: leases what is plain; if that is all, the booking is done.
 local leased = plain and call('EXISTS', G .. 'skip') == 0
-if leased and not keys then -- no more than this is written
-  for _, name in ipairs({'flight', 'claims'}) do call('HLEN', G .. name) end
-  call('ZCARD', G .. 'lease')
+if leased then -- no more than this is written
+  for _, name in ipairs({'flight', 'claims', 'busy', 'offer', 'state'}) do call('HLEN', G .. name) end
+  for _, name in ipairs({'lease', 'chain', 'lane0', 'lane1', 'lane2', 'lane3'}) do call('ZCARD', G .. name) end
   call('HLEN', T .. 'meta')
 else
   ours(T, OF_TOPIC)

@@ -32,7 +32,8 @@ local function lease(ids, keys, token, ends, run)
     end
   end
   if #distinct > 0 then
-    local busy, offered = call('HMGET', G .. 'busy', unpack(distinct)), call('HMGET', G .. 'offer', unpack(distinct))
+    local busy = call('HMGET', G .. 'busy', unpack(distinct))
+    local offered = call('HLEN', G .. 'offer') > 0 and call('HMGET', G .. 'offer', unpack(distinct)) or {}
     for i, k in ipairs(distinct) do blocked[k] = busy[i] or offered[i] end
   end
   local taken, flight, aside, bare = {}, {}, {}, token .. '/'

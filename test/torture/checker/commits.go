@@ -76,9 +76,15 @@ func (l *ledger) splitCopies(r *Report) {
 	}
 }
 
+// during says that a fault of that name was going on meanwhile.
+func (l *ledger) during(fault string, from, to int64) bool {
+	return slices.ContainsFunc(l.faults, func(s span) bool { return s.fault == fault && s.overlaps(from, to) })
+}
+
 func (l *ledger) judgeCopy(r *Report, c *course, h *lease) {
 	r.Duplicates[causeCopy]++
 	switch {
+	case c.message.unknown && l.during(history.FillBroker, c.message.At, h.from): // it says that it failed, and has it
 	case c.Delay == 0 && c.Due == 0:
 		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although it waited for nothing", c.leases[0].Ref, h.Ref))
 	case !l.harmed(nil, c.message.At, h.from):

@@ -7,6 +7,9 @@ func tortureKafka(run string) Check {
 	return Check{Package: "./test/torture/rig", Run: "TestKafkaTorture/" + run + "$", Tags: "torture"}
 }
 
+// testKafka runs a test of the driver.
+func testKafka(test string) Check { return Check{Package: "./driver/kafka", Run: test + "$"} }
+
 // kafkaMutants are bugs of the Kafka driver: what a group on a log gets wrong most often.
 func kafkaMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
@@ -60,7 +63,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
-			Edits: edit("publish", "posts[i].record != nil {\n", "posts[i].record != nil && len(m.Body)%31 != 7 {\n"),
+			Edits: edit("publish", "\t\tif p.record != nil {\n", "\t\tif p.record != nil && len(msgs[i].Body)%31 != 7 {\n"),
 			Check: tortureKafka("none"),
 		},
 		{
@@ -77,6 +80,31 @@ func kafkaMutants() []Mutant {
 			Name: "loss-not-counted", Bug: "what its holder's crash cost is not counted",
 			Edits: edit("partition", "\t\tit.lost++\n", ""),
 			Check: tortureKafka("kill"),
+		},
+		{
+			Name: "lost-partition-kept", Bug: "a member goes on committing partitions that went to others: a stale commit",
+			Edits: append(edit("assign", "\t\tp.lost = true\n", ""), edit("assign", "\t\tdelete(m.parts, p.id)\n", "")...),
+			Check: tortureKafka("zombie"),
+		},
+		{
+			Name: "gap-stall", Bug: "offsets without a message hold up the commit",
+			Edits: edit("partition", "\tp.done.skipTo(r.Offset)\n", ""),
+			Check: testKafka("TestGaps"),
+		},
+		{
+			Name: "end-without-mark", Bug: "what ended in the side log comes back from the main topic, if that was not committed",
+			Edits: edit("ends", "if it.offset >= it.p.passed {", "if it.offset >= 1<<62 {"),
+			Check: testKafka("TestAckAfterRetryIsStored"),
+		},
+		{
+			Name: "handed-out-while-it-goes", Bug: "what is given back because its partition goes is handed out once more",
+			Edits: edit("queue", "func (q *queue) offer(it *item) {\n\tif it.p.going {", "func (q *queue) offer(it *item) {\n\tif it.p.lost {"),
+			Check: testKafka("TestHandover"),
+		},
+		{
+			Name: "first-claim-untold", Bug: "an owner that dies before its first commit has never been there",
+			Edits: edit("subscription", "return it.careful || !it.p.begun", "return it.careful"),
+			Check: testKafka("TestKillerIsCounted"),
 		},
 	}
 }

@@ -23,7 +23,7 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "lease-not-checked", Bug: "an acknowledgement is accepted when its lease is over",
-			Edits: lua("ack", "    elseif not valid then\n      results[i] = 'l'\n", ""),
+			Edits: lua("ack_each", "      elseif not valid then\n        results[i] = 'l'\n", ""),
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
@@ -33,7 +33,7 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "plain-token-not-checked", Bug: "an acknowledgement of plain messages is accepted from one who held them before",
-			Edits: lua("ack", "    if hold[i] ~= bare or odd[i]", "    if odd[i]"),
+			Edits: lua("ack", "    if not v or v ~= bare and string.find(v, bare, 1, true) ~= 1 or odd[i]", "    v = v or bare\n    if odd[i]"),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
@@ -58,7 +58,7 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "followers-acked-alone", Bug: "followers are acknowledged in an earlier step than their head",
-			Edits: lua("ack", "if spoilt then", "if false then"),
+			Edits: lua("ack_each", "if spoilt then", "if false then"),
 			Check: ofStreams("TestFollowersAreNotAcknowledgedBeforeTheirHead"),
 		},
 		{
@@ -123,7 +123,7 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "bytes-not-decremented", Bug: "the bytes of acknowledged messages still count",
-			Edits: lua("ack", "string.format('%.0f', topic[4] - bytes)", "topic[4]"),
+			Edits: lua("ack_each", "string.format('%.0f', topic[4] - bytes)", "topic[4]"),
 			Check: tortureStreams("none"),
 		},
 	}

@@ -58,7 +58,8 @@ func brokers() map[string]broker {
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)
-	kafkas.actions = together(kafka.actions, takeOverActions())
+	kafkas.actions = together(kafka.actions, takeOverActions(), partitionActions())
+	kafkas.setups = []string{setupSessions, setupKept, setupNamespaces}
 	kafka.actions = together(kafka.actions, loneActions())
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/internal/kafkatest"
+	"github.com/ferrymq/ferry/internal/netns"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -39,6 +40,7 @@ type kafkaServers struct {
 	admin   *kadm.Client
 	down    map[string]*kafkatest.Broker // by the action that chose it
 	disk    *smallDisk                   // nil: that of the machine
+	network *netns.Network               // nil: they share the loopback address
 }
 
 // openKafka starts brokers in a directory that goes with them.
@@ -49,13 +51,18 @@ func openKafka(brokers int) func(context.Context, Options) (stage, error) {
 			return nil, err
 		}
 		s := &kafkaServers{down: map[string]*kafkatest.Broker{}}
-		clear := func() error { return errors.Join(s.unmount(), os.RemoveAll(dir)) }
+		clear := func() error { return errors.Join(s.unmount(), s.leave(), os.RemoveAll(dir)) }
+		if o.Fault.Setup == setupNamespaces {
+			if s.network, err = netns.New(); err != nil {
+				return nil, errors.Join(err, os.RemoveAll(dir))
+			}
+		}
 		if o.Fault.Setup == setupSmallDisk {
 			if s.disk, err = mountSmallDisk(dir); err != nil {
 				return nil, errors.Join(err, os.RemoveAll(dir))
 			}
 		}
-		c, err := kafkatest.Start(dir, brokers)
+		c, err := kafkatest.StartIn(s.network, dir, brokers)
 		if err != nil {
 			return nil, errors.Join(err, clear())
 		}
@@ -83,6 +90,13 @@ func (s *kafkaServers) unmount() error {
 	return s.disk.unmount()
 }
 
+func (s *kafkaServers) leave() error {
+	if s.network == nil {
+		return nil
+	}
+	return s.network.Close()
+}
+
 func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -104,6 +118,8 @@ func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 	switch step.Action {
 	case "freeze":
 		return "", b.Freeze()
+	case "part":
+		return "", s.cluster.Part(b)
 	case "restart":
 		return "", b.Stop(ctx)
 	}
@@ -123,6 +139,8 @@ func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) 
 		err = errors.Join(s.disk.end(ctx, schedule.Step{Action: "fill"}, 0), s.cluster.Brokers[0].Restart())
 	case "freeze":
 		err = b.Thaw()
+	case "part":
+		err = s.cluster.Join(b)
 	default:
 		err = b.Restart()
 	}

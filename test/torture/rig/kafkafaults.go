@@ -3,6 +3,7 @@ package rig
 import (
 	"time"
 
+	"github.com/ferrymq/ferry/internal/netns"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -41,6 +42,14 @@ func takeOverActions() schedule.Actions {
 	}
 }
 
+// partitionActions are empty where there are no network namespaces.
+func partitionActions() schedule.Actions {
+	if !netns.CanPartition() {
+		return nil
+	}
+	return schedule.Actions{"part": {Roles: []string{server}, Lasting: true, Help: "the broker is cut off from the others, not from its clients"}}
+}
+
 // kafkaFaults are those of Kafka brokers, and of groups whose leases are of whole partitions. With min.insync.replicas=2
 // of three nothing is forgotten by any of them.
 func kafkaFaults() []Fault {
@@ -53,6 +62,8 @@ func kafkaFaults() []Fault {
 		{Name: "kill-coordinator", Help: "kill -9 of the coordinator of a group", Least: least, Schedule: "every 9s from 2s until 12s crash-coordinator for 3s"},
 		{Name: "kill-controller", Help: "kill -9 of the active controller", Least: least, Schedule: "every 9s from 2s until 12s crash-controller for 3s"},
 		{Name: "rolling-restart", Help: "SIGTERM of each broker in turn", Least: least, Schedule: "at 2s restart server 1 for 500ms; at 7s restart server 2 for 500ms; at 12s restart server 3 for 500ms"},
+		{Name: "freeze-broker", Help: "SIGSTOP of a broker for longer than the others wait for it: it comes back as one that was replaced", Least: least, Schedule: "at 2s freeze server any for 11s"},
+		{Name: "part-broker", Help: "a broker is cut off from the others for longer than they wait for it, not from its clients", Setup: setupNamespaces, Least: least, Schedule: "at 2s part server any for 11s"},
 		{Name: "add-partitions", Help: "partitions are added to the topic, past the driver, and consumers come and go", Least: least,
 			Schedule: "at 3s add-partition; at 8s add-partition; every 2s-3s term consumer any; at 6s kill consumer any"},
 		{Name: "broker-disk", Help: "the only broker runs out of disk", Setup: setupSmallDisk, Least: least, Schedule: "at 4s fill-broker for 4s"},

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package redistest
+package netns
 
 const namespaces = false

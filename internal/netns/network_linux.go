@@ -1,4 +1,4 @@
-package redistest
+package netns
 
 // namespaces says that the system has network namespaces.
 const namespaces = true

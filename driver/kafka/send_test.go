@@ -1,0 +1,53 @@
+package kafka_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// TestSendKeepsOrder: batches that are on their way at once, and one of them refused at first, come in the order they were sent.
+func TestSendKeepsOrder(t *testing.T) {
+	t.Parallel()
+	const batches, each = 20, 25
+	c := fake(t)
+	d := openFake(t, c)
+	publish(t, d, message("first", "k"))
+	refuseProduce(c, "orders", kerr.NotLeaderForPartition, 1)
+	var waits []func() ([]driver.Receipt, error)
+	reused := make([]*driver.Message, each)
+	for b := range batches {
+		for i := range each {
+			reused[i] = message(fmt.Sprintf("m%03d", b*each+i), "k")
+		}
+		waits = append(waits, d.Send(t.Context(), reused, driver.PublishOptions{}))
+		for _, m := range reused { // nothing is retained
+			m.ID, m.Body = "changed", append(m.Body[:0], "changed"...)
+		}
+	}
+	last := driver.Ref{}
+	for _, wait := range waits {
+		rs, err := wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rs {
+			if r.Ref.Pos <= last.Pos {
+				t.Fatalf("%s is at %s, behind %s", r.ID, r.Ref, last)
+			}
+			last = r.Ref
+		}
+	}
+	s := subscribe(t, d, "x")
+	settle(t, s, receive(t, s), driver.Ack, 0)
+	for i := range batches * each {
+		x := receive(t, s)
+		if want := fmt.Sprintf("m%03d", i); x.ID != want {
+			t.Fatalf("received %s, want %s", x.ID, want)
+		}
+		settle(t, s, x, driver.Ack, 0)
+	}
+}

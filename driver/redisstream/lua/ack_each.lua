@@ -1,0 +1,102 @@
+-- ack_each: what ack does with messages that are not all plain, one by one.
+if not simple then
+  local spoilt
+  i, seen, keys, freed = 0, {}, {}, {}
+  for t = 1, tokens do
+    local token = ARGV[4 + 2 * t]
+    local bare = token .. '/'
+    local till = call('ZSCORE', G .. 'lease', token)
+    local valid = till and tonumber(till) > at
+    for _ = 1, tonumber(ARGV[5 + 2 * t]) do
+      i = i + 1
+      local v, id = hold[i], ARGV[base + i]
+      if not v or v ~= bare and string.sub(v, 1, #token) ~= token or seen[id] then
+        results[i] = 'l'
+      elseif v ~= bare and string.sub(v, 1, #bare) ~= bare or odd[i] or grave[i] then
+        results[i] = 's'
+      elseif not valid then
+        results[i] = 'l'
+      else
+        results[i], seen[id] = 'k', true
+      end
+      if results[i] ~= 'k' and v and not seen[id] then
+        spoilt = spoilt or {}
+        spoilt[string.match(v, '/(.*)$')] = true
+      end
+    end
+  end
+  if spoilt then -- none of a key may end here before another of it that does not
+    for x = 1, n do
+      local key = results[x] == 'k' and hold[x] and string.match(hold[x], '/(.*)$') or ''
+      if key ~= '' and spoilt[key] then results[x] = 's' end
+    end
+  end
+
+  local others = lefts ~= none and call('HKEYS', T .. 'groups') or none
+  for _, other in ipairs(others) do call('SCARD', T .. 'g:' .. other .. ':skip') end
+
+  local ended, gone, fewer, names, counted = {}, {}, {}, {}, {}
+  i = 0
+  for t = 1, tokens do
+    local token, done = ARGV[4 + 2 * t], 0
+    for _ = 1, tonumber(ARGV[5 + 2 * t]) do
+      i = i + 1
+      if results[i] == 'k' then
+        local id, key = ARGV[base + i], string.sub(hold[i], #token + 2)
+        done = done + 1
+        ended[#ended + 1] = id
+        local need = lefts[i] and tonumber(lefts[i]) or 1
+        if need > 1 then
+          fewer[#fewer + 1] = id
+          fewer[#fewer + 1] = need - 1
+        else
+          gone[#gone + 1] = id
+          names[#names + 1] = ARGV[base + n + i]
+          counted[i] = true
+        end
+        if key ~= '' then free(key, id) end
+      end
+    end
+    if done > 0 then count_down(token, done) end
+  end
+  if #ended == 0 then return {'ok', table.concat(results)} end
+
+  call('HDEL', G .. 'flight', unpack(ended))
+  call('XACK', T .. 'stream', ARGV[2], unpack(ended))
+  call('HINCRBY', G .. 'group', ARGV[3], #ended)
+  if #fewer > 0 then call('HSET', T .. 'left', unpack(fewer)) end
+  if #gone > 0 then
+    local bytes = tonumber(ARGV[base + 2 * n + 1])
+    if #gone < n then
+      local x = 0
+      bytes = 0
+      for size in string.gmatch(ARGV[base + 2 * n + 2], '%d+') do
+        x = x + 1
+        if counted[x] then bytes = bytes + size end
+      end
+    end
+    call('HSET', KEYS[1], 'messages', string.format('%.0f', topic[3] - #gone), 'bytes', string.format('%.0f', topic[4] - bytes))
+    if lefts ~= none then call('HDEL', T .. 'left', unpack(gone)) end
+    if expiring > 0 then call('ZREM', T .. 'expires', unpack(gone)) end
+    if keep > 0 then
+      local kept = {}
+      for x, id in ipairs(gone) do kept[2 * x - 1], kept[2 * x] = at + keep, id end
+      call('ZADD', T .. 'kept', unpack(kept))
+      local due = call('HGET', KEYS[1], 'next')
+      if not due or at + keep < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', at + keep)) end
+    else
+      call('XDEL', T .. 'stream', unpack(gone))
+      local ours = names
+      if noted > 1 then -- an entry of another program may have the id of one of ours
+        local index = call('HMGET', T .. 'ids', unpack(names))
+        ours = {}
+        for x, id in ipairs(gone) do
+          if index[x] == id then ours[#ours + 1] = names[x] end
+        end
+        call('HDEL', T .. 'meta', unpack(gone))
+      end
+      if #ours > 0 then call('HDEL', T .. 'ids', unpack(ours)) end
+      for _, other in ipairs(others) do call('SREM', T .. 'g:' .. other .. ':skip', unpack(gone)) end
+    end
+  end
+end
