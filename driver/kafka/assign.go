@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -13,10 +12,7 @@ import (
 // assigned is told what a rebalance brings. It is loaded by assign.
 func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.noteGeneration(cl)
-	select {
-	case m.unsure <- struct{}{}: // how long ago the coordinator answered is not known
-	default:
-	}
+	m.askSoon() // how long ago the coordinator answered is not known
 	m.endOpen(ids)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,21 +21,6 @@ func (m *member) assigned(cl *kgo.Client, ids []int32) {
 		m.coming[id] = true
 	}
 	m.wakeAll()
-}
-
-// noteGeneration is given the client, since callbacks begin before its maker has returned it.
-func (m *member) noteGeneration(cl *kgo.Client) {
-	id, generation := cl.GroupMetadata()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.memberID, m.generation = id, generation
-}
-
-func (m *member) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	eachMetadata(r, func(p int32, text string) { m.metas[p] = text })
-	return nil
 }
 
 // assign loads new partitions before anything is fetched from them. A rebalance ends it in between, and then it is
@@ -78,12 +59,12 @@ const loadAtOnce = 16
 // own loads a partition, unless an assignment that was broken off has done it already.
 func (m *member) own(ctx context.Context, id int32, at int64) error {
 	m.mu.Lock()
-	metadata, loaded := m.metas[id], m.parts[id] != nil
+	loaded := m.parts[id] != nil
 	m.mu.Unlock()
 	if loaded {
 		return nil
 	}
-	p, err := m.load(ctx, id, at, metadata)
+	p, err := m.load(ctx, id, at, m.found(id))
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func (m *member) keepCommitting(ctx context.Context) {
 		if len(ps) > 0 {
 			if err := m.commit(ctx, ps...); err != nil { // tried again with the next tick, since it stays dirty
 				m.noteGeneration(m.cl) // partitions that stay ours in a rebalance have a new one
+				if isKafka(err, kerr.UnknownMemberID) {
+					m.askSoon()
+				}
 			}
 		}
 	}
@@ -79,7 +82,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	t.Topic = m.mainName
 	var sent []*partition
 	m.mu.Lock()
-	req := groupCommit(m.d.groupID(m.topic.name, m.group), m.memberID, m.generation)
+	req := m.commitAs(m.d.groupID(m.topic.name, m.group))
 	if m.visiting {
 		req.Generation = -1
 	}
@@ -111,9 +114,10 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	return err
 }
 
-func groupCommit(group, member string, generation int32) *kmsg.OffsetCommitRequest {
+func (x *membership) commitAs(group string) *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation = group, member, generation
+	req.Group = group
+	req.MemberID, req.Generation = x.known()
 	return req
 }
 

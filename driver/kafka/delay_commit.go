@@ -5,23 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-func (w *delays) noteGeneration(cl *kgo.Client) {
-	id, generation := cl.GroupMetadata()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.memberID, w.generation = id, generation
-}
-
-func (w *delays) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	eachMetadata(r, func(p int32, text string) { w.metas[p] = text })
-	return nil
-}
 
 // keep commits what fired every now and then, and cleans up behind.
 func (w *delays) keep(ctx context.Context) {
@@ -59,7 +44,7 @@ func (w *delays) commit(ctx context.Context) error {
 	t.Topic = w.d.delayTopic()
 	var sent []*tierPartition
 	w.mu.Lock()
-	req := groupCommit(w.d.delayTopic(), w.memberID, w.generation)
+	req := w.commitAs(w.d.delayTopic())
 	for _, p := range w.parts {
 		if p.dirty {
 			p.dirty = false

@@ -11,21 +11,19 @@ import (
 
 // delays is this process among those that fire what is delayed, of all topics: each owns some partitions of the tiers.
 type delays struct {
+	membership
 	d     *Driver
 	held  *index
 	width int // partitions of each tier
 	cl    *kgo.Client
 
-	mu         sync.Mutex
-	parts      map[int32]*tierPartition
-	metas      map[int32]string
-	timers     timerHeap
-	bytes      int           // of timers
-	synced     time.Time     // all marks from before this time are known
-	firing     chan struct{} // closed when the round that began last is over
-	memberID   string
-	generation int32
-	ring       chan struct{}
+	mu     sync.Mutex
+	parts  map[int32]*tierPartition
+	timers timerHeap
+	bytes  int           // of timers
+	synced time.Time     // all marks from before this time are known
+	firing chan struct{} // closed when the round that began last is over
+	ring   chan struct{}
 
 	heldMu   sync.Mutex
 	expiring map[string]time.Time // held messages with a TTL, by key
@@ -90,7 +88,7 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &delays{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, metas: map[int32]string{}, ring: make(chan struct{}, 1)}
+	w := &delays{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1)}
 	w.followHeld()
 	if err := w.held.sync(ctx); err != nil {
 		w.held.close()
@@ -134,7 +132,7 @@ func (w *delays) assign(_ context.Context, offsets map[string]map[int32]kgo.Offs
 	defer w.mu.Unlock()
 	for id, o := range offsets[w.d.delayTopic()] {
 		p := &tierPartition{id: id, tier: int(id) / w.width, done: newDoneSet(max(0, o.EpochOffset().Offset))}
-		p.done.readMetadata(w.metas[id])
+		p.done.readMetadata(w.found(id))
 		w.parts[id] = p
 	}
 	return offsets, nil

@@ -14,9 +14,9 @@
 //	registry      which topics and groups there are, and how they are configured
 //	publish, call messages into records, those of one call together; atomic stores them in one transaction
 //	dedup, bound  which ids this process has published, and whether a topic is full
-//	member        this process in a group; assign and vouch: which partitions are its own, and whether they still are
+//	member        this process in a group, membership as who the coordinator knows it; assign and vouch: which partitions are its own, and whether they still are
 //	partition     one owned partition, with its items: what is fetched, and what is done
-//	side          the side log of a partition; park moves followers of a failing key there, and bounds memory
+//	side          the side log of a partition, ends what has ended there; park moves followers of a failing key there, and bounds memory
 //	done, commit  the done-set, and how it is committed; metadata and tally are what is committed beside
 //	queue, item   lanes and keys in memory; loan has their bodies, lease has claims, clock rings what time brings
 //	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step

@@ -14,6 +14,7 @@ import (
 // member is this process in one group of one topic: all its subscriptions share the partitions it owns.
 type member struct {
 	*queue
+	membership
 	d                  *Driver
 	topic              *topicState
 	group              string
@@ -23,25 +24,22 @@ type member struct {
 	cl                 *kgo.Client
 
 	// Guarded by mu of queue.
-	parts      map[int32]*partition
-	metas      map[int32]string
-	subs       map[*subscription]struct{}
-	generation int32
-	memberID   string
-	left       bool
-	sure       time.Time // see vouched
-	stopped    bool      // the topic or the group is paused
-	bad        []invalid // found by a visit
-	barred     error     // why the group or the topic may not be consumed
-	loan       *loan     // of what is fed
-	suspects   []*item   // whose count of lost leases must be stored
-	room       chan struct{}
-	saving     chan struct{}
-	joined     bool           // partitions were assigned
-	coming     map[int32]bool // assigned, and not loaded yet
-	asked      []asked        // commands from elsewhere
-	called     chan struct{}
-	unsure     chan struct{} // lets keepVouched ask now
+	parts    map[int32]*partition
+	subs     map[*subscription]struct{}
+	left     bool
+	sure     time.Time // see vouched
+	stopped  bool      // the topic or the group is paused
+	bad      []invalid // found by a visit
+	barred   error     // why the group or the topic may not be consumed
+	loan     *loan     // of what is fed
+	suspects []*item   // whose count of lost leases must be stored
+	room     chan struct{}
+	saving   chan struct{}
+	joined   bool           // partitions were assigned
+	coming   map[int32]bool // assigned, and not loaded yet
+	asked    []asked        // commands from elsewhere
+	called   chan struct{}
+	unsure   chan struct{} // lets keepVouched ask now
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -50,7 +48,7 @@ type member struct {
 
 func (d *Driver) newMember(t *topicState, group string, order driver.Order) *member {
 	m := &member{queue: newQueue(order), d: d, topic: t, group: group, mainName: d.mainTopic(t.name), sideName: d.sideTopic(t.name, group),
-		nonce: rand.Text()[:8], parts: map[int32]*partition{}, metas: map[int32]string{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1), unsure: make(chan struct{}, 1)}
+		nonce: rand.Text()[:8], parts: map[int32]*partition{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, room: make(chan struct{}, 1), saving: make(chan struct{}, 1), called: make(chan struct{}, 1), unsure: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }

@@ -57,6 +57,7 @@ func BenchmarkDrain(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/join")
 		for n := 0; n < backlog; {
 			ds, err := s.Receive(ctx, 500)
 			if err != nil {

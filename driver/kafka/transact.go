@@ -201,7 +201,7 @@ func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitReque
 	if p.lost || p.handed {
 		return c, "", errLost("the partition went to another consumer")
 	}
-	req.MemberID, req.Generation = p.m.memberID, p.m.generation
+	req.MemberID, req.Generation = p.m.known()
 	p.transactions++
 	mark := fmt.Sprintf("%c%d.%d;", markPart, p.epoch, p.transactions)
 	after, ending := p.done.clone(), map[*item]bool{}

@@ -28,31 +28,47 @@ func (m *member) keepVouched(ctx context.Context) {
 		case <-tick.C:
 		case <-m.unsure:
 		}
-		if !m.askVouched(ctx) {
+		if m.askVouched(ctx) != nil {
 			m.noteGeneration(m.cl) // a rebalance may have brought another one
-			m.askVouched(ctx)
+			if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
+				m.disown()
+			}
 		}
 	}
 }
 
 // askVouched sends one heartbeat.
-func (m *member) askVouched(ctx context.Context) bool {
+func (m *member) askVouched(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.d.o.Session)
 	defer cancel()
 	req := kmsg.NewPtrHeartbeatRequest()
-	m.mu.Lock()
-	req.Group, req.MemberID, req.Generation = m.d.groupID(m.topic.name, m.group), m.memberID, m.generation
-	m.mu.Unlock()
+	req.Group = m.d.groupID(m.topic.name, m.group)
+	req.MemberID, req.Generation = m.known()
 	sent := time.Now()
 	resp, err := req.RequestWith(ctx, m.d.client)
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
 	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
-		return false
+		return err
 	}
 	m.vouch(sent.Add(m.d.o.Session))
-	return true
+	return nil
+}
+
+// askSoon lets keepVouched ask now.
+func (m *member) askSoon() {
+	select {
+	case m.unsure <- struct{}{}:
+	default:
+	}
+}
+
+// disown notes that we are no member: somebody made us leave, and our partitions may be with others.
+func (m *member) disown() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sure = time.Time{}
 }
 
 // vouch notes until when the partitions are ours.

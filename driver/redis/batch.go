@@ -18,7 +18,7 @@ import (
 // batch is what one claim brought.
 type batch struct {
 	s *subscription
-	lost
+	ask
 	before  time.Time // the request, by our clock
 	at      time.Time // the claim, by the server's
 	claimed bool      // the server has made the lease
@@ -45,7 +45,7 @@ func (b *batch) claim(ctx context.Context, j *joint) (err error) {
 	}
 	if alone {
 		b.before = time.Now()
-		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.lost)...)
+		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.ask)...)
 	}
 	if err != nil {
 		return err
@@ -187,8 +187,8 @@ func (s *subscription) invalidate(ctx context.Context, t *token, problem error) 
 }
 
 // claimArgs are what lua/claiming.lua reads.
-func (s *subscription) claimArgs(l lost) []any {
-	return []any{s.t.shards[l.shard].of, l.token, l.most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
+func (s *subscription) claimArgs(a ask) []any {
+	return []any{s.t.shards[a.shard].of, a.token, a.most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
 		s.steps[0], s.steps[1], s.steps[2], s.steps[3], inlineMost}
 }
 

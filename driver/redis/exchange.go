@@ -8,7 +8,7 @@ import (
 
 // joint is a claim that a settlement takes along for a Receive that waits, so that both are one call.
 type joint struct {
-	lost                   // what is claimed
+	ask                    // what is claimed
 	before time.Time       // the call, by our clock
 	news   <-chan struct{} // at that time
 	bound  bool            // there is no room for it unless the settlement succeeds
@@ -55,16 +55,21 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *joint {
 	if room > 0 && !freesKey(leaving) {
 		return nil
 	}
+	before := room
+	for _, t := range leaving {
+		if s.held[t] {
+			room++
+		}
+	}
 	w := s.waiting[0]
-	most := min(w.most, claimMost, room+len(leaving))
+	most := min(w.most, claimMost, room)
 	if most < 1 {
 		return nil
 	}
 	s.waiting = s.waiting[1:]
-	s.starved = s.starved && len(s.waiting) > 0
 	s.reserved += most
 	s.claims.Add(1)
-	j := &joint{lost: lost{shard, s.d.newToken(), most}, before: time.Now(), news: s.news, bound: most > room, done: make(chan struct{})}
+	j := &joint{ask: ask{shard, s.d.newToken(), most}, before: time.Now(), news: s.news, bound: most > before, done: make(chan struct{})}
 	w.joint <- j
 	return j
 }
@@ -89,7 +94,7 @@ func freesKey(leaving []*token) bool {
 
 // exchange sends an acknowledgement together with a claim, and returns the answer to the first; whoever waits for the claim gets the other.
 func (s *subscription) exchange(ctx context.Context, ack []any, j *joint) ([]any, error) {
-	claim := s.claimArgs(j.lost)
+	claim := s.claimArgs(j.ask)
 	args := make([]any, 0, len(claim)+1+len(ack))
 	args = append(append(append(args, claim...), flag(j.bound)), ack...)
 	reply, err := s.d.run(ctx, &s.d.scripts.exchange, s.keys[j.shard], args...)

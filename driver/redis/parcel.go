@@ -25,6 +25,7 @@ type parcel struct {
 	bytes int
 	arena []byte // ids and envelopes
 
+	failed bool           // it may still be under way
 	stored driver.Message // what is being put into an envelope
 }
 
@@ -40,6 +41,14 @@ const (
 // newParcel returns one with room for n messages.
 func newParcel(t *topic, s *shard, arena []byte, n int) *parcel {
 	return &parcel{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n), ids: make([]word, 0, n), data: make([]word, 0, n)}
+}
+
+// spent returns memory that can be used again, if there is any.
+func (x *parcel) spent() []byte {
+	if x.failed {
+		return nil
+	}
+	return x.arena[:0]
 }
 
 func (x *parcel) add(i int, m *driver.Message) {

@@ -114,12 +114,12 @@ func (p *publication) run(ctx context.Context) {
 		x.add(i, m)
 		if !p.o.Atomic && (len(x.at) >= publishAtOnce || x.bytes >= publishBytes) {
 			send(x)
-			*x = *newParcel(x.topic, x.shard, x.arena[:0], min(len(p.msgs)-i-1, publishAtOnce))
+			*x = *newParcel(x.topic, x.shard, x.spent(), min(len(p.msgs)-i-1, publishAtOnce))
 		}
 	}
 	for _, x := range order {
 		send(x)
-		p.d.arenas.giveBack(x.arena)
+		p.d.arenas.giveBack(x.spent())
 	}
 }
 
@@ -141,6 +141,7 @@ func (p *publication) send(ctx context.Context, x *parcel) {
 		err = p.receipts(x, reply)
 	}
 	if err != nil {
+		x.failed = true
 		for _, i := range x.at {
 			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
 		}

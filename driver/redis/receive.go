@@ -55,7 +55,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 type plan struct {
 	most  int             // deliveries that the caller takes
 	room  int             // for new ones
-	again []lost          // claims that may have taken effect: they come first
+	again []ask           // claims that may have taken effect: they come first
 	joint *joint          // it is under way with a settlement
 	news  <-chan struct{} // when it was made
 }
@@ -184,7 +184,7 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 // claim asks again for what may have been claimed, and otherwise takes from the shards in turn.
 func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, error) {
 	if j := p.joint; j != nil {
-		b, err := s.claimFrom(ctx, j.lost, j)
+		b, err := s.claimFrom(ctx, j.ask, j)
 		if err == nil && (len(s.keys) == 1 || !b.short) {
 			s.leftNothing(b.short, p)
 		}
@@ -198,12 +198,12 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 	turn := s.turn
 	s.mu.Unlock()
 	var all []*driver.Delivery
-	short := true
+	short := p.room > 0
 	for i := range s.keys {
 		if len(all) >= p.room {
 			break
 		}
-		b, err := s.claimFrom(ctx, lost{(turn + i) % len(s.keys), s.d.newToken(), p.room - len(all)}, nil)
+		b, err := s.claimFrom(ctx, ask{(turn + i) % len(s.keys), s.d.newToken(), p.room - len(all)}, nil)
 		all = append(all, b.ds...)
 		if err != nil {
 			return all, unlessSome(all, err)
@@ -265,9 +265,9 @@ const claimTries = 3
 
 // claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is asked for
 // again, and the script renews it, without what has expired. The first time it may be under way with a settlement.
-func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) (*batch, error) {
+func (s *subscription) claimFrom(ctx context.Context, a ask, j *joint) (*batch, error) {
 	for try := 1; ; try++ {
-		b := &batch{s: s, lost: l, before: time.Now()}
+		b := &batch{s: s, ask: a, before: time.Now()}
 		err := b.claim(ctx, j)
 		j = nil
 		b.short = b.short && try == 1 // a renewed lease tells nothing of the rest
@@ -283,7 +283,7 @@ func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) (*batch,
 		if err != nil {
 			if b.claimed || errors.Is(err, driver.ErrUnknown) {
 				s.mu.Lock()
-				s.unknown = append(s.unknown, l)
+				s.unknown = append(s.unknown, a)
 				s.mu.Unlock()
 			}
 			return &batch{}, err
@@ -292,7 +292,7 @@ func (s *subscription) claimFrom(ctx context.Context, l lost, j *joint) (*batch,
 		if len(b.ds) > 0 || b.dropped == 0 {
 			return b, nil
 		}
-		l.token = s.d.newToken() // nothing of it can be delivered
+		a.token = s.d.newToken() // nothing of it can be delivered
 	}
 }
 

@@ -27,17 +27,17 @@ type subscription struct {
 	starved   bool               // somebody waits for room
 	abandoned int                // claims under way for a Receive that was cancelled
 	stray     []*driver.Delivery // claimed for a Receive that was cancelled
-	unknown   []lost             // claims whose answer did not come
+	unknown   []ask              // claims whose answer did not come
 	waiting   []*waiter          // calls of Receive that have found nothing
 	news      chan struct{}      // closed when there may be something to claim
 	emptied   <-chan struct{}    // the news when a claim was sent that left nothing to claim
 	claims    sync.WaitGroup     // under way
 }
 
-// lost is a claim that may have taken effect.
-type lost struct {
+// ask is one claim from one shard.
+type ask struct {
 	shard int
-	token string
+	token string // of the lease that it makes
 	most  int
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ferrymq/ferry/test/torture/history"
 )
 
 // What the checker counts by causes of its own: a message that was stored twice, and one whose end was not committed.
@@ -13,9 +15,9 @@ const (
 )
 
 // uncommitted says that what a holder did at a time was perhaps never committed, because it died, or was cut off, before
-// the next commit. Where each step is stored at once (CommitIn is 0) there is no such moment.
+// the next commit, or had been made to leave its group by a reset and did not know it yet. Where each step is stored at once (CommitIn is 0) there is no such moment.
 func (l *ledger) uncommitted(h *lease, at int64) bool {
-	return l.run.CommitIn > 0 && l.harmed(h, at, at+int64(l.run.CommitIn))
+	return l.run.CommitIn > 0 && (l.harmed(h, at, at+int64(l.run.CommitIn)) || l.during(history.Reset, at-2*int64(l.run.Heartbeat), at))
 }
 
 // startsOver says that a message was done, and that this was perhaps not committed: it comes again as a new one.

@@ -122,14 +122,7 @@ func (l *ledger) harmed(a *lease, from, to int64) bool {
 }
 
 // stalled says that the machine itself stood still meanwhile, which no promise survives.
-func (l *ledger) stalled(from, to int64) bool {
-	for _, s := range l.faults {
-		if s.fault == history.Stall && s.overlaps(from, to) {
-			return true
-		}
-	}
-	return false
-}
+func (l *ledger) stalled(from, to int64) bool { return l.during(history.Stall, from, to) }
 
 // closedIn says that some process closed meanwhile: it gives back also what it has claimed and nobody has seen.
 func (l *ledger) closedIn(from, to int64) bool {

@@ -69,6 +69,9 @@ func Rewinds(note string) bool {
 // Reset is the Note of a fault by which a group got again what it had settled.
 const Reset = "reset"
 
+// FillBroker is the Note of a fault by which a broker has no room left: it may say that it failed to store what it has stored.
+const FillBroker = "fill-broker"
+
 // Wiped is the Note of a fault by which the server forgot everything there was.
 const Wiped = "flush-all"
 

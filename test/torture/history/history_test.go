@@ -114,8 +114,14 @@ func TestManyWritersOneClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(events) != 1600 {
-		t.Fatalf("%d events, want 1600", len(events))
+	written := 0
+	for _, e := range events {
+		if e.Note != Stall { // a disk that holds up a write is told of too
+			written++
+		}
+	}
+	if written != 1600 {
+		t.Fatalf("%d events, want 1600", written)
 	}
 	for i := 1; i < len(events); i++ {
 		if events[i].At < events[i-1].At {

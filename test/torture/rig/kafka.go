@@ -14,6 +14,7 @@ import (
 
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/netns"
+	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -104,7 +105,7 @@ func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 	case addPartition:
 		added, err := s.admin.CreatePartitions(ctx, 1, Topic)
 		return "", errors.Join(err, added.Error())
-	case fillBroker:
+	case history.FillBroker:
 		if s.disk == nil {
 			return "", errors.New("the broker has no disk of its own")
 		}
@@ -135,7 +136,7 @@ func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) 
 	var err error
 	switch step.Action {
 	case addPartition:
-	case fillBroker:
+	case history.FillBroker:
 		err = errors.Join(s.disk.end(ctx, schedule.Step{Action: "fill"}, 0), s.cluster.Brokers[0].Restart())
 	case "freeze":
 		err = b.Thaw()

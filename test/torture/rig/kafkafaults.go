@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/internal/netns"
+	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -21,16 +22,12 @@ func loneActions() schedule.Actions {
 		addPartition: {Help: "a partition is added to the topic, past the driver"},
 	}
 	if len(diskActions()) > 0 {
-		actions[fillBroker] = schedule.Action{Lasting: true, Help: "not a byte is left on its disk, on which it gives up; then there is room again, and it is started again"}
+		actions[history.FillBroker] = schedule.Action{Lasting: true, Help: "not a byte is left on its disk, on which it gives up; then there is room again, and it is started again"}
 	}
 	return actions
 }
 
-// Names of actions.
-const (
-	addPartition = "add-partition"
-	fillBroker   = "fill-broker"
-)
+const addPartition = "add-partition"
 
 // takeOverActions are for several Kafka brokers: what one did, another does.
 func takeOverActions() schedule.Actions {

@@ -1,0 +1,49 @@
+package kafka
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// membership is how a client of ours is known in its group, and what was committed beside the offsets that it got.
+type membership struct {
+	guard      sync.Mutex
+	id         string
+	generation int32
+	metas      map[int32]string
+}
+
+// noteGeneration is given the client, since callbacks begin before its maker has returned it.
+func (x *membership) noteGeneration(cl *kgo.Client) {
+	id, generation := cl.GroupMetadata()
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	x.id, x.generation = id, generation
+}
+
+func (x *membership) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	if x.metas == nil {
+		x.metas = map[int32]string{}
+	}
+	eachMetadata(r, func(p int32, text string) { x.metas[p] = text })
+	return nil
+}
+
+// known is who we are for the coordinator.
+func (x *membership) known() (id string, generation int32) {
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	return x.id, x.generation
+}
+
+// found is what was committed beside the offset of a partition.
+func (x *membership) found(partition int32) string {
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	return x.metas[partition]
+}
