@@ -134,3 +134,54 @@ func TestKillerIsCounted(t *testing.T) {
 		expel(t, c, namespace+"orders:default")
 	}
 }
+
+// TestStaleCommits: an owner that was made to leave without knowing it joins again while another has its partition. It commits nothing of it any more:
+// what is committed never goes back.
+func TestStaleCommits(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	group := namespace + "orders:default"
+	stale, w := mortal(t, c, namespace)
+	publish(t, stale, message("a", "k"), message("b", "k"), message("c", "k"))
+	receive(t, subscribe(t, stale, "stale"))
+	release := w.hold()
+	defer release()
+	expel(t, c, group)
+	owner, _ := mortal(t, c, namespace)
+	s := subscribe(t, owner, "owner")
+	for range 3 {
+		settle(t, s, receive(t, s), driver.Ack, 0)
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	a := kadm.NewClient(cl)
+	committed := func() int64 {
+		found, err := a.FetchOffsets(t.Context(), group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, _ := found.Lookup(namespace+"orders", 0)
+		return o.At
+	}
+	await := func(what string, is func() bool) {
+		for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("in vain: " + what)
+			}
+		}
+	}
+	await("all is committed", func() bool { return committed() == 3 })
+	release()
+	await("who was made to leave joins again", func() bool {
+		found, err := a.DescribeGroups(t.Context(), group)
+		return err == nil && found[group].State == "Stable" && len(found[group].Members) == 2
+	})
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { // some commits later
+		if at := committed(); at != 3 {
+			t.Fatalf("offset %d is committed after 3", at)
+		}
+	}
+}
