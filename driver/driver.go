@@ -145,8 +145,8 @@ type Subscription interface {
 	// ErrLeaseLost, ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its
 	// state nor its Emit. In strict order, Retry and Release (with or without After) also return the later held
 	// messages of that key behind it, uncounted; their tokens die in the same step. A settlement stands even when ctx
-	// is cancelled meanwhile; the call then returns at once, with ErrUnknown for what it could not learn. The slice is
-	// not retained.
+	// is cancelled meanwhile: the call still waits for the answer, as long as the driver waits for its backend (at most
+	// 30 s), and returns ErrUnknown for what it could not learn. The slice is not retained.
 	Settle(ctx context.Context, s []Settlement) []error
 
 	// Extend makes the leases end one full lease from the backend's now, and returns one error each. The deliveries

@@ -126,9 +126,6 @@ func TestExamples(t *testing.T) {
 				t.Parallel()
 				prints(t, filepath.Join(bin, name), redistest.Shared(t).URL()+"?prefix=examples-"+name, want[name])
 			})
-			if name == "deadletter-replay" {
-				continue // it gives its runner a second, and brokers that are busy need more to elect it
-			}
 			t.Run(name+" on Kafka", func(t *testing.T) {
 				t.Parallel()
 				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+name+".", want[name])

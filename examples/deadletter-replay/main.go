@@ -48,7 +48,7 @@ func main() {
 		check(err)
 	}
 	var billing atomic.Bool // up
-	work(broker, &billing, "")
+	work(broker, &billing, "", 6)
 
 	tally, err := office.Tally(ctx, deadletter.TallyQuery{By: deadletter.ByFingerprint})
 	check(err)
@@ -70,7 +70,7 @@ func main() {
 	check(err)
 	billing.Store(true)
 	fmt.Printf("mended %d:\n", report.Done)
-	work(broker, &billing, "  ")
+	work(broker, &billing, "  ", 3)
 
 	// The timeouts come back by themselves: a strategy says when. Any number of instances may run this; one works.
 	runner, err := deadletter.NewRunner(office, deadletter.RunnerOptions{
@@ -82,7 +82,10 @@ func main() {
 	done := make(chan error, 1)
 	go func() { done <- runner.Run(running) }()
 	fmt.Println("brought back by the runner:")
-	work(broker, &billing, "  ")
+	work(broker, &billing, "  ", 3)
+	for runner.Stats().Recovered < 3 { // it may not have heard yet that it was successful
+		time.Sleep(time.Millisecond)
+	}
 	stop()
 	check(<-done)
 	page, err := office.Browse(ctx, deadletter.Query{})
@@ -90,12 +93,15 @@ func main() {
 	fmt.Printf("recovered %d, %d dead letters left\n", runner.Stats().Recovered, len(page.Letters))
 }
 
-// work handles orders for a second.
-func work(broker *ferry.Broker, billing *atomic.Bool, indent string) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+// work handles some orders.
+func work(broker *ferry.Broker, billing *atomic.Bool, indent string, orders int) {
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	w := worker.New(broker, worker.Options{Concurrency: 1})
 	worker.Handle(w, "orders", func(_ context.Context, m *ferry.Msg[Order]) error {
+		if orders--; orders == 0 {
+			stop() // this one is still handled and settled
+		}
 		switch {
 		case m.Value.User == 0:
 			return worker.Fatal(errors.New("order has no user"))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -15,6 +16,8 @@ import (
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
+
+const attempts = 3
 
 func main() {
 	ctx := context.Background()
@@ -29,12 +32,13 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	work(broker, errors.New("timeout to billing after 3s"))
+	work(broker, 3, errors.New("timeout to billing after 3s"))
 
 	dead, err := broker.Driver().Browse(ctx, driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateDead})
 	if err != nil {
 		log.Fatal(err)
 	}
+	slices.SortFunc(dead.Entries, func(a, b driver.Entry) int { return cmp.Compare(a.ID, b.ID) })
 	for _, e := range dead.Entries {
 		fmt.Printf("dead: %-8s  %s: %s, %d attempts, advice: %s\n", e.ID, e.Dead.Reason, e.Dead.Error, e.Dead.Attempts, e.Dead.Action)
 	}
@@ -43,15 +47,20 @@ func main() {
 	if err := errors.Join(broker.Driver().Move(ctx, []driver.Move{{Target: unlucky}})...); err != nil {
 		log.Fatal(err)
 	}
-	work(broker, nil)
+	work(broker, 1, nil)
 }
 
-// work handles orders for a second, while billing answers as it does.
-func work(broker *ferry.Broker, billing error) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+// work handles some orders to their end, while billing answers as it does.
+func work(broker *ferry.Broker, orders int, billing error) {
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	w := worker.New(broker, worker.Options{Concurrency: 1})
 	worker.Handle(w, "orders", func(_ context.Context, m *ferry.Msg[string]) error {
+		if m.Value != "unlucky" || billing == nil || m.Attempt == attempts {
+			if orders--; orders == 0 {
+				stop() // this one is still handled and settled
+			}
+		}
 		switch {
 		case m.Value == "declined":
 			return worker.Dead("card_declined", errors.New("insufficient funds"))
@@ -60,7 +69,7 @@ func work(broker *ferry.Broker, billing error) {
 		}
 		fmt.Printf("billed: %s\n", m.Value)
 		return nil
-	}, worker.MaxAttempts(3), worker.Retry(ferry.Delays(50*time.Millisecond)))
+	}, worker.MaxAttempts(attempts), worker.Retry(ferry.Delays(50*time.Millisecond)))
 	if err := w.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
