@@ -4,6 +4,7 @@ package examples_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,14 +122,15 @@ func TestExamples(t *testing.T) {
 				prints(t, filepath.Join(bin, name), "", text)
 			})
 		}
+		run := strings.ToLower(rand.Text()) // with -count the servers are the same
 		for _, name := range anywhere {
 			t.Run(name+" on Redis", func(t *testing.T) {
 				t.Parallel()
-				prints(t, filepath.Join(bin, name), redistest.Shared(t).URL()+"?prefix=examples-"+name, want[name])
+				prints(t, filepath.Join(bin, name), redistest.Shared(t).URL()+"?prefix=examples-"+run+name, want[name])
 			})
 			t.Run(name+" on Kafka", func(t *testing.T) {
 				t.Parallel()
-				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+name+".", want[name])
+				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+run+name+".", want[name])
 			})
 		}
 		t.Run("orders", func(t *testing.T) {
