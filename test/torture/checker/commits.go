@@ -20,6 +20,16 @@ func (l *ledger) uncommitted(h *lease, at int64) bool {
 	return l.run.CommitIn > 0 && (l.harmed(h, at, at+int64(l.run.CommitIn)) || l.during(history.Reset, at-2*int64(l.run.Heartbeat), at))
 }
 
+// lastCommitted returns the last lease before the i-th that the broker surely knew of: of a later one it says what it said before.
+func (l *ledger) lastCommitted(c *course, i int) *lease {
+	for i--; i > 0 && l.uncommitted(c.leases[i], c.leases[i].from); i-- {
+	}
+	if i < 0 {
+		return nil
+	}
+	return c.leases[i]
+}
+
 // startsOver says that a message was done, and that this was perhaps not committed: it comes again as a new one.
 func (l *ledger) startsOver(h *lease) bool {
 	return slices.ContainsFunc(h.settles, func(s *settlement) bool { return s.ended() && l.uncommitted(h, s.called) })

@@ -34,6 +34,17 @@ func delayed(t *tape, dies string, delay time.Duration) {
 	t.handle("consumer-2.1", ev{ID: "a", Ref: "0-2"})
 }
 
+// releasedAndClaimed is a message that its consumer gives back, and gets again; then it is well for a time, and then it is killed.
+func releasedAndClaimed(t *tape, well time.Duration) {
+	t.publish(ev{ID: "a"})
+	t.settle(t.claim("consumer-1.1", ev{ID: "a"}), "release", 0)
+	t.wait(time.Second)
+	t.claim("consumer-1.1", ev{ID: "a", Cause: causeReleased})
+	t.wait(well)
+	t.mark(history.KindCrash, "consumer-1.1")
+	t.wait(leaseTime)
+}
+
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -62,6 +73,14 @@ func TestCommits(t *testing.T) {
 			t.mark(history.KindCrash, "consumer-1.1")
 			t.wait(leaseTime)
 			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
+		"killed before a second claim was committed: it comes as the first one had returned it": {"", func(t *tape) {
+			releasedAndClaimed(t, 100*time.Millisecond)
+			t.handle("consumer-2.1", ev{ID: "a", Cause: causeReleased})
+		}},
+		"killed long after the second claim was committed: that was lost, not returned": {Unexplained, func(t *tape) {
+			releasedAndClaimed(t, time.Second)
+			t.handle("consumer-2.1", ev{ID: "a", Cause: causeReleased})
 		}},
 		"done, but not committed: its attempts begin anew": {"", func(t *tape) {
 			t.publish(ev{ID: "a"})

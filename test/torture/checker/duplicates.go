@@ -91,6 +91,9 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return "its holder was well and had not let go"
 		}
 	case causeReleased:
+		if a = l.lastCommitted(c, i); a != nil {
+			from = a.from
+		}
 		if (a == nil || !l.gaveBack(c, a, b.At)) && !l.closedIn(from, b.At) {
 			return "nobody had given it back"
 		}
