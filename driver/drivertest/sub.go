@@ -112,6 +112,16 @@ func (s *sub) idleFor(d time.Duration) {
 	}
 }
 
+// absorb acknowledges what comes within a time, if anything does.
+func (s *sub) absorb(d time.Duration) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), d)
+	defer cancel()
+	if ds, err := s.Receive(ctx, 100); err == nil {
+		s.ack(ds...)
+	}
+}
+
 // settle applies settlements in one call, and demands that all succeed.
 func (s *sub) settle(ss ...driver.Settlement) {
 	s.t.Helper()

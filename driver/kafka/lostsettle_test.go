@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +133,27 @@ func TestKillerIsCounted(t *testing.T) {
 			t.Fatalf("life %d gets %s as delivery %d", life, x.ID, x.Deliveries)
 		}
 		expel(t, c, namespace+"orders:default")
+	}
+}
+
+// TestClaimThatTookTooLong: the first claim of an owner waits for a commit. What expires meanwhile is not delivered.
+func TestClaimThatTookTooLong(t *testing.T) {
+	t.Parallel()
+	const ttl = 300 * time.Millisecond
+	c := fake(t)
+	d, _ := mortal(t, c, "l"+rand.Text()[:10]+".")
+	s := subscribe(t, d, "x")
+	var slow sync.Once
+	c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		slow.Do(func() { c.SleepControl(func() { time.Sleep(2 * ttl) }) })
+		return nil, nil, false
+	})
+	brief := message("brief", "1")
+	brief.TTL = ttl
+	publish(t, d, brief, message("lasting", "2"))
+	if x := receive(t, s); x.ID != "lasting" {
+		t.Errorf("received %s, %v after it was published", x.ID, time.Since(x.PublishedAt))
 	}
 }
 

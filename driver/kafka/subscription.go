@@ -193,20 +193,27 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var ds []*driver.Delivery
+	now, returned := time.Now(), map[string]bool{} // keys of which one went back: those behind it go too
 	for _, c := range claims {
 		switch it := c.it; {
 		case c.ended:
-		case it.spilled || s.closed:
+		case it.spilled || s.closed || s.tookTooLong(c, now) || returned[it.msg.Key]:
+			returned[it.msg.Key] = it.msg.Key != ""
 			m.end(c)
 			m.giveBack(it)
 		default:
-			ds = append(ds, s.deliver(c, time.Now()))
+			ds = append(ds, s.deliver(c, now))
 		}
 	}
 	if len(ds) > 0 {
 		err = nil
 	}
 	return ds, err
+}
+
+// tookTooLong says that a claim must not be delivered any more: while it was completed the process may have been stopped, or cut off.
+func (s *subscription) tookTooLong(c *claim, now time.Time) bool {
+	return c.p.going || !s.m.vouched(now) || !c.until.After(now) || c.it.expired(now)
 }
 
 // handed is a delivery with its message: one allocation.

@@ -83,8 +83,10 @@ func main() {
 	go func() { done <- runner.Run(running) }()
 	fmt.Println("brought back by the runner:")
 	work(broker, &billing, "  ", 3)
-	for runner.Stats().Recovered < 3 { // it may not have heard yet that it was successful
-		time.Sleep(time.Millisecond)
+	for range time.Tick(time.Millisecond) {
+		if runner.Stats().Recovered == 3 { // it hears a little later that it was successful
+			break
+		}
 	}
 	stop()
 	check(<-done)
