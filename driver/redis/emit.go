@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // emit publishes follow-ups. Where all of them belong to the shard of the delivery this is one step with its settlement,
@@ -73,7 +74,7 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, lease string, x *
 	r := s.d.requests.take()
 	defer s.d.requests.giveBack(r)
 	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
-		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x), s.o.Instance}
+		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance}
 		return p.appendTo(args, r.name(), "f", "")
 	})
 	if err != nil {

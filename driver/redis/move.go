@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // Move makes messages due, each in one step.
@@ -57,7 +58,7 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	defer d.requests.giveBack(r)
 	request := r.name()
 	reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
-		return []any{request, seq, offsetText(g, m.Group), milliseconds(m.After), text, edit, strconv.Itoa(m.Death), offsetText(g, m.To)}
+		return []any{request, seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After), text, edit, strconv.Itoa(m.Death), offsetText(g, m.To)}
 	})
 	if err != nil {
 		return err

@@ -2,11 +2,11 @@ package redis
 
 import (
 	"bytes"
-	"strconv"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // parcel is what goes to one shard in one script.
@@ -71,17 +71,17 @@ func (x *parcel) put(i int, id, data word, m *driver.Message) {
 		kind |= kindKey
 		x.more = append(x.more, m.Key)
 	}
-	if delay := delayText(m); delay != "" {
+	if delay := redisconn.DelayText(m); delay != "" {
 		kind |= kindDelay
 		x.more = append(x.more, delay)
 	}
 	if m.TTL > 0 {
 		kind |= kindTTL
-		x.more = append(x.more, milliseconds(m.TTL))
+		x.more = append(x.more, redisconn.Milliseconds(m.TTL))
 	}
 	if m.DedupID != "" {
 		kind |= kindDedup
-		x.more = append(x.more, m.DedupID, milliseconds(m.DedupWindow))
+		x.more = append(x.more, m.DedupID, redisconn.Milliseconds(m.DedupWindow))
 	}
 	if m.OwnID {
 		kind |= kindOwnID
@@ -103,34 +103,6 @@ func (x *parcel) note(id word) {
 	}
 	x.twice = x.twice || x.seen[string(id)] || len(id) == 0
 	x.seen[string(id)] = true
-}
-
-// delayText says when a message is due, or "" for now.
-func delayText(m *driver.Message) string {
-	switch {
-	case m.Delay == driver.Hold:
-		return "h"
-	case !m.At.IsZero():
-		ms := min(max(m.At.UnixMilli(), 0), maxMS)
-		if m.At.Nanosecond()%int(time.Millisecond) != 0 {
-			ms++ // never early
-		}
-		return "@" + strconv.FormatInt(ms, 10)
-	case m.Delay > 0:
-		return strconv.FormatInt(milliseconds(m.Delay), 10)
-	}
-	return ""
-}
-
-// maxMS is the latest time that can be said: numbers below 1e14 are exact in scripts.
-const maxMS = 90_000_000_000_000
-
-// milliseconds rounds up: nothing is ever early.
-func milliseconds(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
-	}
-	return (int64(d)-1)/int64(time.Millisecond) + 1
 }
 
 // indexID is an id as the index has it: a UUID in its canonical form as a zero byte and its 16 bytes.

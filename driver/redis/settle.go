@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // settlePatience bounds a settlement, which stands even when its caller gives up.
@@ -158,7 +159,7 @@ func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, r
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
-		args = append(args, t.lease, t.seq, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x), s.o.Instance)
+		args = append(args, t.lease, t.seq, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance)
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.settle, s.keys[shard], args...)

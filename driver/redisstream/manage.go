@@ -21,7 +21,7 @@ func configOf(f map[string]string) driver.TopicConfig {
 func configFields(c driver.TopicConfig, partitions int) []any {
 	part := func(n int64) int64 { return (n + int64(partitions) - 1) / int64(partitions) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages), "max_bytes", part(c.MaxBytes),
-		"keep", milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
+		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
 }
 
 func checkConfig(c driver.TopicConfig) error {

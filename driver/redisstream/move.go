@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // Delete removes single messages.
@@ -31,14 +32,14 @@ func (d *Driver) move(ctx context.Context, m driver.Move) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	args := []any{m.Death, m.To, milliseconds(m.After), "", 0}
+	args := []any{m.Death, m.To, redisconn.Milliseconds(m.After), "", 0}
 	if m.Edit != nil {
 		edited, err := d.edited(ctx, m)
 		if err != nil {
 			return err
 		}
 		fields, size := fieldsOf(edited)
-		args = append([]any{m.Death, m.To, milliseconds(m.After), edited.ID, size}, fields...)
+		args = append([]any{m.Death, m.To, redisconn.Milliseconds(m.After), edited.ID, size}, fields...)
 	}
 	return d.change(ctx, m.Target, &d.scripts.move, args...)
 }

@@ -2,12 +2,12 @@ package redisstream
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // parcel is what goes to one partition in one script.
@@ -123,35 +123,7 @@ func fieldsOf(m *driver.Message) (fields []any, size int) {
 
 func argsOf(m *driver.Message) []any {
 	fields, size := fieldsOf(m)
-	return append([]any{m.ID, delayText(m), milliseconds(m.TTL), m.DedupID, milliseconds(m.DedupWindow), flag(m.OwnID), size, len(fields)}, fields...)
-}
-
-// delayText says when a message is due, or "" for now.
-func delayText(m *driver.Message) string {
-	switch {
-	case m.Delay == driver.Hold:
-		return "h"
-	case !m.At.IsZero():
-		ms := min(max(m.At.UnixMilli(), 0), maxMS)
-		if m.At.Nanosecond()%int(time.Millisecond) != 0 {
-			ms++ // never early
-		}
-		return "@" + strconv.FormatInt(ms, 10)
-	case m.Delay > 0:
-		return strconv.FormatInt(milliseconds(m.Delay), 10)
-	}
-	return ""
-}
-
-// maxMS is the latest time that can be said: numbers below 1e14 are exact in scripts.
-const maxMS = 90_000_000_000_000
-
-// milliseconds rounds up: nothing is ever early.
-func milliseconds(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
-	}
-	return (int64(d)-1)/int64(time.Millisecond) + 1
+	return append([]any{m.ID, redisconn.DelayText(m), redisconn.Milliseconds(m.TTL), m.DedupID, redisconn.Milliseconds(m.DedupWindow), flag(m.OwnID), size, len(fields)}, fields...)
 }
 
 // receipt reads what became of a message.

@@ -19,7 +19,7 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 	}
 	n := int64(len(t.parts))
 	part := func(all int64) int64 { return (all + n - 1) / n }
-	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", milliseconds(r.Age), "retain_entries", part(r.Entries),
+	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", redisconn.Milliseconds(r.Age), "retain_entries", part(r.Entries),
 		"retain_bytes", part(r.Bytes), "retain_drop", flag(r.DropUnsettled), "retains", flag(r != driver.Retention{}),
 		"retain_age_ns", int64(r.Age), "retain_all_entries", r.Entries, "retain_all_bytes", r.Bytes)
 	return err

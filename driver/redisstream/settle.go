@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 const (
@@ -123,7 +124,7 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
-		args = append(args, t.id, t.lease, outcomeLetters[x.Outcome], milliseconds(x.After), s.failureOf(x))
+		args = append(args, t.id, t.lease, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x))
 	}
 	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
 	results := text(reply, 1)
