@@ -62,7 +62,7 @@ func diskScenarios() []scenario.Scenario {
 		scenario.Publish(1), scenario.Publish(64), scenario.Publish(256), scenario.PublishBatches().InFull(), scenario.PublishAsync(),
 		scenario.Drain(), singles, scenario.Latency(singles).InFull(), scenario.Pickup().InFull(), scenario.PickupAcked(), scenario.Delay(),
 		scenario.Keyed(0), scenario.Keyed(10_000), scenario.Keyed(1),
-		scenario.DrainAt(0), scenario.DrainAt(100_000), scenario.DrainAt(1_000_000),
+		scenario.DrainAt(0), scenario.DrainAt(100_000), scenario.DrainAt(1_000_000).InFull(),
 		scenario.Slow().InFull(), scenario.Stored(false), scenario.Leftover(), scenario.Restart().InFull(), scenario.Idle().InFull(),
 	}
 }

@@ -39,11 +39,11 @@ func startKafka(context.Context) (ours.Backend, error) {
 func kafkaScenarios() []scenario.Scenario {
 	singles := scenario.ThroughSingles(1024)
 	return []scenario.Scenario{
-		scenario.Publish(1).InFull(), scenario.Publish(50), scenario.Publish(200).InFull(), scenario.Publish(1000).InFull(),
+		scenario.Publish(1), scenario.Publish(50), scenario.Publish(200), scenario.Publish(1000),
 		scenario.PublishBatches(), scenario.PublishAsync(),
 		scenario.Drain(), singles, scenario.Latency(singles).InFull(), scenario.Pickup(), scenario.Delay(),
 		scenario.Keyed(0), scenario.Keyed(10_000), scenario.Keyed(1).InFull(),
-		scenario.DrainAt(0).InFull(), scenario.DrainAt(1_000_000), scenario.Slow().InFull(), scenario.Stored(false).InFull(), scenario.Idle().InFull(),
+		scenario.DrainAt(0), scenario.DrainAt(1_000_000), scenario.Slow().InFull(), scenario.Stored(false).InFull(), scenario.Idle().InFull(),
 	}
 }
 
@@ -54,6 +54,7 @@ func kafkaChecks() []Check {
 		{Scenario: "drain", Measure: "rate", With: against("drain", raw), Against: raw, AtLeast: bound(0.7)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", peer), Against: peer, AtLeast: bound(3)},
 		{Scenario: "delay", Measure: "early", AtMost: bound(0)},
+		{Scenario: "delay", Measure: "p99", With: against("pickup", raw), Against: "raw kgo without a delay", Over: true, AtMost: bound(10)},
 		{Scenario: "keys-10k", Measure: "rate", With: against("keys-none", ""), Against: without, AtLeast: bound(0.7)},
 		{Scenario: "drain-at-1M", Measure: "rate", With: against("drain-at-0", ""), Against: empty, AtLeast: bound(0.9)},
 	}

@@ -40,7 +40,7 @@ func memoryScenarios() []scenario.Scenario {
 		singles, scenario.ThroughBatches(1024), scenario.ThroughAsync(1024), scenario.ThroughFlood(1024),
 		scenario.Latency(singles), scenario.Pickup(), scenario.Delay(),
 		scenario.Keyed(0), scenario.Keyed(10_000), scenario.Keyed(100), scenario.Keyed(1),
-		scenario.DrainAt(0), scenario.DrainAt(100_000), scenario.DrainAt(1_000_000),
+		scenario.DrainAt(0), scenario.DrainAt(100_000), scenario.DrainAt(1_000_000).InFull(),
 		scenario.Slow(), scenario.Heap(), scenario.Idle(),
 		scenario.Poisoned(false), scenario.Poisoned(true), scenario.DelayedHeap(),
 	}

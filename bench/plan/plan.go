@@ -42,6 +42,8 @@ type Check struct {
 	Against string
 	// AtLeast and AtMost bound the ratio (ours ÷ theirs), or the figure where there is nothing to compare with. Nil: no bound.
 	AtLeast, AtMost *float64
+	// Over bounds by how much ours is more than theirs instead of the ratio.
+	Over bool
 }
 
 // Point is one scenario on one system, ours if it has no name.

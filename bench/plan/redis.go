@@ -49,7 +49,7 @@ func redisScenarios() []scenario.Scenario {
 		singles, scenario.ThroughBatches(1024).InFull(),
 		scenario.Latency(singles).InFull(), scenario.Pickup(), scenario.Delay(), scenario.DelayLoaded(singles),
 		scenario.Keyed(0), scenario.Keyed(10_000), scenario.Keyed(100).InFull(), scenario.Keyed(1),
-		scenario.DrainAt(0), scenario.DrainAt(100_000), scenario.DrainAt(1_000_000),
+		scenario.DrainAt(0), scenario.DrainAt(100_000), scenario.DrainAt(1_000_000).InFull(),
 		scenario.Slow().InFull(), scenario.Stored(false), scenario.Stored(true), scenario.Leftover(), scenario.Idle(),
 	}
 }

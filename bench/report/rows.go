@@ -167,8 +167,13 @@ func (t table) check(s scenario.Scenario, m scenario.Measure, c plan.Check) Row 
 	r.Against, r.Target = c.Against, target(c, m)
 	value := r.Ours
 	if len(c.With) > 0 {
-		r.put(t.best(c.With, m), m)
+		theirs := t.best(c.With, m)
+		r.put(theirs, m)
 		value = r.Ratio
+		if c.Over && r.Ours != nil && theirs.ok() {
+			over := *r.Ours - theirs.median
+			value = &over
+		}
 	}
 	if r.Target != "" {
 		met := value != nil && (c.AtLeast == nil || *value >= *c.AtLeast) && (c.AtMost == nil || *value <= *c.AtMost)
@@ -195,7 +200,10 @@ func (t table) best(points []plan.Point, m scenario.Measure) figure {
 // target says in words what a check asks for.
 func target(c plan.Check, m scenario.Measure) string {
 	unit := " " + m.Unit
-	if len(c.With) > 0 {
+	switch {
+	case c.Over:
+		unit += " more"
+	case len(c.With) > 0:
 		unit = "×"
 	}
 	var parts []string

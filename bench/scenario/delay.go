@@ -9,6 +9,9 @@ import (
 	"github.com/ferrymq/ferry/bench/system"
 )
 
+// delayWarm is how many delayed messages pass before they count: whoever fires them may begin with the first.
+const delayWarm = 20
+
 // Delay measures by how much delayed messages miss their time, over many random delays. Due is reckoned from before the
 // call of Publish, so that whatever is earlier than that is early beyond doubt.
 func Delay() Scenario {
@@ -25,20 +28,22 @@ func delay(s Scenario) Scenario {
 	s.Needs = []system.Feature{system.Delays, system.Consumes}
 	s.Run = func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 		l := newDelayLoad(env)
-		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: l.callers, most: l.callers * l.each, Options: system.Options{Delayed: true}})
+		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: l.callers, most: l.callers * (delayWarm + l.each), Options: system.Options{Delayed: true}})
 		if err != nil {
 			return res, err
 		}
 		defer r.close(ctx, &err)
-		r.callers[0].limit = env.Size.Delays
 		errors := make([]atomic.Int64, env.Size.Delays)
 		note := func(seq uint64, due time.Time) error {
-			if seq < uint64(len(errors)) { // the first caller's, which are the delayed ones
-				errors[seq].Store(int64(time.Since(due)))
+			if i := int(seq) - delayWarm; i >= 0 && i < len(errors) { // the first caller's, which are the delayed ones
+				errors[i].Store(int64(time.Since(due)))
 			}
 			return nil
 		}
 		if err := r.consume(ctx, system.ConsumeOptions{}, note); err != nil {
+			return res, err
+		}
+		if err := l.warmUp(ctx, env, r); err != nil {
 			return res, err
 		}
 		span := r.start()
@@ -46,7 +51,7 @@ func delay(s Scenario) Scenario {
 		if err != nil {
 			return res, err
 		}
-		if err := r.ledger.Wait(ctx, n); err != nil {
+		if err := r.ledger.Wait(ctx, r.ledger.Total()); err != nil {
 			return res, err
 		}
 		res, err = r.result(n, span.Stop())
@@ -63,18 +68,34 @@ type delayLoad struct {
 	begin         time.Time
 }
 
-func newDelayLoad(env Env) delayLoad {
+func newDelayLoad(env Env) *delayLoad {
 	if env.Rate <= 0 {
-		return delayLoad{callers: 1, each: env.Size.Delays}
+		return &delayLoad{callers: 1, each: env.Size.Delays}
 	}
-	l := delayLoad{callers: 1 + throughCallers, begin: time.Now()}
+	l := &delayLoad{callers: 1 + throughCallers}
 	perCaller := env.Rate / throughCallers
 	l.interval = time.Duration(float64(time.Second) / perCaller)
 	l.each = max(env.Size.Delays, int(perCaller*(2*env.Size.DelaySpan).Seconds()))
 	return l
 }
 
-func (l delayLoad) publish(ctx context.Context, env Env, c *caller) error {
+// warmUp lets the first delayed messages pass, and sets what each caller publishes after them.
+func (l *delayLoad) warmUp(ctx context.Context, env Env, r *rig) error {
+	first := r.callers[0]
+	first.limit = delayWarm
+	if err := first.publishDelayed(ctx, env); err != nil {
+		return err
+	}
+	r.ledger.Published(first.number, first.next)
+	if err := r.ledger.Wait(ctx, delayWarm); err != nil {
+		return err
+	}
+	first.limit += env.Size.Delays
+	l.begin = time.Now()
+	return nil
+}
+
+func (l *delayLoad) publish(ctx context.Context, env Env, c *caller) error {
 	if c.number == 0 {
 		return c.publishDelayed(ctx, env)
 	}

@@ -142,9 +142,7 @@ func (m *member) drain(ctx context.Context, ps []*partition) {
 		m.mu.Lock()
 		held := false
 		for _, p := range ps {
-			for it := range p.items.all() {
-				held = held || it.claimed != nil
-			}
+			held = held || p.held > 0
 		}
 		wake := m.await()
 		m.mu.Unlock()

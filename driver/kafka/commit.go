@@ -52,6 +52,7 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 		p.leaving, p.dirty = true, true
 	}
 	m.mu.Unlock()
+	m.storeUnnamed(ctx, ps)
 	for {
 		err := m.commit(ctx, ps...)
 		if err == nil || pause(ctx, fetchWait/5) != nil {
@@ -60,6 +61,31 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 		if m.cl != nil {
 			m.noteGeneration(m.cl)
 		}
+	}
+}
+
+// storeUnnamed stores what was given back in the side log where the last commit has no room to name all of it: the next owner is told of each.
+func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
+	if m.visiting {
+		return
+	}
+	for range 3 { // what is stored may take room, too
+		var unnamed []*item
+		m.mu.Lock()
+		for _, p := range ps {
+			if !p.lost {
+				_, more := p.compose("", p.done, nil)
+				unnamed = append(unnamed, more...)
+			}
+		}
+		for _, it := range unnamed {
+			it.unsaved = true
+		}
+		m.mu.Unlock()
+		if len(unnamed) == 0 {
+			return
+		}
+		m.awaitSaved(ctx, unnamed)
 	}
 }
 

@@ -70,16 +70,30 @@ func (s *doneSet) skipTo(off int64) {
 	}
 }
 
-// encode writes what is done beyond base as text of at most room bytes: run lengths, not done first. What does not fit
-// is left out: after a crash it is delivered again.
+// encode writes what is done beyond base as text of at most room bytes: run lengths or bits, whichever tells more or is shorter. What does not fit
+// is left out: the next owner delivers it again.
 func (s *doneSet) encode(room int) string {
 	if s.count == 0 {
 		return ""
 	}
-	limit := base64.RawStdEncoding.DecodedLen(max(0, room-len(runPrefix))) - binary.MaxVarintLen64
-	var buf []byte
+	limit := base64.RawStdEncoding.DecodedLen(max(0, room-len(runPrefix)))
+	runs, told := s.runs(limit)
+	if bits, n := s.bits(limit); n > told || n == told && len(bits) < len(runs) {
+		return bitPrefix + base64.RawStdEncoding.EncodeToString(bits)
+	}
+	return runPrefix + base64.RawStdEncoding.EncodeToString(runs)
+}
+
+// How the text of a done-set begins.
+const (
+	runPrefix = "f1" // lengths of runs, not done first
+	bitPrefix = "f2" // a bit for each offset from base on
+)
+
+// runs are the lengths of runs, not done first, and how many done offsets they tell of.
+func (s *doneSet) runs(limit int) (buf []byte, told int64) {
 	end := s.first + int64(len(s.words))<<6
-	for at := s.base; at < end && len(buf) < limit-binary.MaxVarintLen64; {
+	for at := s.base; at < end && len(buf) <= limit-2*binary.MaxVarintLen64; {
 		gap := s.run(at, end, false)
 		if at+gap >= end {
 			break
@@ -88,11 +102,24 @@ func (s *doneSet) encode(room int) string {
 		buf = binary.AppendUvarint(buf, uint64(gap))
 		buf = binary.AppendUvarint(buf, uint64(full))
 		at += gap + full
+		told += full
 	}
-	return runPrefix + base64.RawStdEncoding.EncodeToString(buf)
+	return buf, told
 }
 
-const runPrefix = "f1"
+// bits has a bit for each offset from base on, and how many done ones it tells of.
+func (s *doneSet) bits(limit int) (buf []byte, told int64) {
+	for at := s.base; told < s.count && len(buf) < limit; at += 8 {
+		w, shift := (at-s.first)>>6, uint(at&63)
+		b := s.words[w] >> shift
+		if shift > 56 && w+1 < int64(len(s.words)) {
+			b |= s.words[w+1] << (64 - shift)
+		}
+		buf = append(buf, byte(b))
+		told += int64(bits.OnesCount8(byte(b)))
+	}
+	return buf, told
+}
 
 // run is how many offsets from at on are done, or not.
 func (s *doneSet) run(at, end int64, done bool) int64 {
@@ -112,17 +139,34 @@ func (s *doneSet) run(at, end int64, done bool) int64 {
 
 // decode adds what encode wrote for the same base. Text of others is ignored.
 func (s *doneSet) decode(text string) {
-	if len(text) < len(runPrefix) || text[:len(runPrefix)] != runPrefix {
+	if len(text) < len(runPrefix) {
 		return
 	}
 	buf, err := base64.RawStdEncoding.DecodeString(text[len(runPrefix):])
 	if err != nil {
 		return
 	}
-	at := s.base
+	switch text[:len(runPrefix)] {
+	case runPrefix:
+		s.decodeRuns(buf)
+	case bitPrefix:
+		base := s.base
+		for i := range len(buf) * 8 {
+			if buf[i/8]>>(i%8)&1 == 1 {
+				s.set(base + int64(i))
+			}
+		}
+	}
+}
+
+// maxDone bounds what is read of runs that others may have written.
+const maxDone = 1 << 24
+
+func (s *doneSet) decodeRuns(buf []byte) {
+	at, end := s.base, s.base+maxDone
 	for done := false; len(buf) > 0; done = !done {
 		n, size := binary.Uvarint(buf)
-		if size <= 0 || n > 1<<20 {
+		if size <= 0 || n > uint64(end-at) {
 			return
 		}
 		buf = buf[size:]

@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -33,10 +35,56 @@ func TestDoneSet(t *testing.T) {
 	})
 }
 
+// TestDoneSetOfAWindow: of a whole window that is settled in any order all of it is told, and room is left for the lists.
+func TestDoneSetOfAWindow(t *testing.T) {
+	t.Parallel()
+	dice := rand.New(rand.NewPCG(1, 1))
+	for _, share := range []int{2, 3, 4, 10, 1000} {
+		s := newDoneSet(77)
+		for off := int64(78); off < 77+windowItems; off++ {
+			if dice.IntN(share) == 0 {
+				s.set(off)
+			}
+		}
+		again := newDoneSet(77)
+		again.readMetadata(s.encode(maxMetadata - listRoom - 100))
+		for off := int64(77); off < 78+windowItems; off++ {
+			if s.has(off) != again.has(off) {
+				t.Fatalf("one of %d is done: offset %d %v, %v after reading", share, off, s.has(off), again.has(off))
+			}
+		}
+	}
+}
+
+// TestOffsets: lists of offsets come back as they were, but for what has no room.
+func TestOffsets(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var offsets []int64
+		for at := rapid.Int64Range(0, 1<<40).Draw(t, "start"); len(offsets) < 500; {
+			for range rapid.IntRange(1, 40).Draw(t, "run") {
+				offsets = append(offsets, at)
+				at++
+			}
+			at += rapid.Int64Range(1, 500).Draw(t, "gap")
+		}
+		room := rapid.IntRange(0, 1000).Draw(t, "room")
+		text, left := writeOffsets(heldPart, slices.Clone(offsets), room)
+		var told []int64
+		if text != "" {
+			told = readOffsets(text[1 : len(text)-1])
+		}
+		if len(text) > room || !slices.Equal(append(told, left...), offsets) {
+			t.Fatalf("%v is %q with %v left over, in %d characters", offsets, text, left, room)
+		}
+	})
+}
+
 // FuzzMetadata reads what others may have committed.
 func FuzzMetadata(f *testing.F) {
 	f.Add("f1AAEB")
 	f.Add("R12;HAQ;f1AQ")
+	f.Add("C;GAwU;f2AQID")
 	f.Fuzz(func(t *testing.T, text string) {
 		s := newDoneSet(10)
 		s.readMetadata(text)

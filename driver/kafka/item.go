@@ -36,6 +36,8 @@ type item struct {
 	cause    driver.Cause
 	spared   bool // its TTL was lifted
 
+	storedCause driver.Cause // what its record in the side log says
+
 	state   itemState
 	place   uint64 // among its lane and key
 	since   time.Time

@@ -22,7 +22,7 @@ const (
 
 	markPart = 'T' // names the transaction that committed it
 
-	maxHeldBytes = 600 // of each list; what does not fit is delivered again uncounted
+	listRoom = 600 // characters that the done-set leaves to the lists; they get all that it does not need
 )
 
 // cleanText is what a group begins with.
@@ -63,23 +63,34 @@ func (s *doneSet) readMetadata(text string) {
 
 // metadata writes what is committed beside the base of a partition.
 func (p *partition) metadata() string {
-	text := p.preface("")
-	text += p.deliveries(nil)
-	return text + p.done.encode(maxMetadata-len(text))
+	text, _ := p.compose("", p.done, nil)
+	return text
+}
+
+// compose writes the preface, the lists and the done-set. It also returns what was given back and is not named for want of room.
+func (p *partition) compose(mark string, done *doneSet, ending map[*item]bool) (text string, unnamed []*item) {
+	text = p.preface(mark)
+	beyond := done.encode(maxMetadata - len(text) - listRoom)
+	lists, unnamed := p.deliveries(ending, maxMetadata-len(text)-len(beyond))
+	return text + lists + beyond, unnamed
 }
 
 // metadataWith is metadata with a mark, for when some items are settled. It reports whether all their offsets fit in; what is held is left out for them.
 func (p *partition) metadataWith(mark string, done *doneSet, ending map[*item]bool, offsets []int64) (string, bool) {
-	for _, lists := range []string{p.deliveries(ending), ""} {
-		text := p.preface(mark) + lists
-		text += done.encode(maxMetadata - len(text))
-		again := newDoneSet(done.base)
-		again.readMetadata(text)
-		if !slices.ContainsFunc(offsets, func(off int64) bool { return !again.has(off) }) {
-			return text, true
-		}
+	text, _ := p.compose(mark, done, ending)
+	if done.told(text, offsets) {
+		return text, true
 	}
-	return "", false
+	text = p.preface(mark)
+	text += done.encode(maxMetadata - len(text))
+	return text, done.told(text, offsets)
+}
+
+// told reports whether a text says of all these offsets that they are done.
+func (s *doneSet) told(text string, offsets []int64) bool {
+	again := newDoneSet(s.base)
+	again.readMetadata(text)
+	return !slices.ContainsFunc(offsets, func(off int64) bool { return !again.has(off) })
 }
 
 // preface is what comes first: counts, a mark, what is a replay, and whether the owner leaves.
@@ -94,67 +105,107 @@ func (p *partition) preface(mark string) string {
 	return text
 }
 
-// deliveries lists what is held or was given back, but for items that are about to be settled.
-func (p *partition) deliveries(ending map[*item]bool) (text string) {
-	lists := map[byte][]int64{}
+// deliveries lists what is held or was given back, but for items that are about to be settled, in so many characters. What is held comes first; it
+// also returns what was given back and is not in the list.
+func (p *partition) deliveries(ending map[*item]bool, room int) (text string, unnamed []*item) {
+	lists, returned := map[byte][]int64{}, map[place]*item{}
 	for at, kind := range p.done.before { // what is not fetched yet stays as it was
 		if !at.side && at.offset >= p.done.next {
 			lists[kind] = append(lists[kind], at.offset)
 		}
 	}
 	for it := range p.items.all() {
-		kind, at := byte(returnedPart), it.offset
+		kind, at := byte(returnedPart), place{it.side != "", it.offset}
 		switch {
 		case ending[it]:
 			continue
 		case it.state == inflight && it.claimed != nil:
 			kind = heldPart
-		case it.cause != driver.CauseReleased:
+		case it.cause != driver.CauseReleased || at.side && it.storedCause == it.cause:
 			continue
 		}
-		if it.side != "" {
-			kind, at = kind|0x20, it.at
-		} else if p.done.has(at) {
+		if at.side {
+			kind, at.offset = kind|0x20, it.at
+		} else if p.done.has(at.offset) {
 			continue
 		}
-		lists[kind] = append(lists[kind], at)
+		if kind&^0x20 == returnedPart {
+			returned[at] = it
+		}
+		lists[kind] = append(lists[kind], at.offset)
 	}
 	for i := range len(listParts) {
-		text += writeOffsets(listParts[i], lists[listParts[i]])
+		kind := listParts[i]
+		part, left := writeOffsets(kind, lists[kind], room-len(text))
+		text += part
+		for _, off := range left {
+			if it := returned[place{kind >= 'a', off}]; it != nil {
+				unnamed = append(unnamed, it)
+			}
+		}
 	}
-	return text
+	return text, unnamed
 }
 
-func writeOffsets(part byte, offsets []int64) string {
+// writeOffsets writes a list as runs: how many are left out since the last, doubled, and one more if others follow at once, whose number less one comes then. It
+// returns what there was no room for.
+func writeOffsets(part byte, offsets []int64, room int) (text string, left []int64) {
 	if len(offsets) == 0 {
-		return ""
+		return "", nil
 	}
 	slices.Sort(offsets)
+	offsets = slices.Compact(offsets)
+	limit := base64.RawStdEncoding.DecodedLen(max(0, room-2)) - 2*binary.MaxVarintLen64
 	var buf []byte
-	last := int64(0)
-	for _, off := range slices.Compact(offsets) {
-		if len(buf)+binary.MaxVarintLen64 > maxHeldBytes {
-			break
+	for next := int64(0); len(offsets) > 0 && len(buf) < limit; {
+		n := 1
+		for n < len(offsets) && offsets[n] == offsets[0]+int64(n) {
+			n++
 		}
-		buf = binary.AppendUvarint(buf, uint64(off-last))
-		last = off
+		gap := uint64(offsets[0]-next) << 1
+		if n > 1 {
+			buf = binary.AppendUvarint(binary.AppendUvarint(buf, gap|1), uint64(n-2))
+		} else {
+			buf = binary.AppendUvarint(buf, gap)
+		}
+		next = offsets[n-1] + 1
+		offsets = offsets[n:]
 	}
-	return string(part) + base64.RawStdEncoding.EncodeToString(buf) + ";"
+	if len(buf) == 0 {
+		return "", offsets
+	}
+	return string(part) + base64.RawStdEncoding.EncodeToString(buf) + ";", offsets
 }
+
+// maxListed bounds what is read of a list that others may have written.
+const maxListed = 1 << 20
 
 func readOffsets(text string) (offsets []int64) {
 	buf, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
 		return nil
 	}
-	for last := int64(0); len(buf) > 0; {
+	next, ok := uint64(0), true
+	number := func() uint64 {
 		n, size := binary.Uvarint(buf)
-		if size <= 0 {
-			break
+		if ok = ok && size > 0; !ok {
+			return 0
 		}
 		buf = buf[size:]
-		last += int64(n)
-		offsets = append(offsets, last)
+		return n
+	}
+	for len(buf) > 0 {
+		gap, n := number(), uint64(1)
+		if gap&1 == 1 {
+			n = number() + 2
+		}
+		if !ok || n > maxListed-uint64(len(offsets)) {
+			break
+		}
+		for next += gap >> 1; n > 0; n-- {
+			offsets = append(offsets, int64(next))
+			next++
+		}
 	}
 	return offsets
 }

@@ -27,6 +27,7 @@ type partition struct {
 	lost    bool // no longer ours
 	// succeeded says that another consumer owns it, and that we have not been told yet.
 	succeeded bool
+	held      int   // claims
 	dirty     bool  // something is done that is not committed
 	leaving   bool  // what is committed now is the last word
 	careful   int64 // before it, an earlier owner may have delivered what he did not commit

@@ -290,6 +290,7 @@ func (q *queue) claim(s *subscription, it *item, now time.Time) *claim {
 	}
 	c.it, c.p, c.sub, c.number, c.until = it, it.p, s, q.claims, now.Add(s.o.Lease)
 	it.claimed = c
+	it.p.held++
 	it.p.dirty = true // who is held is committed too
 	s.held++
 	s.leases.append(c)
@@ -304,6 +305,7 @@ func (q *queue) end(c *claim) {
 	it.claimed = nil
 	c.sub.leases.remove(c)
 	c.sub.held--
+	c.p.held--
 	if ch := q.chains[it.msg.Key]; ch != nil && it.msg.Key != "" {
 		ch.held--
 	}

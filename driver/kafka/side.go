@@ -125,7 +125,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 	}
 	msg.Topic = p.m.topic.name
 	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, rounds: s.Rounds,
-		cause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: notInLane}
+		cause: s.Cause, storedCause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: notInLane}
 	if it.ref.IsZero() {
 		it.ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subSide}
 	}
@@ -147,6 +147,9 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 // saved notes that an item is in the side log now, so that its place in the main topic is done.
 func (p *partition) saved(it *item, r *kgo.Record) {
 	it.side, it.at, it.unsaved = string(r.Key), r.Offset, false
+	if s, ok := stateOf(r); ok {
+		it.storedCause = s.Cause
+	}
 	p.items.put(it)
 	p.m.uncount(it)
 	p.dirty = true

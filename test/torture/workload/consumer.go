@@ -39,6 +39,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 		stop.Note = err.Error()
 	}
 	c.Log.Record(stop)
+	if ctx.Err() != nil && errors.Is(err, ferry.ErrNotApplied) {
+		return nil // told to end while the broker was away: what it did not take comes again, and is judged
+	}
 	return err
 }
 
