@@ -104,7 +104,7 @@ test-kafka: ## The tests of the Kafka driver alone, on a real broker
 
 test-failover: ## Kill each of three Kafka brokers while messages flow; minutes, and four JVMs
 	scripts/kafka.sh
-	go test -race -tags failover -timeout $(TIMEOUT) -run TestBrokerKilled -v ./driver/kafka
+	FERRY_FAILOVER_KILLS=3 go test -race -timeout $(TIMEOUT) -run TestBrokerKilled -count=1 -v ./driver/kafka
 
 generate: ## Run all code generators
 	go generate ./...

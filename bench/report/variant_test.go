@@ -38,3 +38,20 @@ func TestACheckOfAVariantHasItsFigure(t *testing.T) {
 		}
 	}
 }
+
+// TestACheckOfTheDifference: what counts is by how much ours is more than theirs, whatever the ratio.
+func TestACheckOfTheDifference(t *testing.T) {
+	t.Parallel()
+	p := example()
+	for ours, want := range map[float64]bool{4: true, 12: true, 12.5: false} {
+		p.Checks = []plan.Check{{Scenario: "wait", Measure: "p99", With: []plan.Point{{Scenario: "wait", System: "slow peer"}}, Against: "slow peer", Over: true, AtMost: bound(10)}}
+		rows := Rows(p, []run.Round{round(1, "wait", "ours", "p99", ours), round(1, "wait", "slow peer", "p99", 2)})
+		if r := rows[len(rows)-1]; r.Met == nil || *r.Met != want || r.Target != "≤ 10 ms more" {
+			t.Errorf("%v ms, 2 ms without: %+v", ours, r)
+		}
+		rows = Rows(p, []run.Round{round(1, "wait", "ours", "p99", ours)})
+		if r := rows[len(rows)-1]; r.Met == nil || *r.Met {
+			t.Errorf("met without anything to compare with: %+v", r)
+		}
+	}
+}

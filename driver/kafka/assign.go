@@ -86,14 +86,7 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	defer cancel()
 	m.mu.Lock()
 	going := m.stopHanding(ids)
-	held := map[*subscription][]*driver.Delivery{}
-	for _, p := range going {
-		for it := range p.items.all() {
-			if it.claimed != nil {
-				held[it.claimed.sub] = append(held[it.claimed.sub], it.claimed.delivery)
-			}
-		}
-	}
+	held := holders(going)
 	m.mu.Unlock()
 	var calls sync.WaitGroup
 	for s, ds := range held {
@@ -106,6 +99,19 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	m.handOver(going)
 	m.commitLast(context.WithoutCancel(ctx), going)
 	m.drop(ids)
+}
+
+// holders are those who hold deliveries of partitions. A claim that is not completed has none, and is not going to be delivered.
+func holders(ps []*partition) map[*subscription][]*driver.Delivery {
+	held := map[*subscription][]*driver.Delivery{}
+	for _, p := range ps {
+		for it := range p.items.all() {
+			if c := it.claimed; c != nil && c.delivery != nil {
+				held[c.sub] = append(held[c.sub], c.delivery)
+			}
+		}
+	}
+	return held
 }
 
 // handOver refuses settlements from now on: what is still held is committed as such, and the next owner delivers it.

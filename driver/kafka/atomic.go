@@ -63,27 +63,18 @@ func (d *Driver) storeWhole(ctx context.Context, c *call) error {
 	if len(c.posts) == 0 {
 		return nil
 	}
-	over := make(chan error, 1)
-	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*transactFor)
-	if !d.task(func() {
-		defer cancel()
-		err := d.atomic.store(run, d, c)
+	return d.storeTogether(ctx, 2*transactFor, c.records(), func(err error) {
 		c.resolve(d.known, err == nil) // also when nobody knows: stored twice is better than never
-		over <- err
-	}) {
-		cancel()
-		c.resolve(d.known, false)
-		return errClosed()
+	})
+}
+
+// records are those of all messages.
+func (c *call) records() []*kgo.Record {
+	rs := make([]*kgo.Record, len(c.posts))
+	for n := range c.posts {
+		rs[n] = c.posts[n].record
 	}
-	select {
-	case err := <-over:
-		return err
-	case <-d.done:
-		cancel()
-		return <-over
-	case <-ctx.Done():
-		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction", "all are likely stored: check, or repeat it with the same ids", ctx.Err())
-	}
+	return rs
 }
 
 // task runs something that Close waits for. It reports false when the driver is closed.
@@ -98,7 +89,7 @@ func (d *Driver) task(do func()) bool {
 }
 
 // store runs one transaction. An error other than ErrUnknown says that nothing of it is stored.
-func (w *atomicBatches) store(ctx context.Context, d *Driver, c *call) error {
+func (w *atomicBatches) store(ctx context.Context, d *Driver, records []*kgo.Record) error {
 	select {
 	case <-w.turn:
 		defer func() { w.turn <- struct{}{} }()
@@ -110,10 +101,6 @@ func (w *atomicBatches) store(ctx context.Context, d *Driver, c *call) error {
 		if w.cl, err = kgo.NewClient(d.clientOptions(append(d.producerOptions(), kgo.TransactionTimeout(transactFor), kgo.TransactionalID(w.id))...)...); err != nil {
 			return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 		}
-	}
-	records := make([]*kgo.Record, len(c.posts))
-	for n := range c.posts {
-		records[n] = c.posts[n].record
 	}
 	err := w.cl.BeginTransaction()
 	if err == nil {

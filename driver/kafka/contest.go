@@ -130,9 +130,10 @@ func contested(err error) error {
 	return driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time", "look at it again; what a crash left half done can be changed after 30 s", err)
 }
 
-// contend runs change for one of those who want to change a row at the same time, and then stores what it returns, which ends it. The row was
-// at an offset when the caller decided, or at -1: if it was changed since, nobody may.
-func (t *table) contend(ctx context.Context, partition int32, key string, row int64, change func(ctx context.Context) ([]*kgo.Record, error)) error {
+// contend runs change for one of those who want to change a row at the same time, and then stores what it returns: first what is made of the row, then
+// what ends it. The row was at an offset when the caller decided, or at -1: if it was changed since, nobody may.
+func (t *table) contend(ctx context.Context, partition int32, key string, row int64, change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
+	began := time.Now()
 	by := rand.Text()
 	a := t.contests.enter(by)
 	defer t.contests.leave(by)
@@ -147,12 +148,17 @@ func (t *table) contend(ctx context.Context, partition int32, key string, row in
 		t.d.client.Produce(context.Background(), release, nil)
 		return contested(errContested)
 	}
-	ends, err := change(ctx)
-	if err != nil {
-		t.d.client.Produce(context.Background(), release, nil)
-		return err
+	made, ends, err := change(ctx)
+	if err == nil && len(made) > 0 && time.Since(began) > transactFor { // we were stopped: it must end before others may change the row
+		err = driver.NewError(driver.ErrNotApplied, "announcing the change took too long", "try again: nothing was changed", nil)
 	}
-	if err := t.put(ctx, append(ends, release)...); err != nil {
+	if err == nil {
+		ends = append(ends, release)
+		err = t.d.exchange(ctx, made, ends)
+	}
+	if err != nil {
+		if !errors.Is(err, driver.ErrUnknown) || len(made) == 0 { 
+		t.d.client.Produce(context.Background(), release, nil)
 		return err
 	}
 	if !t.contests.state(a).kept {

@@ -14,7 +14,7 @@ type claim struct {
 	sub      *subscription
 	number   uint64
 	until    time.Time
-	delivery *driver.Delivery
+	delivery *driver.Delivery // nil while it is not completed
 	settling bool // a settlement is on its way to the brokers
 	ended    bool
 
@@ -82,14 +82,14 @@ func (m *member) endLeases(s *subscription, now time.Time) (lost []*item) {
 			continue
 		}
 		it := c.it
-		m.end(c)
-		it.lost++
-		it.unsaved = true
-		it.cause = driver.CauseLeaseExpired
-		it.p.tally.Redelivered++
+		if c.delivery != nil {
+			it.lost++
+			it.unsaved = true
+			it.p.tally.Redelivered++
+			lost = append(lost, it)
+		}
 		m.returnBehind(it, driver.CauseReleased)
-		m.giveBack(it)
-		lost = append(lost, it)
+		m.takeBack(c, driver.CauseLeaseExpired)
 		c = s.leases.first // others may have gone with it
 	}
 	m.arm(s, now)

@@ -119,7 +119,7 @@ func (p *partition) deliveries(ending map[*item]bool, room int) (text string, un
 		switch {
 		case ending[it]:
 			continue
-		case it.state == inflight && it.claimed != nil:
+		case it.state == inflight && it.claimed != nil && (it.claimed.delivery != nil || !p.leaving): // it may be delivered before the next commit
 			kind = heldPart
 		case it.cause != driver.CauseReleased || at.side && it.storedCause == it.cause:
 			continue

@@ -320,11 +320,19 @@ func (q *queue) returnBehind(it *item, cause driver.Cause) {
 	}
 	for _, x := range slices.Clone(c.items) {
 		if x.place > it.place && x.state == inflight && x.claimed != nil && !x.claimed.settling {
-			q.end(x.claimed)
-			x.cause = cause
-			q.giveBack(x)
+			q.takeBack(x.claimed, cause)
 		}
 	}
+}
+
+// takeBack ends a claim and gives its item back. The cause is for the next delivery, if there was one: a claim that was not completed is no news.
+func (q *queue) takeBack(c *claim, cause driver.Cause) {
+	it := c.it
+	q.end(c)
+	if c.delivery != nil {
+		it.cause = cause
+	}
+	q.giveBack(it)
 }
 
 // giveBack offers a returned item at its old place, unless it has expired meanwhile.

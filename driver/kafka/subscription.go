@@ -199,8 +199,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 		case c.ended:
 		case it.spilled || s.closed || s.tookTooLong(c, now) || returned[it.msg.Key]:
 			returned[it.msg.Key] = it.msg.Key != ""
-			m.end(c)
-			m.giveBack(it)
+			m.takeBack(c, it.cause)
 		default:
 			ds = append(ds, s.deliver(c, now))
 		}
@@ -287,10 +286,7 @@ func (s *subscription) giveUp() {
 		}
 	}
 	for _, c := range held {
-		it := c.it
-		s.m.end(c)
-		it.cause = driver.CauseReleased
-		s.m.giveBack(it)
+		s.m.takeBack(c, driver.CauseReleased)
 	}
 }
 

@@ -1,0 +1,47 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// exchange stores what comes of a message elsewhere, and then what ends it here. With transactions that is one step; without them, whoever dies
+// between the two leaves it in both places.
+func (d *Driver) exchange(ctx context.Context, made, ends []*kgo.Record) error {
+	if d.o.Transactions && len(made) > 0 {
+		return d.storeTogether(ctx, transactFor, append(made[:len(made):len(made)], ends...), func(error) {})
+	}
+	if err := d.produce(ctx, made...); err != nil {
+		return err
+	}
+	return d.produce(ctx, ends...)
+}
+
+// storeTogether stores records in one transaction. It goes on when ctx ends, for so long at most, and tells what became of it in any case.
+func (d *Driver) storeTogether(ctx context.Context, most time.Duration, records []*kgo.Record, tell func(error)) error {
+	over := make(chan error, 1)
+	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	if !d.task(func() {
+		defer cancel()
+		err := d.atomic.store(run, d, records)
+		tell(err)
+		over <- err
+	}) {
+		cancel()
+		tell(errClosed())
+		return errClosed()
+	}
+	select {
+	case err := <-over:
+		return err
+	case <-d.done:
+		cancel()
+		return <-over
+	case <-ctx.Done():
+		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction", "all of it is likely stored: check, or repeat it with the same ids", ctx.Err())
+	}
+}
