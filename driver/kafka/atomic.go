@@ -58,6 +58,12 @@ func (d *Driver) prepareAll(ctx context.Context, msgs []*driver.Message) (*call,
 	}
 }
 
+// prepareOne is prepareAll for a message that must be taken.
+func (d *Driver) prepareOne(ctx context.Context, m *driver.Message) (*call, error) {
+	c, rs, err := d.prepareAll(ctx, []*driver.Message{m})
+	return c, errors.Join(err, joined(rs))
+}
+
 // storeWhole runs the transaction of a call. It goes on when ctx ends.
 func (d *Driver) storeWhole(ctx context.Context, c *call) error {
 	if len(c.posts) == 0 {

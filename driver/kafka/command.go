@@ -204,9 +204,9 @@ func (d *Driver) changeInTurn(ctx context.Context, t *topicState, group string, 
 		if busy {
 			return d.changeOnce(ctx, t, group, c, ends)
 		}
-		err = d.meta.contend(ctx, 0, "visit/"+t.name+"/"+group, -1, func(ctx context.Context) (_ []*kgo.Record, err error) {
+		err = d.meta.contend(ctx, 0, "visit/"+t.name+"/"+group, -1, func(ctx context.Context) (_, _ []*kgo.Record, err error) {
 			n, err = d.changeOnce(ctx, t, group, c, ends)
-			return nil, err
+			return nil, nil, err
 		})
 		if n > 0 || !errors.Is(err, errContested) {
 			return n, err

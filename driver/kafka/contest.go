@@ -149,20 +149,35 @@ func (t *table) contend(ctx context.Context, partition int32, key string, row in
 		return contested(errContested)
 	}
 	made, ends, err := change(ctx)
-	if err == nil && len(made) > 0 && time.Since(began) > transactFor { // we were stopped: it must end before others may change the row
-		err = driver.NewError(driver.ErrNotApplied, "announcing the change took too long", "try again: nothing was changed", nil)
-	}
-	if err == nil {
-		ends = append(ends, release)
-		err = t.d.exchange(ctx, made, ends)
-	}
 	if err != nil {
-		if !errors.Is(err, driver.ErrUnknown) || len(made) == 0 { 
 		t.d.client.Produce(context.Background(), release, nil)
+		return err
+	}
+	if err := t.replace(ctx, began.Add(transactFor), made, append(ends, release)); err != nil {
 		return err
 	}
 	if !t.contests.state(a).kept {
 		return contested(errContested)
+	}
+	return nil
+}
+
+// replace stores what is made of a row and what ends it, the release of its claim last, and waits until the end is in the table. It ends before the
+// claim does, even if brokers must end it: a transaction that is not ended after transactFor is aborted within as long again.
+func (t *table) replace(ctx context.Context, by time.Time, made, ends []*kgo.Record) error {
+	if len(made) == 0 {
+		return t.put(ctx, ends...)
+	}
+	if err := t.d.exchange(ctx, by, made, ends); err != nil {
+		if !errors.Is(err, driver.ErrUnknown) {
+			t.d.client.Produce(context.Background(), ends[len(ends)-1], nil) // nobody need wait for the claim to lapse
+		}
+		return err
+	}
+	for _, r := range ends {
+		if err := t.waitFor(ctx, r); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -35,8 +35,8 @@ func (d *Driver) invalidRows(ctx context.Context, t *topicState) (*index, error)
 // invalidList is the only listing of broken records.
 const invalidList = "invalid"
 
-// changeInvalid runs change for one of those who want to end a broken record at the same time, and then deletes it.
-func (d *Driver) changeInvalid(ctx context.Context, t *topicState, ref driver.Ref, change func(context.Context) error) error {
+// changeInvalid stores what change makes of a broken record, for one of those who want to end it at the same time, and deletes it.
+func (d *Driver) changeInvalid(ctx context.Context, t *topicState, ref driver.Ref, change making) error {
 	x, err := d.invalidRows(ctx, t)
 	if err != nil {
 		return err
@@ -45,13 +45,22 @@ func (d *Driver) changeInvalid(ctx context.Context, t *topicState, ref driver.Re
 	if !ok {
 		return errNoMessage(driver.Target{Topic: t.name, Ref: ref})
 	}
-	return x.contend(ctx, int32(at.partition), ref.String(), at.offset, func(ctx context.Context) ([]*kgo.Record, error) {
-		return []*kgo.Record{tombstone(x.topic, int32(at.partition), ref.String())}, change(ctx)
+	return x.contend(ctx, int32(at.partition), ref.String(), at.offset, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
+		made, err = change(ctx)
+		return made, []*kgo.Record{tombstone(x.topic, int32(at.partition), ref.String())}, err
 	})
 }
 
-// unchanged is a change that only ends what it is about.
-func unchanged(context.Context) error { return nil }
+// making returns the records that a message becomes elsewhere.
+type making func(context.Context) ([]*kgo.Record, error)
+
+// unchanged makes nothing of what ends.
+func unchanged(context.Context) ([]*kgo.Record, error) { return nil, nil }
+
+// into makes one record.
+func into(r *kgo.Record) making {
+	return func(context.Context) ([]*kgo.Record, error) { return []*kgo.Record{r}, nil }
+}
 
 func span(n int) []int32 {
 	ps := make([]int32, n)
@@ -78,5 +87,5 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 		return err
 	}
 	return d.produce(ctx, &kgo.Record{Topic: d.mainTopic(topic), Partition: d.place(t, ""), Value: append([]byte{}, raw...),
-		Headers: []kgo.RecordHeader{{Key: "ferry-v", Value: []byte("0")}}})
+		Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}})
 }

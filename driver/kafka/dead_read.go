@@ -71,8 +71,8 @@ func (d *Driver) eachDead(ctx context.Context, t *topicState, group string, use 
 	})
 }
 
-// changeDead runs change for one of those who want to end a dead letter at the same time, and then deletes it.
-func (d *Driver) changeDead(ctx context.Context, t *topicState, e driver.Entry, change func(context.Context) error) error {
+// changeDead stores what change makes of a dead letter, for one of those who want to end it at the same time, and deletes it.
+func (d *Driver) changeDead(ctx context.Context, t *topicState, e driver.Entry, change making) error {
 	x, err := d.deadLetters(ctx, t)
 	if err != nil {
 		return err
@@ -85,14 +85,12 @@ func (d *Driver) changeDead(ctx context.Context, t *topicState, e driver.Entry, 
 	if at.suffix != suffixOf(deadKey(e.Group, e.ID, e.Dead.Rounds), name) {
 		return driver.Target{Topic: t.name, ID: e.ID, Group: e.Group}.Outlived()
 	}
-	return x.contend(ctx, int32(at.partition), name, at.offset, func(ctx context.Context) (ends []*kgo.Record, err error) {
-		if err := change(ctx); err != nil {
-			return nil, err
-		}
+	return x.contend(ctx, int32(at.partition), name, at.offset, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
+		made, err = change(ctx)
 		for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
 			ends = append(ends, tombstone(x.topic, int32(at.partition), deadKey(e.Group, e.ID, round)))
 		}
-		return ends, nil
+		return made, ends, err
 	})
 }
 

@@ -10,10 +10,14 @@ import (
 )
 
 // exchange stores what comes of a message elsewhere, and then what ends it here. With transactions that is one step; without them, whoever dies
-// between the two leaves it in both places.
-func (d *Driver) exchange(ctx context.Context, made, ends []*kgo.Record) error {
+// between the two leaves it in both places. It must begin by a time.
+func (d *Driver) exchange(ctx context.Context, by time.Time, made, ends []*kgo.Record) error {
+	left := time.Until(by)
+	if left <= 0 {
+		return driver.NewError(driver.ErrNotApplied, "preparing the change took too long", "try again: nothing was changed", nil)
+	}
 	if d.o.Transactions && len(made) > 0 {
-		return d.storeTogether(ctx, transactFor, append(made[:len(made):len(made)], ends...), func(error) {})
+		return d.storeTogether(ctx, left, append(made[:len(made):len(made)], ends...), func(error) {})
 	}
 	if err := d.produce(ctx, made...); err != nil {
 		return err

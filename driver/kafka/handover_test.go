@@ -13,7 +13,7 @@ import (
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
-// TestHandover: a second consumer joins while the first holds everything. What the first acknowledges or gives back when it is told has no other
+// TestHandover: a second consumer joins while the first holds everything. What the first acknowledges, gives back or fails when it is told has no other
 // delivery here; what it keeps goes to the second when the time to settle is over, counted, and the first can no longer settle it.
 func TestHandover(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,10 @@ func TestHandover(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i, d := range ds {
-			x := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Release, driver.Drop}[i%3]}
+			x := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Release, driver.Drop, driver.Retry}[i%4]}
+			if x.Outcome == driver.Retry {
+				x.After, x.Failure = 2*time.Second, &driver.Failure{} // long enough to park what is behind it
+			}
 			if fate[d.ID] = x.Outcome.String(); x.Outcome == driver.Drop { // stands for a handler that does not end
 				fate[d.ID], kept = "kept", append(kept, d)
 			} else if err := s.Settle(ctx, []driver.Settlement{x})[0]; err != nil {
@@ -69,12 +72,15 @@ func TestHandover(t *testing.T) {
 		t.Fatal("nothing was revoked")
 	}
 	for d := first; ; d = receive(t, joined) {
-		deliveries, causes := 1, []driver.Cause{driver.CauseReleased}
-		if want[d.ID] == "kept" {
-			deliveries, causes = 2, []driver.Cause{driver.CauseRebalance}
+		attempt, deliveries, cause := 1, 1, driver.CauseReleased
+		switch want[d.ID] {
+		case "kept":
+			deliveries, cause = 2, driver.CauseRebalance
+		case "retry":
+			attempt, cause = 2, driver.CauseRetry
 		}
-		if want[d.ID] == "" || d.Deliveries != deliveries || d.Cause != causes[0] {
-			t.Errorf("%s (%s) comes as delivery %d, %s", d.ID, fate[d.ID], d.Deliveries, d.Cause)
+		if want[d.ID] == "" || d.Attempt != attempt || d.Deliveries != deliveries || d.Cause != cause {
+			t.Errorf("%s (%s) comes as attempt %d, delivery %d, %s", d.ID, fate[d.ID], d.Attempt, d.Deliveries, d.Cause)
 		}
 		delete(want, d.ID)
 		settle(t, joined, d, driver.Ack, 0)

@@ -49,12 +49,14 @@ func (w *delays) record(key string, row any) *kgo.Record {
 	return &kgo.Record{Topic: w.d.heldTopic(), Key: []byte(key), Value: value}
 }
 
-// change runs something for one of those who want to change what is delayed or held at the same time, and then ends it, or its copies with a lower stamp.
-func (w *delays) change(ctx context.Context, x *delayed, stamp int64, change func(context.Context) error) error {
+// change stores what change makes of what is delayed or held, for one of those who want to change it at the same time, and ends it, or its copies with a
+// lower stamp.
+func (w *delays) change(ctx context.Context, x *delayed, stamp int64, change making) error {
 	if x.s.Hold {
 		key := heldKey(x.m.Topic, x.m.ID)
-		return w.held.contend(ctx, 0, key, x.offset, func(ctx context.Context) ([]*kgo.Record, error) {
-			return []*kgo.Record{tombstone(w.d.heldTopic(), 0, key)}, change(ctx)
+		return w.held.contend(ctx, 0, key, x.offset, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
+			made, err = change(ctx)
+			return made, []*kgo.Record{tombstone(w.d.heldTopic(), 0, key)}, err
 		})
 	}
 	key, row := voidKey(x.m.Topic, x.m.ID), int64(-1)
@@ -65,8 +67,9 @@ func (w *delays) change(ctx context.Context, x *delayed, stamp int64, change fun
 	if voids(r, x) {
 		return errNoMessage(driver.Target{Topic: x.m.Topic, ID: x.m.ID, Ref: x.ref})
 	}
-	err := w.held.contend(ctx, 0, key, row, func(ctx context.Context) ([]*kgo.Record, error) {
-		return []*kgo.Record{w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})}, change(ctx)
+	err := w.held.contend(ctx, 0, key, row, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
+		made, err = change(ctx)
+		return made, []*kgo.Record{w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})}, err
 	})
 	if err == nil && x.due.Sub(w.d.now()) < sealed+sealed/2 {
 		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due meanwhile", x.m.ID), "see whether it was delivered all the same", nil)

@@ -15,7 +15,7 @@ type claim struct {
 	number   uint64
 	until    time.Time
 	delivery *driver.Delivery // nil while it is not completed
-	settling bool // a settlement is on its way to the brokers
+	settling bool             // a settlement is on its way to the brokers
 	ended    bool
 
 	before, behind *claim // among the leases of its subscription

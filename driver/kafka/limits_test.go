@@ -134,8 +134,8 @@ func TestBrokenRecords(t *testing.T) {
 	}
 	defer plain.Close()
 	broken := []*kgo.Record{
-		{Value: []byte("version"), Headers: []kgo.RecordHeader{{Key: "ferry-v", Value: []byte("0")}}},
-		{Value: []byte("priority"), Headers: []kgo.RecordHeader{{Key: "ferry-id", Value: []byte("x")}, {Key: "ferry-priority", Value: []byte("\xff\x00")}}},
+		{Value: []byte("version"), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}},
+		{Value: []byte("priority"), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("1 00000000 1 x")}, {Key: "ferry-priority", Value: []byte("\xff\x00")}}},
 		{Value: []byte("unknown"), Headers: []kgo.RecordHeader{{Key: "ferry-nonsense", Value: bytes.Repeat([]byte{0xff}, 100)}}},
 		{Key: []byte("\x00\xff"), Value: bytes.Repeat([]byte{0}, 1000), Headers: []kgo.RecordHeader{{Key: "ferry-ttl", Value: []byte("soon")}}},
 	}

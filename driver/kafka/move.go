@@ -99,33 +99,39 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 	case driver.StateInvalid:
 		return d.mend(ctx, t, m, e)
 	case driver.StateDead:
-		return d.changeDead(ctx, t, e, func(ctx context.Context) error {
-			return d.insert(ctx, t, cmp.Or(m.To, e.Group), edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
-				After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
-		})
+		return d.replay(ctx, t, m, e)
 	case driver.StateWaiting:
 		return d.moveWaiting(ctx, t, m, e)
 	}
 	return errNoMessage(m.Target)
 }
 
-// moveDelayed makes what is delayed or held due at another time: stored there first, then its old copies are void.
+// replay makes a dead letter due in its group, or in another one.
+func (d *Driver) replay(ctx context.Context, t *topicState, m *driver.Move, e driver.Entry) error {
+	group := cmp.Or(m.To, e.Group)
+	r := d.inserted(t, group, edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
+		After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
+	if err := d.changeDead(ctx, t, e, into(r)); err != nil {
+		return err
+	}
+	return d.taken(ctx, t, group, r)
+}
+
+// moveDelayed makes what is delayed or held due at another time; its old copies are void.
 func (d *Driver) moveDelayed(ctx context.Context, t *topicState, m *driver.Move, x *delayed) error {
 	if m.After <= 0 {
-		return d.changeDelayed(ctx, x, everyStamp, func(ctx context.Context) error { return d.runNow(ctx, t, edited(x.m, m.Edit)) })
+		return d.changeDelayed(ctx, x, everyStamp, into(d.dueNow(t, edited(x.m, m.Edit))))
 	}
 	s := state{After: m.After, Cause: driver.CauseReplay, Ref: x.ref, Stamp: x.s.Stamp + 1}
-	return d.changeDelayed(ctx, x, s.Stamp, func(ctx context.Context) error {
-		w, err := d.startDelays(ctx)
-		if err != nil {
-			return err
-		}
-		return d.produce(ctx, w.tierRecord(edited(x.m, m.Edit), s, m.After))
-	})
+	w, err := d.startDelays(ctx)
+	if err != nil {
+		return err
+	}
+	return d.changeDelayed(ctx, x, s.Stamp, into(w.tierRecord(edited(x.m, m.Edit), s, m.After)))
 }
 
 // changeDelayed changes what is delayed or held, unless it is about to fire.
-func (d *Driver) changeDelayed(ctx context.Context, x *delayed, stamp int64, change func(context.Context) error) error {
+func (d *Driver) changeDelayed(ctx context.Context, x *delayed, stamp int64, change making) error {
 	w, err := d.startDelays(ctx)
 	if err == nil {
 		err = w.mayChange(x)
@@ -136,11 +142,11 @@ func (d *Driver) changeDelayed(ctx context.Context, x *delayed, stamp int64, cha
 	return w.change(ctx, x, stamp, change)
 }
 
-// runNow puts what was delayed or held into its topic.
-func (d *Driver) runNow(ctx context.Context, t *topicState, msg *driver.Message) error {
+// dueNow is what was delayed or held in its topic.
+func (d *Driver) dueNow(t *topicState, msg *driver.Message) *kgo.Record {
 	r := toRecord(d.mainTopic(t.name), d.place(t, msg.Key), msg)
 	r.Headers = append(r.Headers, state{Cause: driver.CauseReplay, Offset: -1}.header())
-	return d.produce(ctx, r)
+	return r
 }
 
 // edited returns a copy of m with what an operator may change. The id stays.
@@ -154,17 +160,19 @@ func edited(m, edit *driver.Message) *driver.Message {
 	return c
 }
 
-// insert adds a message to a group from outside of its owner, who finds it in his side log.
-func (d *Driver) insert(ctx context.Context, t *topicState, group string, msg *driver.Message, key string, s state) error {
+// inserted is a message that is added to a group from outside of its owner, who finds it in his side log.
+func (d *Driver) inserted(t *topicState, group string, msg *driver.Message, key string, s state) *kgo.Record {
 	s.Insert, s.Loose, s.Tail, s.Cause, s.Offset, s.Order = true, true, true, driver.CauseReplay, -1, 1<<62
 	r := &kgo.Record{Topic: d.sideTopic(t.name, group), Partition: d.place(t, msg.Key), Key: []byte(key), Value: envelope.Append(nil, msg),
 		Headers: []kgo.RecordHeader{s.header()}}
 	if msg.Key == "" && s.Ref.Sub == 0 {
 		r.Partition = s.Ref.Partition
 	}
-	if err := d.produce(ctx, r); err != nil {
-		return err
-	}
+	return r
+}
+
+// taken waits until what was added to a group is in its queue, if this process owns the partition.
+func (d *Driver) taken(ctx context.Context, t *topicState, group string, r *kgo.Record) error {
 	d.mu.Lock()
 	m := d.members[d.groupID(t.name, group)]
 	d.mu.Unlock()
@@ -249,20 +257,22 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 
 // rekey moves an item to the partition of its new key: stored there first, then ended here.
 func (m *member) rekey(ctx context.Context, it *item, old *driver.Message, after time.Duration) error {
-	err := m.d.insert(ctx, m.topic, m.group, it.msg, fmt.Sprintf("k/%s/%s", it.msg.ID, it.ref), state{After: after, Ref: it.ref,
+	r := m.d.inserted(m.topic, m.group, it.msg, fmt.Sprintf("k/%s/%s", it.msg.ID, it.ref), state{After: after, Ref: it.ref,
 		Attempts: it.attempts, Lost: it.lost, Rounds: it.rounds, History: envelope.AppendHistory(nil, it.history...)})
-	if err == nil {
-		err = m.d.produce(ctx, m.endOf(it))
-	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	end := m.endOf(it)
+	m.mu.Unlock()
+	err := m.d.exchange(ctx, time.Now().Add(transactFor), []*kgo.Record{r}, []*kgo.Record{end})
+	m.mu.Lock()
 	if err != nil {
 		it.msg = old
 		m.wait(it)
+		m.mu.Unlock()
 		return err
 	}
 	m.remove(it)
-	return nil
+	m.mu.Unlock()
+	return m.d.taken(ctx, m.topic, m.group, r)
 }
 
 // mend publishes an invalid record as its edit.
@@ -275,8 +285,13 @@ func (d *Driver) mend(ctx context.Context, t *topicState, m *driver.Move, e driv
 	if c.ID == "" {
 		c.ID = "mended-" + e.Ref.String()
 	}
-	return d.changeInvalid(ctx, t, e.Ref, func(ctx context.Context) error {
-		_, err := d.Publish(withoutBound(ctx), []*driver.Message{c}, driver.PublishOptions{})
-		return err
+	var made *call
+	err := d.changeInvalid(ctx, t, e.Ref, func(ctx context.Context) (_ []*kgo.Record, err error) {
+		made, err = d.prepareOne(withoutBound(ctx), c)
+		return made.records(), err
 	})
+	if made != nil {
+		made.resolve(d.known, err == nil) // also when nobody knows: stored twice is better than never
+	}
+	return err
 }

@@ -26,10 +26,11 @@ func (q *queue) parked(it *item) bool {
 
 // parkBehind moves what was fetched before its head failed.
 func (m *member) parkBehind(it *item) {
-	if !m.blocks(it) {
+	c := m.chains[it.msg.Key]
+	if !m.blocks(it) || c == nil { // none: its partition goes, and what was behind it with it
 		return
 	}
-	for _, x := range m.chains[it.msg.Key].items {
+	for _, x := range c.items {
 		if m.parked(x) {
 			m.suspects = append(m.suspects, x)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -121,7 +120,7 @@ func readRecord(m *driver.Message, topic string, r *kgo.Record) error {
 	return nil
 }
 
-func isOurs(h kgo.RecordHeader) bool { return strings.HasPrefix(h.Key, "ferry-") }
+func isOurs(h kgo.RecordHeader) bool { return envelope.KafkaOwn(h.Key) }
 
 // ours reports whether a record was written by Ferry, or claims to be.
 func ours(r *kgo.Record) bool { return slices.ContainsFunc(r.Headers, isOurs) }

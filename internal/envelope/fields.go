@@ -89,9 +89,9 @@ type table []field
 
 // The one place that says how a field of a message is called, numbered and typed, wherever it is stored.
 var messageFields = table{
-	{"version", kindUint32, "v", "ferry-v"},
-	{"id_uuid", kindBytes, "id", "ferry-id"},
-	{"id", kindString, "id", "ferry-id"},
+	{"version", kindUint32, "v", "ferry"},
+	{"id_uuid", kindBytes, "id", "ferry"},
+	{"id", kindString, "id", "ferry"},
 	{"own_id", kindBool, "own", "ferry-own-id"},
 	{"topic", kindString, "topic", "ferry-topic"},
 	{"key", kindString, "key", ""},
@@ -103,7 +103,7 @@ var messageFields = table{
 	{"delay_ns", kindInt64, "delay", "ferry-delay"},
 	{"ttl_ns", kindInt64, "ttl", "ferry-ttl"},
 	{"body", kindBytes, "body", ""},
-	{"crc", kindFixed32, "crc", "ferry-crc"},
+	{"crc", kindFixed32, "crc", "ferry"},
 	{"at_ns", kindSfixed64, "at", "ferry-at"},
 	{"dedup_id", kindString, "dedup", "ferry-dedup-id"},
 	{"dedup_window_ns", kindInt64, "window", "ferry-dedup-window"},

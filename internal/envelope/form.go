@@ -14,7 +14,7 @@ type Form uint8
 const (
 	// Stream is an entry of a Redis stream: every field has a name, user headers begin with "h:".
 	Stream Form = iota
-	// Kafka is the headers of a record, whose key and value are Key and Body. Ferry's begin with "ferry-".
+	// Kafka is the headers of a record, whose key and value are Key and Body. Ferry's are "ferry", see kafka.go, and begin with "ferry-".
 	Kafka
 )
 
@@ -26,17 +26,18 @@ type Pair struct {
 
 const (
 	streamHeader = "h:"
+	kafkaHeader  = "ferry"
 	kafkaPrefix  = "ferry-"
-	kafkaEscape  = "ferry-header-" // before a user header that begins with kafkaPrefix itself
+	kafkaEscape  = "ferry-header-" // before a user header that looks like one of Ferry's
 )
 
-// formNumbers finds the field of a name, per form.
+// formNumbers finds the field of a name, per form. What kafkaHeader holds is not among them.
 var formNumbers = [...]map[string]int{Stream: numbers(Stream), Kafka: numbers(Kafka)}
 
 func numbers(f Form) map[string]int {
 	m := make(map[string]int)
 	for num := len(messageFields); num > 0; num-- {
-		if name := f.name(num); name != "" && num != numIDUUID && num != numContentTypeCode {
+		if name := f.name(num); name != "" && name != kafkaHeader && num != numIDUUID && num != numContentTypeCode {
 			m[name] = num
 		}
 	}
@@ -56,7 +57,7 @@ func (f Form) headerName(name string) string {
 	switch {
 	case f == Stream:
 		return streamHeader + name
-	case strings.HasPrefix(name, kafkaPrefix):
+	case KafkaOwn(name):
 		return kafkaEscape + name
 	}
 	return name
@@ -70,16 +71,22 @@ func (f Form) userName(name string) (string, bool) {
 	if user, ok := strings.CutPrefix(name, kafkaEscape); ok {
 		return user, true
 	}
-	return name, !strings.HasPrefix(name, kafkaPrefix)
+	return name, !KafkaOwn(name)
 }
 
-// formSum is the checksum of a form: of each pair of the block the lengths and bytes of name and value, then the
-// length of the key, the key, and the body. Lengths are 32 bits, little endian.
-func formSum(block []Pair, skip func(string) bool, key string, body []byte) uint32 {
+// KafkaOwn reports whether a header of a record is Ferry's.
+func KafkaOwn(name string) bool { return name == kafkaHeader || strings.HasPrefix(name, kafkaPrefix) }
+
+// formSum is the checksum of a form: of some pairs the lengths and bytes of name and value, then the length of the key,
+// the key, and the body. With Kafka the length and the bytes of the id come first. Lengths are 32 bits, little endian.
+func formSum[T string | []byte](f Form, id T, block []Pair, key string, body []byte) uint32 {
 	room := summed.Get().(*[]byte)
 	text := (*room)[:0]
+	if f == Kafka {
+		text = appendSized(text, id)
+	}
 	for _, p := range block {
-		if !skip(p.Name) {
+		if !f.native(p.Name) {
 			text = appendSized(appendSized(text, p.Name), p.Value)
 		}
 	}
@@ -103,9 +110,10 @@ func (f Form) native(name string) bool {
 	return f == Stream && (name == messageFields[numKey-1].stream || name == messageFields[numBody-1].stream)
 }
 
-// block returns the pairs from the version up to the checksum, and the checksum. What stands before or after was
+// streamBlock returns the pairs from the version up to the checksum, and the checksum. What stands before or after was
 // added on the way, by a tracing agent for example, and is not part of the message.
-func (f Form) block(pairs []Pair) (block []Pair, sum []byte, err error) {
+func streamBlock(pairs []Pair) (block []Pair, sum []byte, err error) {
+	const f = Stream
 	first, last := -1, -1
 	for i := range pairs {
 		switch pairs[i].Name {

@@ -108,16 +108,18 @@ func splitPairs(text []byte) []Pair {
 
 // resealed gives pairs a version and a right checksum.
 func resealed(f Form, pairs []Pair, key string, body []byte) []Pair {
-	block := []Pair{{f.name(numVersion), []byte(versionText)}}
+	var block []Pair
+	if f == Stream {
+		block = append(block, Pair{"v", []byte(versionText)})
+	}
 	for _, p := range pairs {
 		if p.Name != f.name(numCRC) && !f.native(p.Name) {
 			block = append(block, p)
 		}
 	}
-	sum := formSum(block, f.native, key, body)
-	block = append(block, Pair{f.name(numCRC), fmt.Appendf(nil, "%08x", sum)})
-	if f == Stream {
-		block = append(block, Pair{f.name(numKey), []byte(key)}, Pair{f.name(numBody), body})
+	sum := formSum(f, "id", block, key, body)
+	if f == Kafka {
+		return append([]Pair{{kafkaHeader, fmt.Appendf(nil, "%s %08x %d id", versionText, sum, len(block))}}, block...)
 	}
-	return block
+	return append(block, Pair{"crc", fmt.Appendf(nil, "%08x", sum)}, Pair{"key", []byte(key)}, Pair{"body", body})
 }

@@ -36,7 +36,7 @@ var (
 	genAny  = rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
 	genID   = rapid.OneOf(genText, rapid.StringMatching(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`),
 		rapid.StringMatching(`[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}`))
-	genHeaderName = rapid.OneOf(genText, rapid.SampledFrom([]string{"traceparent", "ferry-id", "ferry-crc",
+	genHeaderName = rapid.OneOf(genText, rapid.SampledFrom([]string{"traceparent", "ferry", "ferry-delay",
 		"ferry-header-x", "h:a", "key", "body", "v", "crc"}))
 	genRetry = rapid.Custom(func(t *rapid.T) *driver.RetryPolicy {
 		if rapid.Bool().Draw(t, "none") {

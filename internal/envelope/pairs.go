@@ -26,8 +26,25 @@ const FieldsRoom = 128
 func ToFieldsIn(f Form, dst []Pair, buf []byte, m *driver.Message) []Pair {
 	w := pairWriter{form: f, pairs: dst, buf: buf}
 	start := len(dst)
+	if f == Kafka {
+		w.pairs = append(w.pairs, Pair{Name: kafkaHeader}) // sealKafka sets it
+		w.options(m)
+		w.sealKafka(start, m)
+		return w.pairs
+	}
 	w.text(numVersion, versionText)
 	w.text(numID, m.ID)
+	w.options(m)
+	at := len(w.buf)
+	w.buf = appendSum(w.buf, formSum(f, "", w.pairs[start:], m.Key, m.Body))
+	w.add(f.name(numCRC), at)
+	w.text(numKey, m.Key)
+	w.pairs = append(w.pairs, Pair{f.name(numBody), m.Body})
+	return w.pairs
+}
+
+// options appends all but the version, the id, the key, the body and the checksum.
+func (w *pairWriter) options(m *driver.Message) {
 	if m.OwnID {
 		w.int(numOwnID, 1)
 	}
@@ -45,19 +62,14 @@ func ToFieldsIn(f Form, dst []Pair, buf []byte, m *driver.Message) []Pair {
 	if m.Retry != nil {
 		at := len(w.buf)
 		w.buf = appendRetry(w.buf, m.Retry)
-		w.add(f.name(numRetry), at)
+		w.add(w.form.name(numRetry), at)
 	}
-	sum := formSum(w.pairs[start:], f.native, m.Key, m.Body)
-	at := len(w.buf)
+}
+
+func appendSum(dst []byte, sum uint32) []byte {
 	var bytes [4]byte
 	binary.BigEndian.PutUint32(bytes[:], sum)
-	w.buf = hex.AppendEncode(w.buf, bytes[:])
-	w.add(f.name(numCRC), at)
-	if f == Stream {
-		w.text(numKey, m.Key)
-		w.pairs = append(w.pairs, Pair{f.name(numBody), m.Body})
-	}
-	return w.pairs
+	return hex.AppendEncode(dst, bytes[:])
 }
 
 // pairWriter appends pairs whose values are parts of one buffer. What is zero is left out.
@@ -113,29 +125,26 @@ func (w *pairWriter) headers(headers map[string]string) {
 // FromFields reads what ToFields wrote into m, whose Key and Body the caller has set with Kafka. With Stream the Body
 // is the value of its pair; everything else is copied. After an error the content of m is of no use.
 func FromFields(f Form, pairs []Pair, m *driver.Message) error {
-	block, sum, err := f.block(pairs)
+	var id, sum []byte
+	var block []Pair
+	var err error
+	if f == Kafka {
+		id, sum, block, err = kafkaBlock(pairs)
+	} else {
+		block, sum, err = streamBlock(pairs)
+		m.Key, m.Body = streamContent(pairs)
+	}
 	if err != nil {
 		return err
 	}
-	if f == Stream {
-		m.Key, m.Body = "", nil
-		for _, p := range pairs {
-			switch p.Name {
-			case f.name(numKey):
-				m.Key = string(p.Value)
-			case f.name(numBody):
-				m.Body = p.Value
-			}
-		}
-	}
 	stored, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || len(sum) != 8 {
+	if err != nil || len(sum) != sumDigits {
 		return damaged(fmt.Sprintf("its checksum is %.20q, not 8 hexadecimal digits", sum), nil)
 	}
-	if err := checkSum(uint32(stored), formSum(block, f.native, m.Key, m.Body)); err != nil {
+	if err := checkSum(uint32(stored), formSum(f, id, block, m.Key, m.Body)); err != nil {
 		return err
 	}
-	*m = driver.Message{Key: m.Key, Body: m.Body}
+	*m = driver.Message{ID: string(id), Key: m.Key, Body: m.Body}
 	for _, p := range block {
 		if f.native(p.Name) {
 			continue
@@ -145,6 +154,21 @@ func FromFields(f Form, pairs []Pair, m *driver.Message) error {
 		}
 	}
 	return nil
+}
+
+const sumDigits = 8
+
+// streamContent returns the key and the body, which stand behind the checksum.
+func streamContent(pairs []Pair) (key string, body []byte) {
+	for _, p := range pairs {
+		switch p.Name {
+		case Stream.name(numKey):
+			key = string(p.Value)
+		case Stream.name(numBody):
+			body = p.Value
+		}
+	}
+	return key, body
 }
 
 // setPair turns a pair into the value that the envelope would have, so that both forms end in setField.

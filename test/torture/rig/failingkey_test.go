@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,22 @@ type fork struct {
 }
 
 const badKey = "bad"
+
+// flood publishes followers of the bad key, all at once: six times as many are what an hour brings at 20 a second.
+func (f *fork) flood(t *testing.T) {
+	t.Helper()
+	f.failing.Store(true)
+	for range 12 {
+		batch := make([]*ferry.Message, 1000)
+		for i := range batch {
+			f.count++
+			batch[i] = &ferry.Message{ID: fmt.Sprint("m", f.count), Topic: Topic, Key: badKey, Body: make([]byte, 256)}
+		}
+		if _, err := f.broker.PublishBatch(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // phase publishes 200 messages/s for a while, a tenth of them to the bad key, and returns how long the others took.
 func (f *fork) phase(t *testing.T, bad bool, lasts time.Duration) []time.Duration {
@@ -94,18 +111,33 @@ func TestKafkaFailingKey(t *testing.T) {
 	defer stop()
 	f.phase(t, false, 5*time.Second) // joining, and warm-up
 	var with, without []time.Duration
+	before, most := liveHeap(), uint64(0)
 	for range 6 {
 		without = append(without, f.phase(t, false, 5*time.Second)...)
+		f.flood(t)
+		f.phase(t, true, time.Second) // while they are parked
 		with = append(with, f.phase(t, true, 5*time.Second)...)
+		most = max(most, liveHeap())
 		drained(t, broker)
 	}
 	p50, p99 := percentiles(without)
 	p50With, p99With := percentiles(with)
 	t.Logf("other keys while one fails: p50 %v (%.2f x), p99 %v (%.2f x of %v), %d and %d messages", p50With, float64(p50With)/float64(p50),
 		p99With, float64(p99With)/float64(p99), p99, len(with), len(without))
+	t.Logf("live heap: %d MiB, and at most %d MiB with 12,000 followers parked", before>>20, most>>20)
+	if most > before+100<<20 {
+		t.Error("followers of the failing key stay in memory")
+	}
 	if p99With > 3*p99+100*time.Millisecond { // the figure is for a quiet machine; this is for one that is not
 		t.Error("one failing key holds up the others")
 	}
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func percentiles(ds []time.Duration) (p50, p99 time.Duration) {

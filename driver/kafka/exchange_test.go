@@ -1,0 +1,123 @@
+package kafka_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka"
+)
+
+// cutBetween cuts a wire when something of a topic is sent after something of another, which is stored.
+func cutBetween(c *kfake.Cluster, w *wire, made, ends string) {
+	stored := false // requests are handled one by one
+	c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		topic := topicOf(c, kreq.(*kmsg.ProduceRequest))
+		switch {
+		case strings.HasSuffix(topic, made) || strings.Contains(topic, made+"."):
+			stored = true
+		case stored && strings.Contains(topic, ends):
+			stored = false
+			w.cut()
+			return nil, errCut, true
+		}
+		return nil, nil, false
+	})
+}
+
+// killed moves a message with a driver whose wire is cut before the move has ended.
+func killed(t *testing.T, c *kfake.Cluster, d *kafka.Driver, w *wire, transactions bool, move driver.Move) {
+	t.Helper()
+	mover, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: d.Namespace(), Partitions: 1, InternalPartitions: 1, Transactions: transactions, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- mover.Move(ctx, []driver.Move{move})[0] }()
+	w.wait(t)
+	cancel()
+	if err := <-over; err == nil {
+		t.Error("a move that was cut off says that it was done")
+	}
+	end(t, mover)
+}
+
+// moveAgain moves a message as soon as the claim of a process that is gone has lapsed, and says whether there was one.
+func moveAgain(t *testing.T, d *kafka.Driver, move driver.Move) (waited bool) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); ; waited = true {
+		err := d.Move(t.Context(), []driver.Move{move})[0]
+		if err == nil {
+			return waited
+		}
+		if !errors.Is(err, driver.ErrConflict) || time.Now().After(deadline) {
+			t.Fatalf("moving it again: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestMoverDies: a process dies between storing what comes of a message and the end of it. Without transactions it is in both places, and can be moved again
+// after 30 s, which delivers it again; with them the move has not begun.
+func TestMoverDies(t *testing.T) {
+	t.Parallel()
+	topics := map[string][2]string{"dead": {"_ferry.retry", "_ferry.dead"}, "held": {".orders", "_ferry.held"}, "delayed": {".orders", "_ferry.held"}, "invalid": {".orders", "_ferry.invalid"}}
+	for name, plant := range plants() {
+		for _, transactions := range []bool{false, true} {
+			mode := map[bool]string{false: name, true: name + " with transactions"}[transactions]
+			t.Run(mode, func(t *testing.T) {
+				t.Parallel()
+				c, w := fake(t), &wire{}
+				d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: "x" + rand.Text()[:6] + ".", Partitions: 1, InternalPartitions: 1, Transactions: transactions})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { end(t, d) })
+				publish(t, d, message("first", "k"))
+				s := subscribe(t, d, "x")
+				settle(t, s, receive(t, s), driver.Ack, 0)
+				move := driver.Move{Target: plant(t, d, s, "m"), Edit: &driver.Message{Body: []byte("edited")}}
+				began := time.Now()
+				if transactions {
+					w.fatal = int16(kmsg.EndTxn)
+				} else {
+					cutBetween(c, w, topics[name][0], topics[name][1])
+				}
+				killed(t, c, d, w, transactions, move)
+				runs := 1
+				if !transactions {
+					settle(t, s, receive(t, s), driver.Ack, 0)
+					runs++
+				}
+				if es, err := d.Get(t.Context(), move.Target); err != nil || len(es) != 1 {
+					t.Fatalf("what was to be moved: %+v, %v", es, err)
+				}
+				if waited := moveAgain(t, d, move); !waited && time.Since(began) < 25*time.Second {
+					t.Error("it was moved again at once, while who began it may go on")
+				}
+				if x := receive(t, s); string(x.Body) != "edited" {
+					t.Errorf("received %q", x.Body)
+				} else {
+					settle(t, s, x, driver.Ack, 0)
+				}
+				if _, err := d.Get(t.Context(), move.Target); !errors.Is(err, driver.ErrNotFound) {
+					t.Errorf("it is still there: %v", err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				if ds, err := s.Receive(ctx, 1); err == nil {
+					t.Errorf("%s was delivered more than %d times", ds[0].ID, runs)
+				}
+			})
+		}
+	}
+}
