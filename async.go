@@ -47,6 +47,7 @@ func newAsyncPublisher(d driver.Driver, limit int, fail bool) *asyncPublisher {
 type pending struct {
 	publication
 	request request
+	body    []byte // a copy of the message's
 	broker  *Broker
 	ctx     context.Context // of its publisher, for what it carries
 	start   time.Time
@@ -66,14 +67,42 @@ func (a *asyncPublisher) publish(ctx context.Context, p *pending) error {
 	return nil
 }
 
+// pendings are reused, with their bodies: their receipt is the last that anybody wants of them.
+var pendings = sync.Pool{New: func() any { return new(pending) }}
+
+// own makes the message independent of its publisher, who may change it once the call has returned.
+func (p *pending) own() {
+	if p.msg.Headers != nil || p.msg.Retry != nil {
+		p.msg = *p.msg.Clone()
+		return
+	}
+	p.body = append(p.body[:0], p.msg.Body...)
+	p.msg.Body = p.body
+}
+
 // answer hands out the receipt, once.
 func (p *pending) answer(r Receipt) {
-	defer p.broker.async.leave() // also when the callback panics
-	defer logPanic(p.ctx, p.broker.log, "PublishFunc callback")
-	if p.broker.hooks.Published != nil {
-		p.broker.published(context.WithoutCancel(p.ctx), &p.msg, r, p.start)
+	b := p.broker
+	defer b.async.leave() // also when the callback panics
+	defer logPanic(p.ctx, b.log, "PublishFunc callback")
+	if b.hooks.Published != nil { // a hook may keep the message
+		b.published(context.WithoutCancel(p.ctx), &p.msg, r, p.start)
+		p.done(r)
+		return
 	}
-	p.done(r)
+	done := p.done
+	p.reuse()
+	done(r)
+}
+
+func (p *pending) reuse() {
+	const most = 16 << 10 // of more it keeps nothing
+	body := p.body
+	if cap(body) > most {
+		body = nil
+	}
+	*p = pending{body: body}
+	pendings.Put(p)
 }
 
 func (a *asyncPublisher) enter(ctx context.Context) error {

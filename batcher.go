@@ -13,6 +13,7 @@ import (
 const (
 	gatherSenders   = 2
 	maxGathered     = 512
+	maxSentAhead    = 4096 // by one that does not wait for the answer
 	maxGatheredSize = 4 << 20
 )
 
@@ -134,7 +135,7 @@ func (b *batcher) send() {
 	}
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
-		requests, msgs := b.take(cancel)
+		requests, msgs := b.take(cancel, maxGathered)
 		if len(requests) == 0 {
 			cancel()
 			return
@@ -167,7 +168,7 @@ func (b *batcher) sendAhead(p driver.Pipeliner) {
 		})
 		for b.queued() {
 			ctx, cancel := context.WithCancel(context.Background())
-			requests, msgs := b.take(cancel)
+			requests, msgs := b.take(cancel, maxSentAhead)
 			under <- sent{requests, cancel, p.Send(ctx, msgs, requests[0].options)}
 		}
 		close(under)
@@ -198,11 +199,11 @@ func (b *batcher) ended() bool {
 }
 
 // take removes the next batch from the queue: equal options, bounded in number and size.
-func (b *batcher) take(cancel context.CancelFunc) ([]*request, []*Message) {
+func (b *batcher) take(cancel context.CancelFunc, most int) ([]*request, []*Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, size := 0, 0
-	for n < len(b.queue) && n < maxGathered && b.queue[n].options == b.queue[0].options {
+	for n < len(b.queue) && n < most && b.queue[n].options == b.queue[0].options {
 		size += len(b.queue[n].msg.Body)
 		if n > 0 && size > maxGatheredSize {
 			break

@@ -151,15 +151,12 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 	if done == nil {
 		return driver.NewError(ErrInvalid, "the callback is nil", "use PublishAsync if the receipt is not needed here", nil)
 	}
-	p := &pending{broker: b, ctx: ctx, done: done}
+	p := pendings.Get().(*pending)
+	p.broker, p.ctx, p.done = b, ctx, done
 	if err := b.prepare(ctx, &p.publication, m, opts, time.Now()); err != nil {
 		return err
 	}
-	if p.msg.Headers == nil && p.msg.Retry == nil { // it outlives this call
-		p.msg.Body = append([]byte(nil), p.msg.Body...)
-	} else {
-		p.msg = *p.msg.Clone()
-	}
+	p.own()
 	p.start = b.started()
 	return b.async.publish(ctx, p)
 }

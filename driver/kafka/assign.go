@@ -12,11 +12,12 @@ import (
 // assigned is told what a rebalance brings. It is loaded by assign.
 func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.noteGeneration(cl)
-	m.askSoon() // how long ago the coordinator answered is not known
 	m.endOpen(ids)
+	defer m.askSoon() // how long ago the coordinator answered is not known
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = true
+	m.assignedAs.id, m.assignedAs.generation = m.known()
 	for _, id := range ids {
 		m.coming[id] = true
 	}

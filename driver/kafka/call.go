@@ -16,6 +16,8 @@ type call struct {
 
 	room    []kgo.Record // for its records, and their headers
 	headers []kgo.RecordHeader
+	scratch *scratch    // for their bytes; nil: they are their own
+	borrows bool        // bodies stay as they are until the answer
 	topic   *topicState // of the last message
 	config  driver.TopicConfig
 	stick   int // how many in a row without a key go to the same partition
@@ -36,20 +38,26 @@ const manySpread = 100
 
 // newCall is for n messages. Few are spread over all partitions one by one; of many the partitions get long batches.
 func newCall(n int) *call {
-	return &call{posts: make([]posting, 0, n), at: make([]int, 0, n), room: make([]kgo.Record, n), headers: make([]kgo.RecordHeader, n*fewHeaders), stick: max(1, n/2, min(n, manySpread))}
+	return &call{scratch: new(scratch), posts: make([]posting, 0, n), at: make([]int, 0, n), room: make([]kgo.Record, n), headers: make([]kgo.RecordHeader, n*fewHeaders), stick: max(1, n/2, min(n, manySpread))}
 }
 
 // fewHeaders are enough for the record of a message with nothing special.
-const fewHeaders = 4
+const fewHeaders = 2
 
-// record is room for one more.
-func (c *call) record() (*kgo.Record, []kgo.RecordHeader) {
+// record is that of a message.
+func (c *call) record(topic string, partition int32, m *driver.Message) *kgo.Record {
 	if len(c.room) == 0 {
-		return new(kgo.Record), nil
+		return toRecord(topic, partition, m)
 	}
-	r, headers := &c.room[0], c.headers[:0:fewHeaders]
+	r := &c.room[0]
+	r.Headers = c.headers[:0:fewHeaders]
 	c.room, c.headers = c.room[1:], c.headers[fewHeaders:]
-	return r, headers
+	var body []byte
+	if c.borrows && m.Body != nil {
+		body = m.Body[:len(m.Body):len(m.Body)]
+	}
+	writeRecord(r, c.scratch, body, topic, partition, m)
+	return r
 }
 
 // place chooses a partition: by key, or in turn.

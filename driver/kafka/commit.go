@@ -23,23 +23,29 @@ func (m *member) keepCommitting(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		m.mu.Lock()
-		var ps []*partition
-		for _, p := range m.parts {
-			if p.dirty && !p.lost {
-				ps = append(ps, p)
-			}
-		}
-		m.mu.Unlock()
-		if len(ps) > 0 {
-			if err := m.commit(ctx, ps...); err != nil { // tried again with the next tick, since it stays dirty
-				m.noteGeneration(m.cl) // partitions that stay ours in a rebalance have a new one
-				if isKafka(err, kerr.UnknownMemberID) {
-					m.askSoon()
-				}
-			}
+		m.callLoans()
+		_ = m.commitDirty(ctx) // tried again with the next tick, since it stays dirty
+	}
+}
+
+// commitDirty commits what has changed.
+func (m *member) commitDirty(ctx context.Context) error {
+	m.mu.Lock()
+	var ps []*partition
+	for _, p := range m.parts {
+		if p.dirty && !p.lost {
+			ps = append(ps, p)
 		}
 	}
+	m.mu.Unlock()
+	err := m.commit(ctx, ps...)
+	if err != nil {
+		m.noteGeneration(m.cl) // partitions that stay ours in a rebalance have a new one
+		if isKafka(err, kerr.UnknownMemberID) {
+			m.askSoon()
+		}
+	}
+	return err
 }
 
 // commitLast commits before partitions go. A coordinator in the middle of a rebalance refuses for a moment. What

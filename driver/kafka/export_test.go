@@ -8,11 +8,37 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// memberOf is this process in a group.
+func (d *Driver) memberOf(topic, group string) *member {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.members[d.groupID(topic, group)]
+}
+
+// Vouched reports whether a member of this process surely owns its partitions.
+func (d *Driver) Vouched(topic, group string) bool {
+	m := d.memberOf(topic, group)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.vouched(time.Now())
+}
+
+// Ready is how many messages a member of this process could deliver.
+func (d *Driver) Ready(topic, group string) int {
+	m := d.memberOf(topic, group)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.counts[ready]
+}
+
+// CommitDirty does what is done every 200 ms.
+func (d *Driver) CommitDirty(ctx context.Context, topic, group string) error {
+	return d.memberOf(topic, group).commitDirty(ctx)
+}
+
 // Unparked is up to which offset a member of this process has settled or parked everything, over all partitions.
 func (d *Driver) Unparked(topic, group string) (sum int64) {
-	d.mu.Lock()
-	m := d.members[d.groupID(topic, group)]
-	d.mu.Unlock()
+	m := d.memberOf(topic, group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.parts {
@@ -23,9 +49,7 @@ func (d *Driver) Unparked(topic, group string) (sum int64) {
 
 // Spilled counts the messages of a member of this process whose content is only in the side log.
 func (d *Driver) Spilled(topic, group string) (n int) {
-	d.mu.Lock()
-	m := d.members[d.groupID(topic, group)]
-	d.mu.Unlock()
+	m := d.memberOf(topic, group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.parts {

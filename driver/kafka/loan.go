@@ -2,12 +2,16 @@ package kafka
 
 import "bytes"
 
-// loan is the memory of what one poll brought: bodies are parts of it, as long as most of them are needed. When few are left they are copied, so that a slow
-// message keeps no more than four times its size from being free.
+// loan is the memory of what one poll brought: bodies are parts of it, as long as most of them are needed. When few are left for a while they are copied, so that a
+// slow message keeps no more than four times its size from being free. Mostly the others are settled before that, and nothing is copied.
 type loan struct {
 	items       []*item
 	bytes, left int
+	waning      bool // few are left
 }
+
+// loans are those that few are left of, since the last call and since the one before.
+type loans struct{ waning, waned []*loan }
 
 // borrow notes that the body of an item is part of the loan.
 func (l *loan) borrow(it *item) {
@@ -21,7 +25,7 @@ func (l *loan) borrow(it *item) {
 }
 
 // repay is told that an item has left the window: its body is not needed any more, or for long.
-func (it *item) repay() {
+func (ls *loans) repay(it *item) {
 	l := it.loan
 	if l == nil {
 		return
@@ -30,9 +34,27 @@ func (it *item) repay() {
 	if it.state != gone {
 		it.own()
 	}
-	if l.left -= it.size; 4*l.left > l.bytes {
-		return
+	if l.left -= it.size; !l.waning && 4*l.left <= l.bytes {
+		l.waning = true
+		ls.waning = append(ls.waning, l)
 	}
+}
+
+// call copies what is left of loans that were waning at the last call already.
+func (ls *loans) call() {
+	called := ls.waned
+	ls.waned, ls.waning = ls.waning, nil
+	for _, l := range called {
+		if l.waning = 4*l.left <= l.bytes; !l.waning { // there came more of the poll
+			continue
+		}
+		if l.copy(); l.left > 0 {
+			ls.waning = append(ls.waning, l)
+		}
+	}
+}
+
+func (l *loan) copy() {
 	kept := l.items[:0]
 	l.bytes, l.left = 0, 0
 	for _, x := range l.items {
@@ -55,4 +77,11 @@ func (it *item) own() {
 	m := *it.msg
 	m.Body = bytes.Clone(m.Body)
 	it.msg = &m
+}
+
+// callLoans is done with every tick of commits.
+func (q *queue) callLoans() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.loans.call()
 }

@@ -3,6 +3,8 @@ package kafka
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,22 +26,24 @@ type member struct {
 	cl                 *kgo.Client
 
 	// Guarded by mu of queue.
-	parts    map[int32]*partition
-	subs     map[*subscription]struct{}
-	left     bool
-	sure     time.Time // see vouched
-	stopped  bool      // the topic or the group is paused
-	bad      []invalid // found by a visit
-	barred   error     // why the group or the topic may not be consumed
-	loan     *loan     // of what is fed
-	suspects []*item   // whose count of lost leases must be stored
-	room     chan struct{}
-	saving   chan struct{}
-	joined   bool           // partitions were assigned
-	coming   map[int32]bool // assigned, and not loaded yet
-	asked    []asked        // commands from elsewhere
-	called   chan struct{}
-	unsure   chan struct{} // lets keepVouched ask now
+	parts      map[int32]*partition
+	subs       map[*subscription]struct{}
+	left       bool
+	sure       time.Time // see vouched
+	calm       time.Time // when the last question was sent that was answered outside a rebalance
+	assignedAs standing  // when partitions were assigned last
+	stopped    bool      // the topic or the group is paused
+	bad        []invalid // found by a visit
+	barred     error     // why the group or the topic may not be consumed
+	loan       *loan     // of what is fed
+	suspects   []*item   // whose count of lost leases must be stored
+	room       chan struct{}
+	saving     chan struct{}
+	joined     bool           // partitions were assigned
+	coming     map[int32]bool // assigned, and not loaded yet
+	asked      []asked        // commands from elsewhere
+	called     chan struct{}
+	unsure     chan struct{} // lets keepVouched ask now
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -55,12 +59,13 @@ func (d *Driver) newMember(t *topicState, group string, order driver.Order) *mem
 
 // join makes this process a member of the Kafka group.
 func (m *member) join() error {
+	m.d.acquaint(m.sideName)
 	var err error
 	m.cl, err = kgo.NewClient(m.d.clientOptions(
 		kgo.ConsumerGroup(m.d.groupID(m.topic.name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
-		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.Session/6), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(16<<20),
+		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.heartbeat()), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.offsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
 		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, got map[string][]int32) { m.assigned(cl, got[m.mainName]) }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
@@ -211,17 +216,12 @@ func (m *member) suspend() {
 	m.cl.CloseAllowingRebalance()
 	m.tasks.Wait()
 	m.mu.Lock()
-	var ids []int32
-	for id := range m.parts {
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(m.parts))
 	m.mu.Unlock()
 	m.drop(ids)
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.joined = false
 	clear(m.coming)
-	m.mu.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 }

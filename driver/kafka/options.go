@@ -90,6 +90,9 @@ func (o Options) resolved() Options {
 	return o
 }
 
+// heartbeat is how often a member of a group is heard of, and hears that others died: the sooner, the less is added to the session.
+func (o Options) heartbeat() time.Duration { return o.Session / 12 }
+
 // check says what is wrong with options before anything is sent.
 func (o Options) check() error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

@@ -176,7 +176,7 @@ func (q *queue) uncount(it *item) {
 		it.counted = false
 		q.window--
 		q.windowBytes -= it.size
-		it.repay()
+		q.loans.repay(it)
 	}
 	if it.inSide {
 		it.inSide = false

@@ -146,12 +146,16 @@ func (m *member) decode(r *kgo.Record) fetched {
 	if r.Attrs.IsControl() {
 		return fetched{r: r}
 	}
-	msg := new(driver.Message)
-	err := readRecord(msg, m.topic.name, r)
+	x := new(struct { // one allocation
+		item
+		read driver.Message
+	})
+	err := readRecord(&x.read, m.topic.name, r)
 	if err == nil && m.d.o.RejectForeign && !ours(r) {
 		err = errForeign
 	}
-	return fetched{r, &item{msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, ref: refOf(r), inLane: notInLane}, err}
+	x.msg, x.size, x.offset, x.order, x.ref, x.inLane = &x.read, len(r.Value), r.Offset, r.Offset, refOf(r), notInLane
+	return fetched{r, &x.item, err}
 }
 
 // feed takes a fetched record, and returns it when it cannot be decoded.

@@ -17,13 +17,14 @@ func (d *Driver) produce(ctx context.Context, rs ...*kgo.Record) error {
 
 // produceEach stores records, one error each. It returns when ctx ends; the records are stored or fail all the same.
 func (d *Driver) produceEach(ctx context.Context, rs []*kgo.Record) []error {
-	return d.send(ctx, rs, nil).wait(ctx)
+	return d.send(ctx, rs, nil, nil).wait(ctx)
 }
 
 // production is some records on their way.
 type production struct {
 	sent []sent
 	left atomic.Int64
+	room *scratch               // of their bytes; may be nil
 	tell func(i int, err error) // what became of each, also when nobody waits any more; may be nil
 	over chan struct{}
 }
@@ -37,11 +38,11 @@ type sent struct {
 	answered atomic.Bool // err is set
 }
 
-// send begins to store records, in order.
-func (d *Driver) send(ctx context.Context, rs []*kgo.Record, tell func(i int, err error)) *production {
-	p := &production{sent: make([]sent, len(rs)), tell: tell, over: make(chan struct{})}
+// send begins to store records, in order. Their room is released when all are answered: nothing of them is sent again after that.
+func (d *Driver) send(ctx context.Context, rs []*kgo.Record, room *scratch, tell func(i int, err error)) *production {
+	p := &production{sent: make([]sent, len(rs)), room: room, tell: tell, over: make(chan struct{})}
 	if len(rs) == 0 {
-		close(p.over)
+		p.end()
 		return p
 	}
 	p.left.Store(int64(len(rs)))
@@ -66,8 +67,14 @@ func answered(r *kgo.Record, err error) {
 	}
 	s.answered.Store(true)
 	if p.left.Add(-1) == 0 {
-		close(p.over)
+		p.end()
 	}
+}
+
+// end is called when all are answered.
+func (p *production) end() {
+	p.room.release()
+	close(p.over)
 }
 
 // wait returns what became of each record, as far as it is known when ctx ends.

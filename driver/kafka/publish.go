@@ -13,13 +13,18 @@ import (
 
 // Publish stores messages: those due now in their topic, the others among the delayed.
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	return d.Send(ctx, msgs, o)()
+	return d.dispatch(ctx, ctx, msgs, o, true)()
 }
 
 var _ driver.Pipeliner = (*Driver)(nil)
 
 // Send begins a Publish. What later calls send comes behind it.
 func (d *Driver) Send(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) func() ([]driver.Receipt, error) {
+	return d.dispatch(ctx, context.WithoutCancel(ctx), msgs, o, false)
+}
+
+// dispatch sends messages, and returns what waits for the answers until patience ends. Bodies are copied where they may change before that.
+func (d *Driver) dispatch(ctx, patience context.Context, msgs []*driver.Message, o driver.PublishOptions, copied bool) func() ([]driver.Receipt, error) {
 	if o.Atomic {
 		rs, err := d.publishWhole(ctx, msgs, o)
 		return func() ([]driver.Receipt, error) { return rs, err }
@@ -29,17 +34,19 @@ func (d *Driver) Send(ctx context.Context, msgs []*driver.Message, o driver.Publ
 		return func() ([]driver.Receipt, error) { return rs, failAll(rs, err) }
 	}
 	c := newCall(len(msgs))
+	c.borrows = !copied
 	for from := 0; ; {
+		c.scratch = &scratch{lent: true}
 		next, wait := d.prepareFrom(ctx, c, msgs, rs, from)
 		p := d.post(ctx, c)
 		if wait == nil {
 			return func() ([]driver.Receipt, error) {
-				c.receipts(rs, p.wait(ctx))
+				c.receipts(rs, p.wait(patience))
 				return rs, joined(rs)
 			}
 		}
 		// Another call publishes the same id. Nobody may wait for us meanwhile.
-		c.receipts(rs, p.wait(ctx))
+		c.receipts(rs, p.wait(patience))
 		c.posts, c.at = nil, nil
 		if err := d.await(ctx, wait); err != nil {
 			rs[next].ID, rs[next].Err = msgs[next].ID, err
@@ -70,10 +77,10 @@ func (d *Driver) post(ctx context.Context, c *call) *production {
 		records[n] = c.posts[n].record
 	}
 	if !c.claims {
-		return d.send(ctx, records, nil)
+		return d.send(ctx, records, c.scratch, nil)
 	}
 	posts := c.posts
-	return d.send(ctx, records, func(n int, err error) { d.known.resolve(posts[n].claims, err == nil) })
+	return d.send(ctx, records, c.scratch, func(n int, err error) { d.known.resolve(posts[n].claims, err == nil) })
 }
 
 func failAll(rs []driver.Receipt, err error) error {
@@ -148,9 +155,7 @@ func (d *Driver) fill(ctx context.Context, c *call, m *driver.Message, p *postin
 	}
 	wait, hold := d.waitOf(m)
 	if wait <= 0 && !hold {
-		var headers []kgo.RecordHeader
-		p.record, headers = c.record()
-		writeRecord(p.record, headers, c.topic.main, c.place(c.topic, m.Key), m)
+		p.record = c.record(c.topic.main, c.place(c.topic, m.Key), m)
 		return nil
 	}
 	w, err := d.startDelays(ctx)

@@ -23,6 +23,7 @@ type queue struct {
 	items                          int
 	window, windowBytes, sideBytes int // see full and spill
 	counts                         [itemStates]int
+	loans                          loans
 	wake                           chan struct{}
 	awaited                        bool          // somebody waits for wake
 	ring                           chan struct{} // tells the clock of a new alarm

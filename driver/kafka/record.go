@@ -62,30 +62,32 @@ func readState(data []byte) (state, bool) {
 // toRecord writes a message as a record that any Kafka client can read. The message is not retained.
 func toRecord(topic string, partition int32, m *driver.Message) *kgo.Record {
 	r := new(kgo.Record)
-	writeRecord(r, nil, topic, partition, m)
+	writeRecord(r, new(scratch), nil, topic, partition, m)
 	return r
 }
 
-// writeRecord is toRecord into an empty record, with room for its headers.
-func writeRecord(r *kgo.Record, headers []kgo.RecordHeader, topic string, partition int32, m *driver.Message) {
+// writeRecord is toRecord into a record that has room for its headers. The body is copied unless it is given.
+func writeRecord(r *kgo.Record, room *scratch, body []byte, topic string, partition int32, m *driver.Message) {
 	stored := *m
-	stored.Topic = ""                                                                         // that of the record says it
-	value := make([]byte, len(m.Body)+len(m.Key), len(m.Body)+len(m.Key)+envelope.FieldsRoom) // never nil: a null value is a tombstone
-	var room [8]envelope.Pair
-	pairs := envelope.ToFieldsIn(envelope.Kafka, room[:0], value[len(value):], &stored)
-	r.Topic, r.Partition, r.Value = topic, partition, value[:len(m.Body):len(m.Body)]
-	copy(r.Value, m.Body)
+	stored.Topic = "" // that of the record says it
+	copied := 0
+	if body == nil {
+		copied = len(m.Body)
+	}
+	buf := room.take(copied + len(m.Key) + envelope.FieldsRoom)
+	if body == nil {
+		body = buf[:copied:copied] // never nil: a null value is a tombstone
+		copy(body, m.Body)
+	}
+	r.Topic, r.Partition, r.Value = topic, partition, body
 	if m.Key != "" {
-		r.Key = value[len(m.Body):len(value):len(value)]
+		r.Key = buf[copied : copied+len(m.Key) : copied+len(m.Key)]
 		copy(r.Key, m.Key)
 	}
-	if cap(headers) <= len(pairs) {
-		headers = make([]kgo.RecordHeader, 0, len(pairs)+1)
+	room.pairs = envelope.ToFieldsIn(envelope.Kafka, room.pairs[:0], buf[copied+len(m.Key):copied+len(m.Key)], &stored)
+	for _, p := range room.pairs {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
 	}
-	for _, p := range pairs {
-		headers = append(headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
-	}
-	r.Headers = headers
 }
 
 // fromRecord reads a message. A record of a producer that does not know Ferry is a message with its headers.

@@ -18,15 +18,12 @@ func TestSendKeepsOrder(t *testing.T) {
 	publish(t, d, message("first", "k"))
 	refuseProduce(c, "orders", kerr.NotLeaderForPartition, 1)
 	var waits []func() ([]driver.Receipt, error)
-	reused := make([]*driver.Message, each)
+	var sent []*driver.Message
 	for b := range batches {
 		for i := range each {
-			reused[i] = message(fmt.Sprintf("m%03d", b*each+i), "k")
+			sent = append(sent, message(fmt.Sprintf("m%03d", b*each+i), "k"))
 		}
-		waits = append(waits, d.Send(t.Context(), reused, driver.PublishOptions{}))
-		for _, m := range reused { // nothing is retained
-			m.ID, m.Body = "changed", append(m.Body[:0], "changed"...)
-		}
+		waits = append(waits, d.Send(t.Context(), sent[b*each:], driver.PublishOptions{}))
 	}
 	last := driver.Ref{}
 	for _, wait := range waits {
@@ -40,6 +37,9 @@ func TestSendKeepsOrder(t *testing.T) {
 			}
 			last = r.Ref
 		}
+	}
+	for _, m := range sent { // nothing is retained when all have waited
+		m.ID, m.Body = "changed", append(m.Body[:0], "changed"...)
 	}
 	s := subscribe(t, d, "x")
 	settle(t, s, receive(t, s), driver.Ack, 0)

@@ -27,16 +27,28 @@ type settling struct {
 // Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	work, all := make([]*settling, len(ss)), make([]settling, len(ss))
-	now := time.Now()
+	var work []*settling // what more is needed for
+	var all []settling
 	s.m.mu.Lock()
+	now := time.Now()
 	for i := range ss {
+		var noted bool
+		if noted, errs[i] = s.note(&ss[i], now); noted {
+			continue
+		}
+		if work == nil {
+			work, all = make([]*settling, len(ss)), make([]settling, len(ss))
+		}
 		all[i].o = &ss[i]
 		if errs[i] = s.begin(&all[i], now); errs[i] == nil {
 			work[i] = &all[i]
 		}
 	}
 	s.m.mu.Unlock()
+	if work == nil {
+		s.m.makeRoom()
+		return errs
+	}
 	together := s.emit(ctx, work, errs)
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.then })
@@ -63,6 +75,21 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		errs[i] = w.await(ctx)
 	}
 	return errs
+}
+
+// note lets an outcome take effect that needs nothing stored, as most do, and reports whether it was one.
+func (s *subscription) note(o *driver.Settlement, now time.Time) (noted bool, err error) {
+	if o.Outcome != driver.Ack && o.Outcome != driver.Drop || len(o.Emit) > 0 {
+		return false, nil
+	}
+	c, err := s.living(o.Delivery, now)
+	if err == nil && c.it.side != "" {
+		return false, nil
+	}
+	if err == nil {
+		s.apply(&settling{c: c, o: o})
+	}
+	return true, err
 }
 
 // ours reports whether a claim was surely still ours until now, so that what was stored for it takes effect.

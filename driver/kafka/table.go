@@ -58,6 +58,19 @@ func (d *Driver) begin(t *table, topic string, partitions []int32) *table {
 	return t
 }
 
+// acquaint lets the reader know a topic before it follows partitions of it: one that is added while kgo gets to know its topic may wait for a second.
+func (d *Driver) acquaint(topic string) {
+	d.following.Lock()
+	defer d.following.Unlock()
+	d.tablesMu.Lock()
+	known := d.tables[topicPartition{topic, 0}] != nil
+	d.tablesMu.Unlock()
+	if !known {
+		d.reader.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtEnd()}})
+		d.reader.RemoveConsumePartitions(map[string][]int32{topic: {0}})
+	}
+}
+
 // watch follows one partition without keeping its rows.
 func (d *Driver) watch(topic string, partition int32, changed func(*kgo.Record)) *table {
 	return d.begin(&table{changed: changed, bare: true}, topic, []int32{partition})

@@ -11,7 +11,8 @@ import (
 
 // A process that is stopped or cut off for longer than its session is no member any more, and learns of it a moment after it goes on.
 // In that moment it must neither hand out nor settle what is with others. So it asks the coordinator itself: an answer to a question says
-// that nobody else gets its partitions for one session from when the question was sent.
+// that nobody else gets its partitions for one session from when the question was sent. While the group rebalances that is not all: who has not joined again
+// when the time for it is over is removed, however often it asks. That time began after the last answer that knew of no rebalance.
 
 // vouched reports whether the partitions are surely still ours.
 func (m *member) vouched(now time.Time) bool { return now.Before(m.sure) }
@@ -52,8 +53,28 @@ func (m *member) askVouched(ctx context.Context) error {
 	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
 		return err
 	}
-	m.vouch(sent.Add(m.d.o.Session))
+	m.answered(sent, err == nil, standing{req.MemberID, req.Generation})
 	return nil
+}
+
+// standing is who we are in a group, and in which of its generations.
+type standing struct {
+	id         string
+	generation int32
+}
+
+// answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as whom we asked.
+func (m *member) answered(sent time.Time, calm bool, as standing) {
+	m.mu.Lock()
+	if calm && as == m.assignedAs { // in a later generation we have joined, and may be removed again before we know our part
+		m.calm = sent
+	}
+	until := sent.Add(m.d.o.Session)
+	if end := m.calm.Add(rebalance); end.Before(until) {
+		until = end
+	}
+	m.mu.Unlock()
+	m.vouch(until)
 }
 
 // askSoon lets keepVouched ask now.

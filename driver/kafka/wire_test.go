@@ -18,6 +18,7 @@ type wire struct {
 	conns []net.Conn
 	down  chan struct{} // closed when it is cut
 	held  chan struct{} // not nil: writes wait until it is closed
+	only  int16         // the kind of request that waits; 0: all
 	isCut bool
 
 	refused int // connections, while it was cut
@@ -88,10 +89,13 @@ func (w *wire) wait(t *testing.T) {
 }
 
 // hold keeps back what is sent until the returned function is called.
-func (w *wire) hold() (release func()) {
+func (w *wire) hold() (release func()) { return w.holdOnly(0) }
+
+// holdOnly keeps back requests of one kind, and what comes after them on their connections.
+func (w *wire) holdOnly(kind int16) (release func()) {
 	held := make(chan struct{})
 	w.mu.Lock()
-	w.held = held
+	w.held, w.only = held, kind
 	w.mu.Unlock()
 	return sync.OnceFunc(func() {
 		w.mu.Lock()
@@ -108,13 +112,20 @@ type wired struct {
 
 // Write sends a request, unless it is the fatal one.
 func (c *wired) Write(b []byte) (int, error) {
+	kind := int16(-1)
+	if len(b) >= 6 {
+		kind = int16(binary.BigEndian.Uint16(b[4:]))
+	}
 	c.w.mu.Lock()
 	held := c.w.held
+	if c.w.only != 0 && c.w.only != kind {
+		held = nil
+	}
 	c.w.mu.Unlock()
 	if held != nil {
 		<-held
 	}
-	if kind := c.w.fatal; kind != 0 && len(b) >= 6 && int16(binary.BigEndian.Uint16(b[4:])) == kind {
+	if c.w.fatal != 0 && c.w.fatal == kind {
 		c.w.cut()
 		return 0, errCut
 	}

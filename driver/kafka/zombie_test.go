@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka"
 	"github.com/ferrymq/ferry/internal/kafkatest"
@@ -77,4 +79,40 @@ func TestLateWritesOfAZombie(t *testing.T) {
 	for _, id := range []string{"a", "b", "free"} {
 		state(t, next, id, "")
 	}
+}
+
+// TestRemovedWithoutKnowing: while a group rebalances, an owner is heard of all the time, but does not join again. When the time for that is over its partition
+// goes to another; at that moment it knows that what it holds is no longer its own, without having been told.
+//
+// Lesson: L41
+func TestRemovedWithoutKnowing(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "z"+rand.Text()[:10]+"."
+	w := &wire{}
+	removed, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, removed)
+	publish(t, removed, message("a", "k"))
+	rs := subscribe(t, removed, "removed")
+	x := receive(t, rs)
+	release := w.holdOnly(int16(kmsg.JoinGroup))
+	defer release()
+	began := time.Now()
+	heir := open(t, c, namespace)
+	defer end(t, heir)
+	hs := subscribe(t, heir, "heir")
+	y := receive(t, hs)
+	if err := rs.Extend(t.Context(), []*driver.Delivery{x})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+		t.Errorf("who was removed extends its lease: %v", err)
+	}
+	if err := rs.Settle(t.Context(), []driver.Settlement{{Delivery: x}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+		t.Errorf("who was removed settles what another has: %v", err)
+	}
+	if took := time.Since(began); y.ID != "a" || took < 10*time.Second { // it was heard of longer than a session
+		t.Errorf("received %s after %v", y.ID, took)
+	}
+	settle(t, hs, y, driver.Ack, 0)
+	release()
 }

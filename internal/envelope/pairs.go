@@ -20,7 +20,7 @@ func ToFields(f Form, dst []Pair, m *driver.Message) []Pair {
 }
 
 // FieldsRoom is enough for the values of most messages without headers.
-const FieldsRoom = 128
+const FieldsRoom = 96
 
 // ToFieldsIn is ToFields with a buffer for the values. They are somewhere else where it is too small.
 func ToFieldsIn(f Form, dst []Pair, buf []byte, m *driver.Message) []Pair {

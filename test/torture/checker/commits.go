@@ -20,14 +20,13 @@ func (l *ledger) uncommitted(h *lease, at int64) bool {
 	return l.run.CommitIn > 0 && (l.harmed(h, at, at+int64(l.run.CommitIn)) || l.during(history.Reset, at-2*int64(l.run.Heartbeat), at))
 }
 
-// lastCommitted returns the last lease before the i-th that the broker surely knew of: of a later one it says what it said before.
-func (l *ledger) lastCommitted(c *course, i int) *lease {
-	for i--; i > 0 && l.uncommitted(c.leases[i], c.leases[i].from); i-- {
+// lastKnown returns the leases before the i-th of which each may be the last that the broker knew of: the last one that was surely committed, and those after it.
+func (l *ledger) lastKnown(c *course, i int) []*lease {
+	first := max(0, i-1)
+	for first > 0 && l.uncommitted(c.leases[first], c.leases[first].from) {
+		first--
 	}
-	if i < 0 {
-		return nil
-	}
-	return c.leases[i]
+	return c.leases[first:i]
 }
 
 // startsOver says that a message was done, and that this was perhaps not committed: it comes again as a new one.

@@ -82,6 +82,18 @@ func TestCommits(t *testing.T) {
 			releasedAndClaimed(t, time.Second)
 			t.handle("consumer-2.1", ev{ID: "a", Cause: causeReleased})
 		}},
+		"given back by who had it last, whose claim was perhaps not committed": {"", func(t *tape) {
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.wait(time.Second)
+			t.mark(history.KindCrash, "consumer-1.1")
+			t.wait(leaseTime)
+			c := t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+			t.mark(history.KindFault, "consumer-2.1")
+			t.mark(history.KindHeal, "consumer-2.1")
+			t.settle(c, "release", 0)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeReleased})
+		}},
 		"done, but not committed: its attempts begin anew": {"", func(t *tape) {
 			t.publish(ev{ID: "a"})
 			c := t.claim("consumer-1.1", ev{ID: "a"})

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/test/torture/history"
 )
@@ -91,10 +92,11 @@ func (l *ledger) unexplained(c *course, i int) string {
 			return "its holder was well and had not let go"
 		}
 	case causeReleased:
-		if a = l.lastCommitted(c, i); a != nil {
-			from = a.from
+		known := l.lastKnown(c, i)
+		if len(known) > 0 {
+			from = known[0].from
 		}
-		if (a == nil || !l.gaveBack(c, a, b.At)) && !l.closedIn(from, b.At) {
+		if !slices.ContainsFunc(known, func(a *lease) bool { return l.gaveBack(c, a, b.At) }) && !l.closedIn(from, b.At) {
 			return "nobody had given it back"
 		}
 	case causeRebalance:

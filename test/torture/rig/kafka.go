@@ -19,10 +19,10 @@ import (
 )
 
 // What Kafka promises in time: a consumer that died is out of its group after a session, which is also the shortest
-// lease, and heartbeats come six times as often.
+// lease, and heartbeats come twelve times as often.
 const (
 	kafkaSession   = 6 * time.Second
-	kafkaHeartbeat = kafkaSession / 6
+	kafkaHeartbeat = kafkaSession / 12
 	// kafkaCommits is how long after a claim or a settlement the next commit has surely told of it: every 200 ms, and
 	// what a busy machine adds.
 	kafkaCommits = 500 * time.Millisecond
