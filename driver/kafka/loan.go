@@ -34,7 +34,9 @@ func (ls *loans) repay(it *item) {
 	if it.state != gone {
 		it.own()
 	}
-	if l.left -= it.size; !l.waning && 4*l.left <= l.bytes {
+	if l.left -= it.size; l.left == 0 {
+		l.items, l.bytes = nil, 0 // items lead to the memory too
+	} else if !l.waning && 4*l.left <= l.bytes {
 		l.waning = true
 		ls.waning = append(ls.waning, l)
 	}
@@ -45,7 +47,7 @@ func (ls *loans) call() {
 	called := ls.waned
 	ls.waned, ls.waning = ls.waning, nil
 	for _, l := range called {
-		if l.waning = 4*l.left <= l.bytes; !l.waning { // there came more of the poll
+		if l.waning = l.left > 0 && 4*l.left <= l.bytes; !l.waning { // all are done, or there came more of the poll
 			continue
 		}
 		if l.copy(); l.left > 0 {
