@@ -85,13 +85,13 @@ func (p *pending) answer(r Receipt) {
 	b := p.broker
 	defer b.async.leave() // also when the callback panics
 	defer logPanic(p.ctx, b.log, "PublishFunc callback")
-	if b.hooks.Published != nil { // a hook may keep the message
-		b.published(context.WithoutCancel(p.ctx), &p.msg, r, p.start)
-		p.done(r)
-		return
-	}
 	done := p.done
-	p.reuse()
+	switch {
+	case b.hooks.Published != nil:
+		b.published(context.WithoutCancel(p.ctx), &p.msg, r, p.start) // it may keep the message
+	case r.Err == nil: // otherwise it may still be under way
+		p.reuse()
+	}
 	done(r)
 }
 

@@ -17,7 +17,7 @@ func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = true
-	m.assignedAs.id, m.assignedAs.generation = m.known()
+	m.rejoined()
 	for _, id := range ids {
 		m.coming[id] = true
 	}

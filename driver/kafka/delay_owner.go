@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -27,6 +28,8 @@ type delays struct {
 
 	heldMu   sync.Mutex
 	expiring map[string]time.Time // held messages with a TTL, by key
+
+	unlisted atomic.Pointer[unlisted]
 
 	commits sync.Mutex // one commit at a time
 	cancel  context.CancelFunc

@@ -15,15 +15,18 @@ type tierPartition struct {
 	queue   []*delayed // in order; only the head may leave
 	bytes   int        // of queue
 	paused  bool
+	cut     bool // more was fetched than it takes
 	lost    bool
 	dirty   bool
 	trimmed int64
 }
 
-// Bounds of what waits in memory, for each partition and for all timers. Beyond them messages are late, never early.
+// Bounds of what waits in memory, for each partition and for all timers. Beyond them messages are late, never early. A partition that has reached its
+// bound is not fetched any more. What is fetched already may exceed it; what would do so by as much again, because it was compressed, is fetched again later.
 const (
 	maxQueued      = 2000
 	maxQueuedBytes = 2 << 20
+	maxPolled      = 1000
 	maxTimers      = 50_000
 	maxTimersBytes = 64 << 20
 	sweepEvery     = 10 * time.Second
@@ -60,7 +63,7 @@ func (w *delays) poke() {
 func (w *delays) poll(ctx context.Context) {
 	defer w.tasks.Done()
 	for {
-		fetches := w.cl.PollRecords(ctx, 5000)
+		fetches := w.cl.PollRecords(ctx, maxPolled)
 		if ctx.Err() != nil || fetches.IsClientClosed() {
 			w.cl.AllowRebalance()
 			return
@@ -71,16 +74,13 @@ func (w *delays) poll(ctx context.Context) {
 				w.feed(p, r)
 			}
 		})
-		var full []int32
-		for id, p := range w.parts {
-			if !p.paused && (len(p.queue) >= maxQueued || p.bytes >= maxQueuedBytes) {
-				p.paused = true
-				full = append(full, id)
-			}
-		}
+		full, again := w.full()
 		w.mu.Unlock()
 		if len(full) > 0 {
 			w.cl.PauseFetchPartitions(map[string][]int32{w.d.delayTopic(): full})
+		}
+		if len(again) > 0 {
+			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.delayTopic(): again}) // nobody takes partitions away before AllowRebalance
 		}
 		w.cl.AllowRebalance()
 		w.poke()
@@ -90,7 +90,26 @@ func (w *delays) poll(ctx context.Context) {
 	}
 }
 
+// full are the partitions that have reached their bound, and where those go on that could not take all that was fetched.
+func (w *delays) full() (ids []int32, again map[int32]kgo.EpochOffset) {
+	again = map[int32]kgo.EpochOffset{}
+	for id, p := range w.parts {
+		if !p.paused && (len(p.queue) >= maxQueued || p.bytes >= maxQueuedBytes) {
+			p.paused = true
+			ids = append(ids, id)
+		}
+		if p.cut {
+			p.cut = false
+			again[id] = kgo.EpochOffset{Epoch: -1, Offset: p.done.next}
+		}
+	}
+	return ids, again
+}
+
 func (w *delays) feed(p *tierPartition, r *kgo.Record) {
+	if p.cut = p.cut || p.bytes >= 2*maxQueuedBytes; p.cut {
+		return
+	}
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
 	if p.done.has(r.Offset) {

@@ -1,9 +1,8 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -25,60 +24,15 @@ func (w *delays) living(ctx context.Context, topic string, limit int64, use func
 	}
 	now := w.d.now()
 	return w.scan(ctx, limit, func(x *delayed) {
-		if x.m.Topic == topic && !w.voided(x) && !x.expired(now) {
+		if w.lives(x, topic, now) {
 			use(x)
 		}
 	})
 }
 
-// laterPage is a page of what is delayed or held for a topic, oldest first. For what is delayed it reads the tiers.
-func (d *Driver) laterPage(ctx context.Context, topic string, q driver.Query) (page driver.Page, err error) {
-	w, err := d.existingDelays(ctx)
-	if w == nil || err != nil {
-		return page, err
-	}
-	if q.State == driver.StateHeld {
-		if err := w.held.sync(ctx); err != nil {
-			return page, err
-		}
-		return w.held.browse(ctx, heldList(topic), q, readHeld(d.now()))
-	}
-	var first []foundLater
-	n := min(q.Limit, q.MaxScan)
-	if _, _, err := w.living(ctx, topic, -1, func(x *delayed) {
-		if at := sortKey(x.m.PublishedAt.UnixMilli(), x.ref); at > q.Cursor {
-			if first = append(first, foundLater{at, x}); len(first) >= 2*n+100 {
-				first = oldest(first, n+1)
-			}
-		}
-	}); err != nil {
-		return page, err
-	}
-	first = oldest(first, n+1)
-	if len(first) > n {
-		first = first[:n]
-		page.Next = first[n-1].at
-	}
-	for _, f := range first {
-		page.Entries = append(page.Entries, f.x.entry())
-	}
-	page.Scanned = len(first)
-	return page, nil
-}
-
-// foundLater is a delayed message with its place in a listing.
-type foundLater struct {
-	at string
-	x  *delayed
-}
-
-// oldest keeps the first n of a listing, and of each message the newest copy.
-func oldest(all []foundLater, n int) []foundLater {
-	slices.SortFunc(all, func(a, b foundLater) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.x.s.Stamp, a.x.s.Stamp))
-	})
-	all = slices.CompactFunc(all, func(a, b foundLater) bool { return a.at == b.at })
-	return all[:min(len(all), n)]
+// lives reports whether a message that is in a tier waits for a topic.
+func (w *delays) lives(x *delayed, topic string, now time.Time) bool {
+	return x.m.Topic == topic && !w.voided(x) && !x.expired(now)
 }
 
 // findDelayed looks for a message among what is delayed or held; nil when it is not there.
@@ -104,44 +58,61 @@ func (d *Driver) findDelayed(ctx context.Context, target driver.Target) (found *
 	return found, err
 }
 
-// scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how many.
-func (w *delays) scan(ctx context.Context, limit int64, use func(*delayed)) (looked, all int64, err error) {
+// extent is where the messages of a partition of the tiers are that have not left, but for those that have out of turn.
+type extent struct {
+	from, end int64
+	done      *doneSet
+}
+
+// extents are those of all partitions that hold anything.
+func (w *delays) extents(ctx context.Context) (map[int32]extent, error) {
 	name := w.d.delayTopic()
 	if err := w.commit(ctx); err != nil { // what this process has fired is known by this
-		_ = err // refused in the middle of a rebalance: the scan sees a little more
+		_ = err // refused in the middle of a rebalance: a look sees a little more
 	}
 	at, err := w.d.committedOf(ctx, name, name)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	starts, err := w.d.admin.ListStartOffsets(ctx, name)
 	if err != nil {
-		return 0, 0, unreached("reading offsets", err)
+		return nil, unreached("reading offsets", err)
 	}
 	ends, err := w.d.admin.ListEndOffsets(ctx, name)
 	if err != nil {
-		return 0, 0, unreached("reading offsets", err)
+		return nil, unreached("reading offsets", err)
 	}
-	done, spans := map[int32]*doneSet{}, map[int32][2]int64{}
+	all := map[int32]extent{}
 	for id, end := range ends[name] {
 		start, _ := starts.Lookup(name, id)
-		from := max(start.Offset, at[id].At)
-		if from >= end.Offset {
-			continue
+		if from := max(start.Offset, at[id].At); from < end.Offset {
+			done := newDoneSet(max(0, at[id].At))
+			done.readMetadata(at[id].Metadata)
+			all[id] = extent{from, end.Offset, done}
 		}
-		done[id] = newDoneSet(max(0, at[id].At))
-		done[id].readMetadata(at[id].Metadata)
-		n := end.Offset - from
+	}
+	return all, nil
+}
+
+// scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how many.
+func (w *delays) scan(ctx context.Context, limit int64, use func(*delayed)) (looked, all int64, err error) {
+	extents, err := w.extents(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	spans := map[int32][2]int64{}
+	for id, x := range extents {
+		n := x.end - x.from
 		all += n
 		if limit >= 0 {
 			n = min(n, max(0, limit-looked))
 		}
 		if looked += n; n > 0 {
-			spans[id] = [2]int64{from, from + n}
+			spans[id] = [2]int64{x.from, x.from + n}
 		}
 	}
-	return looked, all, w.d.readSpans(ctx, name, spans, func(r *kgo.Record) {
-		if x, ok := readLater(r); ok && !done[r.Partition].has(r.Offset) {
+	return looked, all, w.d.readSpans(ctx, w.d.delayTopic(), spans, func(r *kgo.Record) {
+		if x, ok := readLater(r); ok && !extents[r.Partition].done.has(r.Offset) {
 			use(x)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,13 +31,16 @@ func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.
 	return d
 }
 
+// transacted are the cases that transactions change.
+var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/hold|invalid/mended|capabilities/pinned)`)
+
 // TestDriverWithTransactions runs those cases of the suite that a transaction changes, but for one that a slow machine fails.
 func TestDriverWithTransactions(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Shared(t)
 	h := harness(driver.Transaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
 	for _, x := range drivertest.Cases() {
-		if strings.HasPrefix(x.Name, "emit/") && x.Name != "emit/delayed" || strings.HasPrefix(x.Name, "atomic/") || x.Name == "capabilities/pinned" {
+		if x.Name != "emit/delayed" && transacted.MatchString(x.Name) {
 			t.Run(x.Name, func(t *testing.T) {
 				t.Parallel()
 				for _, complaint := range drivertest.Catch(t, h, x) {

@@ -142,3 +142,29 @@ func TestMoverDies(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayTwiceIsOneRun: the replay of a dead letter whose mover died before its end, done again while what came of it waits, is the same run.
+func TestReplayTwiceIsOneRun(t *testing.T) {
+	t.Parallel()
+	c, w := fake(t), &wire{}
+	d := openFake(t, c)
+	s := subscribe(t, d, "x")
+	publish(t, d, message("m", "k"))
+	settle(t, s, receive(t, s), driver.Dead, 0)
+	move := driver.Move{Target: target("m"), Edit: &driver.Message{Body: []byte("edited"), Key: "k"}}
+	cutBetween(c, w, d.Namespace()+"_ferry.retry", d.Namespace()+"_ferry.dead")
+	began := time.Now()
+	killed(t, c, d, w, false, move)
+	settle(t, s, receive(t, s), driver.Retry, time.Hour)
+	only := move
+	only.Death = 1
+	if err := d.Move(t.Context(), []driver.Move{only})[0]; !errors.Is(err, driver.ErrConflict) {
+		t.Errorf("a letter whose message lives: %v", err)
+	}
+	finishMove(t, d, s, move, began)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if ds, err := s.Receive(ctx, 1); err == nil {
+		t.Errorf("%s was delivered once more", ds[0].ID)
+	}
+}

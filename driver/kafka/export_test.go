@@ -96,3 +96,19 @@ func (x Claims) Release(by, key string) bool {
 	x.note(&kgo.Record{Key: []byte(claimPrefix + key), Headers: []kgo.RecordHeader{{Key: byHeader, Value: []byte(by)}}})
 	return x.c.mine[by].kept
 }
+
+// Queued is how many bytes the fullest partition of the tiers has in memory in this process.
+func (d *Driver) Queued() (most int) {
+	d.mu.Lock()
+	w := d.delays
+	d.mu.Unlock()
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.parts {
+		most = max(most, p.bytes)
+	}
+	return most
+}

@@ -15,41 +15,88 @@ func (it *item) key() itemKey {
 	return itemKey{-1, it.side}
 }
 
-// items are those of a partition by key.
+// items are those of a partition by key. Offsets that lie together share a block: they come and go in turn, so that the map is seldom asked.
 type items struct {
-	byOffset map[int64]*item
-	bySide   map[string]*item // without an offset
+	blocks  map[int64]*block // by offset / blockItems
+	filled  *block           // of the last put
+	emptied *block           // of the last drop
+	bySide  map[string]*item // without an offset
 }
 
-func (s items) of(k itemKey) *item {
-	if k.offset >= 0 {
-		return s.byOffset[k.offset]
+const blockItems = 32
+
+type block struct {
+	number int64
+	n      int // how many it has
+	at     [blockItems]*item
+}
+
+func newItems() items { return items{blocks: map[int64]*block{}, bySide: map[string]*item{}} }
+
+func (s *items) of(k itemKey) *item {
+	if k.offset < 0 {
+		return s.bySide[k.side]
 	}
-	return s.bySide[k.side]
+	if b := s.blocks[k.offset/blockItems]; b != nil {
+		return b.at[k.offset%blockItems]
+	}
+	return nil
 }
 
-func (s items) put(it *item) {
-	if it.offset >= 0 {
-		s.byOffset[it.offset] = it
-	} else {
+func (s *items) put(it *item) {
+	if it.offset < 0 {
 		s.bySide[it.side] = it
+		return
 	}
+	b := s.filled
+	if number := it.offset / blockItems; b == nil || b.number != number {
+		if b = s.blocks[number]; b == nil {
+			b = &block{number: number}
+			s.blocks[number] = b
+		}
+		s.filled = b
+	}
+	at := &b.at[it.offset%blockItems]
+	if *at == nil {
+		b.n++
+	}
+	*at = it
 }
 
-func (s items) drop(it *item) {
-	if it.offset >= 0 {
-		delete(s.byOffset, it.offset)
-	} else {
+func (s *items) drop(it *item) {
+	if it.offset < 0 {
 		delete(s.bySide, it.side)
+		return
+	}
+	b := s.emptied
+	if number := it.offset / blockItems; b == nil || b.number != number {
+		if b = s.blocks[number]; b == nil {
+			return
+		}
+		s.emptied = b
+	}
+	at := &b.at[it.offset%blockItems]
+	if *at == nil {
+		return
+	}
+	*at = nil
+	if b.n--; b.n == 0 {
+		delete(s.blocks, b.number)
+		s.emptied = nil
+		if s.filled == b {
+			s.filled = nil
+		}
 	}
 }
 
 // all are the items in no order.
-func (s items) all() iter.Seq[*item] {
+func (s *items) all() iter.Seq[*item] {
 	return func(yield func(*item) bool) {
-		for _, it := range s.byOffset {
-			if !yield(it) {
-				return
+		for _, b := range s.blocks {
+			for i := range b.at { // as it is by then: whoever looks may drop some
+				if it := b.at[i]; it != nil && !yield(it) {
+					return
+				}
 			}
 		}
 		for _, it := range s.bySide {

@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
 // again opens the same backend as another process does.
@@ -199,5 +201,62 @@ func TestLooksAreBounded(t *testing.T) {
 	hinted(t, err, driver.ErrNotFound)
 	if es, err := other.Get(t.Context(), driver.Target{Topic: "orders", Group: driver.DefaultGroup, Ref: last}); err != nil || es[0].State != driver.StateReady {
 		t.Errorf("Get by Ref beyond the window: %v", err)
+	}
+}
+
+// TestCompressedDelays: delayed messages that are small on their way and large in memory do not exceed the bound of a partition by more than as much again, and
+// all of them come, once.
+func TestCompressedDelays(t *testing.T) {
+	t.Parallel()
+	t.Run("kfake", func(t *testing.T) {
+		t.Parallel()
+		compressedDelays(t, openFake(t, fake(t)))
+	})
+	t.Run("Kafka", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, kafkatest.Shared(t), "d"+rand.Text()[:8]+".")
+		t.Cleanup(func() { end(t, d) })
+		compressedDelays(t, d)
+	})
+}
+
+func compressedDelays(t *testing.T, d *kafka.Driver) {
+	t.Helper()
+	const many, size, most = 300, 64 << 10, 4<<20 + 64<<10 + 500
+	var ms []*driver.Message
+	for i := range many {
+		m := message(fmt.Sprintf("m%03d", i), "")
+		m.Body, m.Delay = make([]byte, size), 3*time.Second // in one tier, which they leave later
+		ms = append(ms, m)
+	}
+	publish(t, d, ms...)
+	s := subscribe(t, d, "x")
+	stop, watched := make(chan struct{}), make(chan int)
+	go func() {
+		peak := 0
+		for {
+			peak = max(peak, d.Queued())
+			select {
+			case <-stop:
+				watched <- peak
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	seen := map[string]int{}
+	for len(seen) < many {
+		x := receive(t, s)
+		seen[x.ID]++
+		settle(t, s, x, driver.Ack, 0)
+	}
+	close(stop)
+	if peak := <-watched; peak > most {
+		t.Errorf("%d bytes were in memory, of %d", peak, many*size)
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s came %d times", id, n)
+		}
 	}
 }

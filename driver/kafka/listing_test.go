@@ -3,8 +3,12 @@ package kafka_test
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka"
@@ -92,5 +96,67 @@ func TestListingsStayOnTheBroker(t *testing.T) { // alone: it measures the heap
 	publish(t, d, message("m", "k"))
 	if st, err = d.Stats(t.Context(), "orders"); err != nil || st.Held+st.Delayed+st.Invalid != 0 {
 		t.Errorf("after the topic was deleted: %+v, %v", st, err)
+	}
+}
+
+// TestBrowseDelayedReadsOnce: however many pages, what is delayed is read from the brokers about once, each message is listed once, and none is left out.
+func TestBrowseDelayedReadsOnce(t *testing.T) {
+	t.Parallel()
+	const many, limit = 3000, 50
+	c := fake(t)
+	d := openFake(t, c)
+	var ms, others []*driver.Message
+	for i := range many {
+		m := message(fmt.Sprintf("d%04d", i), "")
+		m.Delay = []time.Duration{time.Minute, 10 * time.Minute, time.Hour}[i%3] // in three tiers
+		ms = append(ms, m)
+		if i%10 == 0 {
+			m := message(fmt.Sprint("o", i), "")
+			m.Topic, m.Delay = "others", time.Hour
+			others = append(others, m)
+		}
+	}
+	publish(t, d, ms...)
+	publish(t, d, others...)
+	var fetches atomic.Int32
+	c.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		req := kreq.(*kmsg.FetchRequest)
+		if req.SessionEpoch == -1 && len(req.Topics) > 0 { // who fires has a session
+			if info := c.TopicIDInfo(req.Topics[0].TopicID); info != nil && strings.Contains(info.Topic, "_ferry.delay") {
+				fetches.Add(1)
+			}
+		}
+		return nil, nil, false
+	})
+	seen, pages := map[string]bool{}, 0
+	q := driver.Query{Topic: "orders", State: driver.StateDelayed, Limit: limit, MaxScan: 60}
+	for ; ; pages++ {
+		page, err := d.Browse(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Entries) > limit || page.Scanned > q.MaxScan {
+			t.Fatalf("a page of %d, of %d looked at", len(page.Entries), page.Scanned)
+		}
+		for _, e := range page.Entries {
+			if seen[e.ID] || e.State != driver.StateDelayed || e.Topic != "orders" {
+				t.Fatalf("%s of %s, %s, seen before: %v", e.ID, e.Topic, e.State, seen[e.ID])
+			}
+			seen[e.ID] = true
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	if len(seen) != many || pages < many/limit-1 {
+		t.Errorf("%d of %d listed, in %d pages", len(seen), many, pages)
+	}
+	if n := fetches.Load(); n == 0 || n > 12 { // of about 200 KB in each of three tiers
+		t.Errorf("%d reads for %d pages", n, pages)
+	}
+	for _, cursor := range []string{"tier.x.0.0", "tier.99999.0.0", "0.0.0.0", "tier.0"} {
+		_, err := d.Browse(t.Context(), driver.Query{Topic: "orders", State: driver.StateDelayed, Cursor: cursor})
+		hinted(t, err, driver.ErrInvalid)
 	}
 }

@@ -31,6 +31,7 @@ type member struct {
 	left       bool
 	sure       time.Time // see vouched
 	calm       time.Time // when the last question was sent that was answered outside a rebalance
+	heard      time.Time // see rejoined
 	assignedAs standing  // when partitions were assigned last
 	stopped    bool      // the topic or the group is paused
 	bad        []invalid // found by a visit
@@ -145,9 +146,12 @@ func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
 	take := func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.loan = poll
+		m.loan, m.instant = poll, time.Now()
+		var p *partition
 		for _, f := range all {
-			p := m.parts[f.r.Partition]
+			if p == nil || p.id != f.r.Partition {
+				p = m.parts[f.r.Partition]
+			}
 			if p == nil || p.lost || f.r.Offset < p.done.next {
 				continue
 			}
@@ -155,7 +159,7 @@ func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
 				bad = append(bad, invalid{p, r, problem})
 			}
 		}
-		all = all[:0]
+		all, m.instant = all[:0], time.Time{}
 	}
 	fetches.EachRecord(func(r *kgo.Record) {
 		if all = append(all, m.decode(r)); len(all) == feedAtOnce {

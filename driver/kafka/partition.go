@@ -83,7 +83,7 @@ func (m *member) load(ctx context.Context, id int32, at int64, metadata string) 
 }
 
 func (m *member) newPartition(id int32, at int64, metadata string) *partition {
-	p := &partition{id: id, m: m, done: newDoneSet(at), items: items{map[int64]*item{}, map[string]*item{}}, found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at)}
+	p := &partition{id: id, m: m, done: newDoneSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at)}
 	p.done.readMetadata(metadata)
 	return p
 }

@@ -24,6 +24,7 @@ type queue struct {
 	window, windowBytes, sideBytes int // see full and spill
 	counts                         [itemStates]int
 	loans                          loans
+	instant                        time.Time // while much is fed at once: when that began; otherwise zero
 	wake                           chan struct{}
 	awaited                        bool          // somebody waits for wake
 	ring                           chan struct{} // tells the clock of a new alarm
@@ -101,7 +102,10 @@ func (q *queue) offer(it *item) {
 		q.setAside(it)
 		return
 	}
-	it.since = time.Now()
+	it.since = q.instant
+	if it.since.IsZero() {
+		it.since = time.Now()
+	}
 	if it.expired(it.since) {
 		q.enter(it, waiting)
 		it.due = it.since

@@ -66,15 +66,30 @@ type standing struct {
 // answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as whom we asked.
 func (m *member) answered(sent time.Time, calm bool, as standing) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if calm && as == m.assignedAs { // in a later generation we have joined, and may be removed again before we know our part
 		m.calm = sent
+	}
+	if calm || as == m.assignedAs { // otherwise the rebalance after the one that we have joined has begun
+		m.heard = sent
 	}
 	until := sent.Add(m.d.o.Session)
 	if end := m.calm.Add(rebalance); end.Before(until) {
 		until = end
 	}
-	m.mu.Unlock()
-	m.vouch(until)
+	lapsed := !m.vouched(time.Now())
+	if until.After(m.sure) {
+		m.sure = until
+	}
+	if lapsed {
+		m.wakeAll()
+	}
+}
+
+// rejoined notes that a rebalance has brought us our part. Only the next one can remove us, and it had not begun when we were heard of in this one.
+func (m *member) rejoined() {
+	m.assignedAs.id, m.assignedAs.generation = m.known()
+	m.calm = m.heard
 }
 
 // askSoon lets keepVouched ask now.
@@ -90,17 +105,4 @@ func (m *member) disown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sure = time.Time{}
-}
-
-// vouch notes until when the partitions are ours.
-func (m *member) vouch(until time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	lapsed := !m.vouched(time.Now())
-	if until.After(m.sure) {
-		m.sure = until
-	}
-	if lapsed {
-		m.wakeAll()
-	}
 }

@@ -21,23 +21,34 @@ func TestVouchedInARebalance(t *testing.T) {
 			t.Errorf("vouched until %v, want %v s", m.sure.Sub(start), want)
 		}
 	}
+	become := func(as standing) {
+		m.id, m.generation = as.id, as.generation
+		m.rejoined()
+	}
 	if m.answered(at(0), true, we); !m.sure.Before(at(0)) {
 		t.Errorf("a generation whose assignment is not known vouches until %v", m.sure.Sub(start))
 	}
-	m.assignedAs = we
+	become(we)
 	m.answered(at(1), true, we)
 	until(7)
 	m.answered(at(10), false, we) // a rebalance began after 1 s
 	until(16)
 	m.answered(at(18), false, we)
 	until(21) // by then it may be over without us
-	m.answered(at(20), true, standing{"we", 8})
+	next := standing{"we", 8}
+	m.answered(at(20), true, next)
 	until(21) // we have joined, and do not know our part yet
-	m.answered(at(20), true, standing{"another", 7})
-	until(21)
-	m.assignedAs = standing{"we", 8}
-	m.answered(at(20.5), true, m.assignedAs)
-	until(26.5)
-	m.answered(at(20.2), false, m.assignedAs) // late
-	until(26.5)
+	m.answered(at(20.5), false, next)
+	until(21) // and the one after that has begun
+	become(next)
+	m.answered(at(35), false, next)
+	until(40) // that one began after 20 s
+	m.answered(at(39), true, next)
+	until(45)
+	m.answered(at(38), false, next) // late
+	until(45)
+	m.answered(at(57), false, next)
+	become(standing{"we", 9})
+	m.answered(at(58), false, standing{"we", 9}) // one rebalance after the other: when it was asked at 57 s this one had not begun
+	until(64)
 }

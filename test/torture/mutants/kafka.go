@@ -106,5 +106,25 @@ func kafkaMutants() []Mutant {
 			Edits: edit("subscription", "return it.careful || !it.p.begun", "return it.careful"),
 			Check: testKafka("TestKillerIsCounted"),
 		},
+		{
+			Name: "given-back-untold", Bug: "what was given back and has no room in the last commit comes as if nobody had had it",
+			Edits: edit("commit", "\tm.storeUnnamed(ctx, ps)\n", ""),
+			Check: testKafka("TestGivenBackIsTold"),
+		},
+		{
+			Name: "unseen-claim-told", Bug: "a claim that ended before it was delivered changes the cause of the next delivery",
+			Edits: edit("queue", "\tif c.delivery != nil {\n", "\tif c != nil {\n"),
+			Check: testKafka("TestClaimNobodySaw"),
+		},
+		{
+			Name: "lapsed-claim-delivered", Bug: "a claim that waited for a commit is delivered although nobody vouches for the owner any more",
+			Edits: edit("subscription", "return c.p.going || !s.m.vouched(now) ||", "return c.p.going ||"),
+			Check: testKafka("TestClaimOfALapsedOwner"),
+		},
+		{
+			Name: "vouched-by-rebalance", Bug: "answers in a rebalance are good for a session, however long it lasts",
+			Edits: edit("vouch", "end.Before(until)", "end.IsZero()"),
+			Check: testKafka("TestVouchedInARebalance"),
+		},
 	}
 }

@@ -1,0 +1,141 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// laterPage is a page of what is delayed or held for a topic.
+func (d *Driver) laterPage(ctx context.Context, topic string, q driver.Query) (page driver.Page, err error) {
+	w, err := d.existingDelays(ctx)
+	if w == nil || err != nil {
+		return page, err
+	}
+	if err := w.held.sync(ctx); err != nil {
+		return page, err
+	}
+	if q.State == driver.StateHeld {
+		return w.held.browse(ctx, heldList(topic), q, readHeld(d.now()))
+	}
+	return w.browse(ctx, topic, q)
+}
+
+// tierCursor is a place in the tiers. They are listed from the longest to the shortest, so that what hops to the next one meanwhile is listed twice
+// rather than not at all.
+type tierCursor struct {
+	partition int32
+	offset    int64
+}
+
+func (c tierCursor) String() string { return fmt.Sprintf("tier.%d.%d.0", c.partition, c.offset) }
+
+func (w *delays) readCursor(text string) (c tierCursor, err error) {
+	if text == "" {
+		return tierCursor{partition: int32(tiers*w.width) - 1}, nil
+	}
+	if _, err = fmt.Sscanf(text, "tier.%d.%d.0", &c.partition, &c.offset); err != nil || c.partition >= int32(tiers*w.width) {
+		err = driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use Page.Next of the page before", err)
+	}
+	return c, err
+}
+
+// unlisted is what a page left of the last answer of the brokers, for the page after it.
+type unlisted struct {
+	at      tierCursor
+	records []*kgo.Record
+	next    int64 // behind them
+}
+
+// listing is a page that is being filled.
+type listing struct {
+	w     *delays
+	topic string
+	q     driver.Query
+	now   time.Time
+	seen  map[string]bool // ids
+	page  driver.Page
+}
+
+func (l *listing) full() bool {
+	return len(l.page.Entries) == l.q.Limit || l.page.Scanned == l.q.MaxScan
+}
+
+// take looks at a record of the tiers.
+func (l *listing) take(r *kgo.Record, done *doneSet) {
+	if r.Attrs.IsControl() {
+		return
+	}
+	l.page.Scanned++
+	x, ok := readLater(r)
+	if ok && !done.has(r.Offset) && !l.seen[x.m.ID] && l.w.lives(x, l.topic, l.now) {
+		l.seen[x.m.ID] = true
+		l.page.Entries = append(l.page.Entries, x.entry())
+	}
+}
+
+// browse lists what is delayed for a topic from a cursor on: tier by tier, in the order it came there.
+func (w *delays) browse(ctx context.Context, topic string, q driver.Query) (page driver.Page, err error) {
+	at, err := w.readCursor(q.Cursor)
+	if err != nil {
+		return page, err
+	}
+	extents, err := w.extents(ctx)
+	if err != nil {
+		return page, err
+	}
+	l := listing{w: w, topic: topic, q: q, now: w.d.now(), seen: map[string]bool{}}
+	for ; at.partition >= 0; at = (tierCursor{partition: at.partition - 1}) {
+		x := extents[at.partition]
+		for at.offset = max(at.offset, x.from); at.offset < x.end; {
+			rs, next, err := w.readOn(ctx, at)
+			if err != nil {
+				return page, err
+			}
+			for i, r := range rs {
+				if l.full() {
+					at.offset = r.Offset
+					w.unlisted.Store(&unlisted{at, rs[i:], next})
+					l.page.Next = at.String()
+					return l.page, nil
+				}
+				l.take(r, x.done)
+			}
+			if next <= at.offset { // the end
+				break
+			}
+			at.offset = next
+		}
+	}
+	return l.page, nil
+}
+
+// readOn reads from a place in the tiers on: what the last page left, or an answer of the brokers.
+func (w *delays) readOn(ctx context.Context, at tierCursor) (rs []*kgo.Record, next int64, err error) {
+	if left := w.unlisted.Swap(nil); left != nil && left.at == at {
+		return left.records, left.next, nil
+	}
+	name := w.d.delayTopic()
+	for tries := 0; ; tries++ {
+		found, err := w.d.admin.ListTopics(ctx, name)
+		if err == nil {
+			err = found[name].Err
+		}
+		if err == nil {
+			rs, next, err = w.d.fetchAt(ctx, found[name], found[name].Partitions[at.partition], at.offset)
+		}
+		if err == nil {
+			return rs, next, nil
+		}
+		if tries >= spanTries {
+			return nil, 0, unreached("reading "+name, err)
+		}
+		if err := pause(ctx, fetchWait); err != nil {
+			return nil, 0, err
+		}
+	}
+}
