@@ -16,7 +16,7 @@ type call struct {
 
 	room    []kgo.Record // for its records, and their headers
 	headers []kgo.RecordHeader
-	scratch *scratch    // for their bytes; nil: they are their own
+	scratch *scratch    // for their bytes
 	borrows bool        // bodies stay as they are until the answer
 	topic   *topicState // of the last message
 	config  driver.TopicConfig

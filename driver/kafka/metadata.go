@@ -22,7 +22,9 @@ const (
 
 	markPart = 'T' // names the transaction that committed it
 
-	listRoom = 600 // characters that the done-set leaves to the lists; they get all that it does not need
+	// listRoom is how many characters the done-set leaves to the lists; they get all that it does not need. What is held and does not fit in is delivered
+	// again uncounted, what was given back goes to the side log; see storeUnnamed.
+	listRoom = 600
 )
 
 // cleanText is what a group begins with.

@@ -100,7 +100,12 @@ func (l *ledger) judgeCopy(r *Report, c *course, h *lease) {
 		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although it waited for nothing", c.leases[0].Ref, h.Ref))
 	case !l.harmed(nil, c.message.At, h.from):
 		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although nobody died who moved it", c.leases[0].Ref, h.Ref))
-	case l.run.NoDuplicates && !l.stalled(c.message.At, h.from):
+	case l.run.NoDuplicates && !l.stalled(c.message.At, h.from) && !l.killedIn(c.message.At, h.from):
 		r.violate(Duplicate, c.ID, fmt.Sprintf("stored twice in a run that promises none, %v apart", time.Duration(h.from-c.leases[0].from)))
 	}
+}
+
+// killedIn says that a process was killed meanwhile. Producers move what is delayed too.
+func (l *ledger) killedIn(from, to int64) bool {
+	return slices.ContainsFunc(l.crashes, func(e history.Event) bool { return e.At >= from && e.At <= to })
 }

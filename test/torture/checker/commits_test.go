@@ -30,6 +30,11 @@ func delayed(t *tape, dies string, delay time.Duration) {
 	if dies != "" {
 		t.mark(history.KindCrash, dies)
 	}
+	twice(t)
+}
+
+// twice is a message that was stored twice, and handled twice.
+func twice(t *tape) {
 	t.handle("consumer-2.1", ev{ID: "a", Ref: "0-1"})
 	t.handle("consumer-2.1", ev{ID: "a", Ref: "0-2"})
 }
@@ -165,10 +170,18 @@ func TestCommits(t *testing.T) {
 			t.wait(leaseTime)
 			t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 		}},
-		"stored twice because its mover died":    {"", func(t *tape) { delayed(t, "consumer-1.1", time.Second) }},
-		"stored twice, and nobody died":          {Unexplained, func(t *tape) { delayed(t, "", time.Second) }},
-		"stored twice although it had no delay":  {Unexplained, func(t *tape) { delayed(t, "consumer-1.1", 0) }},
-		"stored twice where nothing comes twice": {Duplicate, func(t *tape) { t.run().NoDuplicates = true; delayed(t, "consumer-1.1", time.Second) }},
+		"stored twice because its mover died":   {"", func(t *tape) { delayed(t, "consumer-1.1", time.Second) }},
+		"stored twice, and nobody died":         {Unexplained, func(t *tape) { delayed(t, "", time.Second) }},
+		"stored twice although it had no delay": {Unexplained, func(t *tape) { delayed(t, "consumer-1.1", 0) }},
+		"stored twice because a producer died":  {"", func(t *tape) { t.run().NoDuplicates = true; delayed(t, "producer-1.1", time.Second) }},
+		"stored twice where nothing comes twice": {Duplicate, func(t *tape) {
+			t.run().NoDuplicates = true
+			t.publish(ev{ID: "a", Delay: int64(time.Second)})
+			t.wait(time.Second)
+			t.mark(history.KindFault, "consumer-1.1")
+			t.mark(history.KindHeal, "consumer-1.1")
+			twice(t)
+		}},
 		"settled by one who had lost the message": {StaleSettle, func(t *tape) {
 			t.publish(ev{ID: "a"})
 			old := t.claim("consumer-1.1", ev{ID: "a"})
