@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -135,7 +137,7 @@ func (d *pipelined) Send(ctx context.Context, msgs []*ferry.Message, o driver.Pu
 // TestAsyncSendsAhead: where a driver can, batches are on their way while others are answered, and both keep the order.
 func TestAsyncSendsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const messages = 3000
+		const messages = 9000 // more than two batches, and fewer than wait for room
 		d := &pipelined{slowDriver: newSlowDriver(time.Second)}
 		b := newBroker(t, d, ferry.Options{})
 		var answered []string
@@ -158,6 +160,46 @@ func TestAsyncSendsAhead(t *testing.T) {
 		}
 		if most, trips := d.most.Load(), len(d.batches); most < 2 || most > 3 || time.Since(start) >= time.Duration(trips)*time.Second {
 			t.Errorf("%d batches, at most %d at once, took %v", trips, most, time.Since(start))
+		}
+	})
+}
+
+// TestAsyncBodiesAreKept: publishers may use a body again at once, and what keeps it meanwhile is used again too; every message is stored as it was given.
+func TestAsyncBodiesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 5000
+		slow := newSlowDriver(time.Millisecond)
+		for topic, d := range map[string]driver.Driver{"waits": slow, "sends-ahead": &pipelined{slowDriver: slow}} {
+			b := newBroker(t, d, ferry.Options{MaxAsync: 700})
+			var body []byte
+			for i := range messages {
+				body = append(body[:0], strings.Repeat(fmt.Sprint(i, " "), 1+i%40)...)
+				if err := b.PublishFunc(t.Context(), &ferry.Message{Topic: topic, ID: fmt.Sprint(i), Body: body}, func(ferry.Receipt) {}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s, err := slow.Subscribe(t.Context(), driver.SubscribeOptions{Topic: topic, Instance: "x", MaxInflight: messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := 0; n < messages; {
+				ds, err := s.Receive(t.Context(), messages)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, x := range ds {
+					if i, _ := strconv.Atoi(x.ID); string(x.Body) != strings.Repeat(x.ID+" ", 1+i%40) {
+						t.Fatalf("%s: message %s has the body %.40q", topic, x.ID, x.Body)
+					}
+				}
+				n += len(ds)
+			}
+			if err := s.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

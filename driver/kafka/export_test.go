@@ -23,6 +23,12 @@ func (d *Driver) Vouched(topic, group string) bool {
 	return m.vouched(time.Now())
 }
 
+// Acquainted reports whether this process knows the side log of a group well enough to follow it at once.
+func (d *Driver) Acquainted(topic, group string) bool {
+	leader, _, err := d.reader.PartitionLeader(d.sideTopic(topic, group), 0)
+	return err == nil && leader >= 0
+}
+
 // Ready is how many messages a member of this process could deliver.
 func (d *Driver) Ready(topic, group string) int {
 	m := d.memberOf(topic, group)

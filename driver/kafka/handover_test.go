@@ -97,6 +97,25 @@ func TestHandover(t *testing.T) {
 	<-over
 }
 
+// TestStandbyIsPrepared: a consumer that has no partition yet knows the side log already. Otherwise it may read it a second later than it could when its turn comes.
+func TestStandbyIsPrepared(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	owner := openFake(t, c)
+	standby := again(t, owner, c.ListenAddrs())
+	publish(t, owner, message("a", "k"))
+	receive(t, subscribe(t, owner, "owner"))
+	if standby.Acquainted("orders", driver.DefaultGroup) {
+		t.Fatal("the side log is known before anybody asked for it")
+	}
+	subscribe(t, standby, "standby")
+	for deadline := time.Now().Add(30 * time.Second); !standby.Acquainted("orders", driver.DefaultGroup); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the side log is not known")
+		}
+	}
+}
+
 // TestStatsAfterStop: what a consumer had fetched and did not get to is counted when it has left.
 func TestStatsAfterStop(t *testing.T) {
 	t.Parallel()

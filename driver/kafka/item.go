@@ -56,7 +56,6 @@ type item struct {
 	inLane  int       // index in its lane's heap, or notInLane, inFifo
 	slot    uint64    // in its lane's fifo
 	claimed *claim
-	first   claim // the first of its claims, to save an allocation
 	loan    *loan // its body is part of; nil: it is its own
 }
 

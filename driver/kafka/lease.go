@@ -17,6 +17,7 @@ type claim struct {
 	delivery *driver.Delivery // nil while it is not completed
 	settling bool             // a settlement is on its way to the brokers
 	ended    bool
+	room     *handed // for the delivery
 
 	before, behind *claim // among the leases of its subscription
 }

@@ -289,10 +289,9 @@ func (q *queue) run(out []*claim, s *subscription, it *item, most int, now time.
 func (q *queue) claim(s *subscription, it *item, now time.Time) *claim {
 	q.enter(it, inflight)
 	q.claims++
-	c := &it.first
-	if c.number > 0 {
-		c = &claim{}
-	}
+	h := new(handed)
+	c := &h.claim
+	c.room = h
 	c.it, c.p, c.sub, c.number, c.until = it, it.p, s, q.claims, now.Add(s.o.Lease)
 	it.claimed = c
 	it.p.held++

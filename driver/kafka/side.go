@@ -26,10 +26,10 @@ func keyOf(side string) itemKey {
 	return itemKey{-1, side}
 }
 
-// readSide reads the side log, and follows it from now on.
+// readSide reads the side log, and follows it from now on. Nothing that the last owner stored may be hidden behind somebody else's transaction.
 func (p *partition) readSide(ctx context.Context) error {
 	p.side = p.m.d.watch(p.m.sideName, p.id, p.sideChanged)
-	return p.side.sync(ctx)
+	return p.side.syncWhole(ctx)
 }
 
 // takeOver are the records that begin an ownership: who it is, and what an earlier owner wrote too late is written

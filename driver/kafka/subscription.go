@@ -215,16 +215,18 @@ func (s *subscription) tookTooLong(c *claim, now time.Time) bool {
 	return c.p.going || !s.m.vouched(now) || !c.until.After(now) || c.it.expired(now)
 }
 
-// handed is a delivery with its message: one allocation.
+// handed is a claim, its delivery and its message: one allocation. With 512 bytes or less the collector has less to do, which is also why items have no claim in them.
 type handed struct {
+	claim
 	driver.Delivery
 	msg driver.Message
 }
 
 func (s *subscription) deliver(c *claim, now time.Time) *driver.Delivery {
 	it := c.it
-	h := &handed{msg: *it.msg}
-	if h.msg.Headers == nil && h.msg.Retry == nil {
+	h := c.room
+	if it.msg.Headers == nil && it.msg.Retry == nil {
+		h.msg = *it.msg
 		h.msg.Body = bytes.Clone(h.msg.Body)
 	} else {
 		h.msg = *it.msg.Clone()

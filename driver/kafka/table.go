@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -146,9 +147,19 @@ func (t *table) bar(err error) {
 	t.moved = make(chan struct{})
 }
 
-// sync waits until everything stored before the call is in the table.
+// sync waits until everything stored before the call is in the table, but for what is behind a transaction that has not ended.
 func (t *table) sync(ctx context.Context) error {
-	ends, err := t.d.admin.ListCommittedOffsets(ctx, t.topic)
+	return t.reach(ctx, t.d.admin.ListCommittedOffsets)
+}
+
+// syncWhole is sync that waits for transactions to end too.
+func (t *table) syncWhole(ctx context.Context) error {
+	return t.reach(ctx, t.d.admin.ListEndOffsets)
+}
+
+// reach waits until what is stored before some offsets is in the table.
+func (t *table) reach(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error)) error {
+	ends, err := list(ctx, t.topic)
 	if err == nil {
 		err = ends.Error()
 	}
