@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -25,18 +26,33 @@ func (m *member) assigned(cl *kgo.Client, ids []int32) {
 }
 
 // assign loads new partitions before anything is fetched from them. A rebalance ends it in between, and then it is
-// called again with the same ones: those that are loaded stay as they are.
+// called again with the same ones: those that are loaded stay as they are. An error makes kgo give up everything that we own, so that
+// it is tried again first: brokers and our client may not know yet what was added a moment ago.
 func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	for deadline := time.Now().Add(m.d.o.Session); ; {
+		err := m.ownAll(ctx, offsets[m.mainName])
+		if err == nil {
+			return offsets, nil
+		}
+		m.d.client.ForceMetadataRefresh()
+		if isForbidden(err) || time.Now().After(deadline) || pause(ctx, fetchWait/5) != nil {
+			return nil, err
+		}
+	}
+}
+
+// ownAll loads partitions, several at once.
+func (m *member) ownAll(ctx context.Context, offsets map[int32]kgo.Offset) error {
 	highest := int32(-1)
-	for id := range offsets[m.mainName] {
+	for id := range offsets {
 		highest = max(highest, id)
 	}
 	if err := m.d.widen(ctx, m.sideName, int(highest)+1); err != nil {
-		return nil, err
+		return err
 	}
 	var loading sync.WaitGroup
-	room, failed := make(chan struct{}, loadAtOnce), make(chan error, len(offsets[m.mainName]))
-	for id, o := range offsets[m.mainName] {
+	room, failed := make(chan struct{}, loadAtOnce), make(chan error, len(offsets))
+	for id, o := range offsets {
 		room <- struct{}{}
 		loading.Go(func() {
 			failed <- m.own(ctx, id, max(0, o.EpochOffset().Offset))
@@ -47,11 +63,10 @@ func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	close(failed)
 	for err := range failed {
 		if err != nil {
-			m.d.client.ForceMetadataRefresh() // partitions may have been added; it is tried again
-			return nil, err
+			return err
 		}
 	}
-	return offsets, nil
+	return nil
 }
 
 // loadAtOnce is how many partitions are loaded at the same time.

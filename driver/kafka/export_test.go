@@ -118,3 +118,6 @@ func (d *Driver) Queued() (most int) {
 	}
 	return most
 }
+
+// LookAgain lets a member of this process see partitions that were added.
+func (d *Driver) LookAgain(topic, group string) { d.memberOf(topic, group).cl.ForceMetadataRefresh() }

@@ -260,3 +260,35 @@ func compressedDelays(t *testing.T, d *kafka.Driver) {
 		}
 	}
 }
+
+// TestParkedBodiesLeaveMemory: of what waits behind a failing key no more than 32 MiB of bodies stay in memory, whatever they were fetched with.
+func TestParkedBodiesLeaveMemory(t *testing.T) { // alone: it measures the heap
+	const many, size = 1000, 128 << 10 // 125 MB
+	d := open(t, kafkatest.Shared(t), "p"+rand.Text()[:8]+".")
+	defer end(t, d)
+	s := subscribe(t, d, "x")
+	publish(t, d, message("head", "k"))
+	settle(t, s, receive(t, s), driver.Retry, time.Hour)
+	before := heap()
+	body := make([]byte, size)
+	if _, err := rand.Read(body); err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		m := message(fmt.Sprint("m", i), "k")
+		m.Body = body
+		publish(t, d, m)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); d.Unparked("orders", driver.DefaultGroup) < many+1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d are parked", d.Unparked("orders", driver.DefaultGroup))
+		}
+	}
+	grown := heap() - before
+	for deadline := time.Now().Add(time.Minute); grown > 64 && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) { // what was fetched last goes a moment later
+		grown = heap() - before
+	}
+	if grown > 64 {
+		t.Errorf("%.0f MB of memory for %d MB that are parked", grown, many*size>>20)
+	}
+}

@@ -146,16 +146,12 @@ func (m *member) decode(r *kgo.Record) fetched {
 	if r.Attrs.IsControl() {
 		return fetched{r: r}
 	}
-	x := new(struct { // one allocation
-		item
-		read driver.Message
-	})
-	err := readRecord(&x.read, m.topic.name, r)
+	msg := new(driver.Message) // not one allocation with the item, which may outlive it for long: its body is part of what was fetched
+	err := readRecord(msg, m.topic.name, r)
 	if err == nil && m.d.o.RejectForeign && !ours(r) {
 		err = errForeign
 	}
-	x.msg, x.size, x.offset, x.order, x.ref, x.inLane = &x.read, len(r.Value), r.Offset, r.Offset, refOf(r), notInLane
-	return fetched{r, &x.item, err}
+	return fetched{r, &item{msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, ref: refOf(r), inLane: notInLane}, err}
 }
 
 // feed takes a fetched record, and returns it when it cannot be decoded.

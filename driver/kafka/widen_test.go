@@ -68,3 +68,32 @@ func TestPartitionsAdded(t *testing.T) {
 	}
 	t.Errorf("it is not reported: %+v", findings)
 }
+
+// TestPartitionAddedToAnOwner: a member that is given a partition that nobody knew a moment ago keeps the others, and what it holds of them.
+func TestPartitionAddedToAnOwner(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d := openFake(t, c)
+	publish(t, d, message("held", "k"))
+	s := subscribe(t, d, "x")
+	held := receive(t, s)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	name := d.Namespace() + "orders"
+	if resp, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, name); err != nil || resp.Error() != nil {
+		t.Fatal(err, resp.Error())
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Value: []byte("new")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	d.LookAgain("orders", driver.DefaultGroup)
+	x := receive(t, s)
+	if string(x.Body) != "new" {
+		t.Fatalf("received %q, which is held: its partition was given up", x.Body)
+	}
+	settle(t, s, held, driver.Ack, 0)
+	settle(t, s, x, driver.Ack, 0)
+}

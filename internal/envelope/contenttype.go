@@ -25,3 +25,13 @@ func contentTypeCode(s string) uint64 {
 	}
 	return 0
 }
+
+// contentTypeText is a content type that was stored as text. The well-known ones are not made anew for every message.
+func contentTypeText(data []byte) string {
+	for _, known := range contentTypes {
+		if string(data) == known {
+			return known
+		}
+	}
+	return string(data)
+}

@@ -124,7 +124,7 @@ func setField(m *driver.Message, v value) (err error) {
 		}
 		m.ContentType = contentTypes[v.num]
 	case numContentType:
-		m.ContentType = v.text()
+		m.ContentType = contentTypeText(v.data)
 	case numHeaders:
 		return setHeader(m, v.data)
 	case numPriority:

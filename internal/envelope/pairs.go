@@ -137,11 +137,11 @@ func FromFields(f Form, pairs []Pair, m *driver.Message) error {
 	if err != nil {
 		return err
 	}
-	stored, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || len(sum) != sumDigits {
+	var stored [sumDigits / 2]byte
+	if n, err := hex.Decode(stored[:], sum[:min(len(sum), sumDigits)]); err != nil || n != len(stored) || len(sum) != sumDigits {
 		return damaged(fmt.Sprintf("its checksum is %.20q, not 8 hexadecimal digits", sum), nil)
 	}
-	if err := checkSum(uint32(stored), formSum(f, id, block, m.Key, m.Body)); err != nil {
+	if err := checkSum(binary.BigEndian.Uint32(stored[:]), formSum(f, id, block, m.Key, m.Body)); err != nil {
 		return err
 	}
 	*m = driver.Message{ID: string(id), Key: m.Key, Body: m.Body}
