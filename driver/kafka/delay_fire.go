@@ -34,6 +34,7 @@ func (w *delays) round(ctx context.Context) time.Duration {
 	over := make(chan struct{})
 	defer close(over)
 	now := w.d.now()
+	w.fetching.Lock()
 	w.mu.Lock()
 	w.firing = over
 	moving, resumed := w.leaving(now)
@@ -46,6 +47,7 @@ func (w *delays) round(ctx context.Context) time.Duration {
 	if len(resumed) > 0 {
 		w.cl.ResumeFetchPartitions(map[string][]int32{w.d.delayTopic(): resumed})
 	}
+	w.fetching.Unlock()
 	if needed {
 		if err := w.held.sync(ctx); err != nil {
 			w.retry(due, now)

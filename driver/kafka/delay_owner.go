@@ -31,6 +31,8 @@ type delays struct {
 
 	unlisted atomic.Pointer[unlisted]
 
+	fetching sync.Mutex // before mu: what is decided about fetching a partition is done before somebody decides otherwise
+
 	commits sync.Mutex // one commit at a time
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
@@ -105,7 +107,7 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 		kgo.OnOffsetsFetched(w.offsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
 		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, _ map[string][]int32) { w.noteGeneration(cl) }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, ps map[string][]int32) { w.drop(ps[name]) }))...)
+		kgo.OnPartitionsLost(func(_ context.Context, cl *kgo.Client, ps map[string][]int32) { w.drop(cl, ps[name]) }))...)
 	if err != nil {
 		w.held.close()
 		return nil, err
@@ -160,10 +162,13 @@ func (w *delays) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 		}
 	}
 	_ = w.commit(ctx) // what cannot be committed fires again
-	w.drop(ids)
+	w.drop(cl, ids)
 }
 
-func (w *delays) drop(ids []int32) {
+func (w *delays) drop(cl *kgo.Client, ids []int32) {
+	w.fetching.Lock()
+	defer w.fetching.Unlock()
+	cl.ResumeFetchPartitions(map[string][]int32{w.d.delayTopic(): ids}) // if they come back, they are fetched
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {

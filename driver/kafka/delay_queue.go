@@ -15,7 +15,8 @@ type tierPartition struct {
 	queue   []*delayed // in order; only the head may leave
 	bytes   int        // of queue
 	paused  bool
-	cut     bool // more was fetched than it takes
+	cut     bool  // more was fetched than it takes
+	dropped int64 // the last of what it did not take, which comes again; 0: none
 	lost    bool
 	dirty   bool
 	trimmed int64
@@ -68,6 +69,7 @@ func (w *delays) poll(ctx context.Context) {
 			w.cl.AllowRebalance()
 			return
 		}
+		w.fetching.Lock()
 		w.mu.Lock()
 		fetches.EachRecord(func(r *kgo.Record) {
 			if p := w.parts[r.Partition]; p != nil && !p.lost && r.Offset >= p.done.next {
@@ -79,6 +81,7 @@ func (w *delays) poll(ctx context.Context) {
 		if len(full) > 0 {
 			w.cl.PauseFetchPartitions(map[string][]int32{w.d.delayTopic(): full})
 		}
+		w.fetching.Unlock()
 		if len(again) > 0 {
 			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.delayTopic(): again}) // nobody takes partitions away before AllowRebalance
 		}
@@ -107,9 +110,11 @@ func (w *delays) full() (ids []int32, again map[int32]kgo.EpochOffset) {
 }
 
 func (w *delays) feed(p *tierPartition, r *kgo.Record) {
-	if p.cut = p.cut || p.bytes >= 2*maxQueuedBytes; p.cut {
+	if p.cut = p.cut || p.bytes >= 2*maxQueuedBytes || p.dropped > 0 && r.Offset > p.dropped; p.cut { // nothing is passed over
+		p.dropped = max(p.dropped, r.Offset)
 		return
 	}
+	p.dropped = 0
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
 	if p.done.has(r.Offset) {

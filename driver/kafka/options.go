@@ -91,7 +91,7 @@ func (o Options) resolved() Options {
 }
 
 // heartbeat is how often a member of a group is heard of, and hears that others died: the sooner, the less is added to the session.
-func (o Options) heartbeat() time.Duration { return o.Session / 12 }
+func (o Options) heartbeat() time.Duration { return min(o.Session/12, time.Second/2) }
 
 // check says what is wrong with options before anything is sent.
 func (o Options) check() error {
