@@ -17,6 +17,7 @@ type tierPartition struct {
 	paused  bool
 	cut     bool  // more was fetched than it takes
 	dropped int64 // the last of what it did not take, which comes again; 0: none
+	missed  int   // how often it did not
 	lost    bool
 	dirty   bool
 	trimmed int64
@@ -109,12 +110,21 @@ func (w *delays) full() (ids []int32, again map[int32]kgo.EpochOffset) {
 	return ids, again
 }
 
+// passedOver reports whether what did not fit was not fetched again. It is asked for three times: somebody may have deleted it.
+func (p *tierPartition) passedOver(offset int64) bool {
+	if p.dropped == 0 || offset <= p.dropped {
+		return false
+	}
+	p.missed++
+	return p.missed <= 3
+}
+
 func (w *delays) feed(p *tierPartition, r *kgo.Record) {
-	if p.cut = p.cut || p.bytes >= 2*maxQueuedBytes || p.dropped > 0 && r.Offset > p.dropped; p.cut { // nothing is passed over
+	if p.cut = p.cut || p.bytes >= 2*maxQueuedBytes || p.passedOver(r.Offset); p.cut {
 		p.dropped = max(p.dropped, r.Offset)
 		return
 	}
-	p.dropped = 0
+	p.dropped, p.missed = 0, 0
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
 	if p.done.has(r.Offset) {

@@ -100,7 +100,10 @@ func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.Group
 	d.mu.Lock()
 	m := d.members[d.groupID(t.name, gs.Group)]
 	d.mu.Unlock()
-	others := span(t.partitions)
+	others, err := d.partitionsNow(ctx, t)
+	if err != nil {
+		return err
+	}
 	if m != nil {
 		if err := m.catchUp(ctx); err != nil {
 			return err

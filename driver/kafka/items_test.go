@@ -5,9 +5,18 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
+
+// TestSmall: what is made for every message is an object that the collector handles with little work.
+func TestSmall(t *testing.T) {
+	t.Parallel()
+	if entry, delivery := unsafe.Sizeof(item{}), unsafe.Sizeof(handed{}); entry > 512 || delivery > 512 {
+		t.Errorf("an item has %d bytes and a delivery %d: make them smaller, or measure what it costs", entry, delivery)
+	}
+}
 
 // TestItems: blocks hold what a map would, whatever comes and goes, and keep nothing that is empty.
 func TestItems(t *testing.T) {

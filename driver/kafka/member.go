@@ -66,7 +66,7 @@ func (m *member) join() error {
 		kgo.ConsumerGroup(m.d.groupID(m.topic.name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
-		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.heartbeat()), kgo.RebalanceTimeout(rebalance), kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(16<<20),
+		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.heartbeat()), kgo.RebalanceTimeout(rebalance), kgo.MetadataMaxAge(lookEvery), kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.offsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
 		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, got map[string][]int32) { m.assigned(cl, got[m.mainName]) }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {

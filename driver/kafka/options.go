@@ -63,7 +63,8 @@ const (
 
 	openWait      = 10 * time.Second // how long opening waits for a broker that does not answer
 	rebalance     = 20 * time.Second
-	drainFor      = 3 * time.Second // how long a revoked partition waits for its deliveries
+	lookEvery     = 15 * time.Second // for partitions that were added
+	drainFor      = 3 * time.Second  // how long a revoked partition waits for its deliveries
 	commitEvery   = 200 * time.Millisecond
 	fetchWait     = 100 * time.Millisecond
 	windowItems   = 20_000 // fetched and not settled, for each member

@@ -76,7 +76,11 @@ func (m *member) skip(ctx context.Context, p *partition, before int64) (int, err
 func (d *Driver) skipSide(ctx context.Context, t *topicState, group string, to map[int32]int64) error {
 	var row groupRow
 	d.metaRow(groupKey(t.name, group), &row)
-	v, err := d.visit(ctx, t, group, row, span(t.partitions), false)
+	ids, err := d.partitionsNow(ctx, t)
+	if err != nil {
+		return err
+	}
+	v, err := d.visit(ctx, t, group, row, ids, false)
 	if err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ func (s *subscription) tookTooLong(c *claim, now time.Time) bool {
 	return c.p.going || !s.m.vouched(now) || !c.until.After(now) || c.it.expired(now)
 }
 
-// handed is a claim, its delivery and its message: one allocation. With 512 bytes or less the collector has less to do, which is also why items have no claim in them.
+// handed is a claim, its delivery and its message: one allocation.
 type handed struct {
 	claim
 	driver.Delivery

@@ -110,6 +110,12 @@ func (d *Driver) partitionsOf(ctx context.Context, name string) (int, error) {
 	return 0, nil
 }
 
+// partitionsNow are those of a topic, with any that somebody added since we know it.
+func (d *Driver) partitionsNow(ctx context.Context, t *topicState) ([]int32, error) {
+	n, err := d.partitionsOf(ctx, t.main)
+	return span(max(n, t.partitions)), err
+}
+
 // tombstone deletes a key of a compacted topic.
 func tombstone(topic string, partition int32, key string) *kgo.Record {
 	return &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key)}

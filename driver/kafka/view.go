@@ -47,12 +47,15 @@ func (d *Driver) look(ctx context.Context, t *topicState, group string) (*views,
 	d.mu.Lock()
 	m := d.members[d.groupID(t.name, group)]
 	d.mu.Unlock()
-	others := span(t.partitions)
+	others, err := d.partitionsNow(ctx, t)
+	if err == nil && m != nil {
+		err = m.catchUp(ctx)
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
 	if m != nil {
-		if err := m.catchUp(ctx); err != nil {
-			release()
-			return nil, err
-		}
 		m.mu.Lock()
 		others = slices.DeleteFunc(others, func(id int32) bool { return m.parts[id] != nil })
 		m.mu.Unlock()
@@ -92,6 +95,11 @@ func (d *Driver) visit(ctx context.Context, t *topicState, group string, row gro
 
 // read loads partitions, up to the window.
 func (v *view) read(ctx context.Context, ids []int32) error {
+	if n := int(slices.Max(ids)) + 1; n > v.topic.partitions {
+		if err := v.d.widen(ctx, v.sideName, n); err != nil {
+			return err
+		}
+	}
 	at, err := v.d.committed(ctx, v.topic, v.group)
 	if err != nil {
 		return err

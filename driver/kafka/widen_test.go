@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka"
 )
 
 // TestPartitionsAdded: somebody adds a partition to a topic while a group consumes it. What is in the others goes on, what comes into the new one is
@@ -69,7 +70,8 @@ func TestPartitionsAdded(t *testing.T) {
 	t.Errorf("it is not reported: %+v", findings)
 }
 
-// TestPartitionAddedToAnOwner: a member that is given a partition that nobody knew a moment ago keeps the others, and what it holds of them.
+// TestPartitionAddedToAnOwner: what comes into a partition that was added is counted and listed by all. A member that is given one that nobody knew a moment ago
+// keeps the others, and what it holds of them.
 func TestPartitionAddedToAnOwner(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -77,6 +79,14 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 	publish(t, d, message("held", "k"))
 	s := subscribe(t, d, "x")
 	held := receive(t, s)
+	other, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: d.Namespace(), Partitions: 1, InternalPartitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, other)
+	if _, err := other.Stats(t.Context(), "orders"); err != nil { // it knows the topic as it was
+		t.Fatal(err)
+	}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +99,9 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Value: []byte("new")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
+	for who, d := range map[string]*kafka.Driver{"the owner": d, "another": other} {
+		seesAdded(t, who, d)
+	}
 	d.LookAgain("orders", driver.DefaultGroup)
 	x := receive(t, s)
 	if string(x.Body) != "new" {
@@ -96,4 +109,25 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 	}
 	settle(t, s, held, driver.Ack, 0)
 	settle(t, s, x, driver.Ack, 0)
+}
+
+// seesAdded waits until a driver counts and lists what came into the new partition: it keeps what it knows of topics for 100 ms.
+func seesAdded(t *testing.T, who string, d *kafka.Driver) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		st, err := d.Stats(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateReady})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Messages == 2 && len(page.Entries) == 1 && string(page.Entries[0].Body) == "new" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s counts %d messages of 2, and lists %d", who, st.Messages, len(page.Entries))
+		}
+	}
 }
