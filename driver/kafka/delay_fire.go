@@ -39,25 +39,12 @@ func (w *delays) round(ctx context.Context) time.Duration {
 	w.firing = over
 	moving, resumed := w.leaving(now)
 	due := w.ringing(now)
-	needed := len(w.timers) > 0 && w.timers[0].due.Sub(now) < sealed/2 && w.synced.Before(w.timers[0].due.Add(-sealed))
-	for _, x := range due {
-		needed = needed || w.synced.Before(x.due.Add(-sealed))
-	}
+	w.lookAhead(now)
 	w.mu.Unlock()
 	if len(resumed) > 0 {
 		w.cl.ResumeFetchPartitions(map[string][]int32{w.d.delayTopic(): resumed})
 	}
 	w.fetching.Unlock()
-	if needed {
-		if err := w.held.sync(ctx); err != nil {
-			w.retry(due, now)
-			due = nil
-		} else {
-			w.mu.Lock()
-			w.synced = now
-			w.mu.Unlock()
-		}
-	}
 	w.forward(ctx, moving, due, now)
 	if len(moving)+len(due) > 0 {
 		return 0
@@ -98,9 +85,9 @@ func (w *delays) wind(x *delayed) bool {
 	return true
 }
 
-// ringing takes what is due out of the timers.
+// ringing takes what is due out of the timers, as far as it is known whether it was moved or deleted.
 func (w *delays) ringing(now time.Time) (due []*delayed) {
-	for len(w.timers) > 0 && !w.timers[0].at.After(now) && len(due) < fireBatch {
+	for len(w.timers) > 0 && !w.timers[0].at.After(now) && !w.blind(w.timers[0]) && len(due) < fireBatch {
 		x := heap.Pop(&w.timers).(*delayed)
 		w.bytes -= x.size()
 		if !x.p.lost {
@@ -135,12 +122,12 @@ func (w *delays) idle(now time.Time) time.Duration {
 			wait = min(wait, p.queue[0].leave.Sub(now))
 		}
 	}
-	if len(w.timers) > 0 {
-		x := w.timers[0]
-		wait = min(wait, x.at.Sub(now))
-		if w.synced.Before(x.due.Add(-sealed)) {
-			wait = min(wait, x.at.Sub(now)-sealed/2+time.Millisecond)
-		}
+	switch looking := w.lookAhead(now); {
+	case looking: // who looks tells when he is done
+	case len(w.timers) > 0 && w.blind(w.timers[0]):
+		wait = min(wait, w.timers[0].due.Sub(now)-sealed/2+time.Millisecond)
+	case len(w.timers) > 0:
+		wait = min(wait, w.timers[0].at.Sub(now))
 	}
 	return wait
 }

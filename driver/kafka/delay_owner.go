@@ -25,6 +25,7 @@ type delays struct {
 	synced time.Time     // all marks from before this time are known
 	firing chan struct{} // closed when the round that began last is over
 	ring   chan struct{}
+	look   chan struct{} // asks for marks
 
 	heldMu   sync.Mutex
 	expiring map[string]time.Time // held messages with a TTL, by key
@@ -93,7 +94,7 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &delays{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1)}
+	w := &delays{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 	w.followHeld()
 	if err := w.held.sync(ctx); err != nil {
 		w.held.close()
@@ -114,7 +115,8 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 	}
 	run, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.tasks.Add(3)
+	w.tasks.Add(4)
+	go w.readMarks(run)
 	go w.poll(run)
 	go w.run(run)
 	go w.keep(run)

@@ -121,7 +121,9 @@ func (p *tierPartition) passedOver(offset int64) bool {
 
 func (w *delays) feed(p *tierPartition, r *kgo.Record) {
 	if p.cut = p.cut || p.bytes >= 2*maxQueuedBytes || p.passedOver(r.Offset); p.cut {
-		p.dropped = max(p.dropped, r.Offset)
+		if p.missed == 0 {
+			p.dropped = r.Offset
+		}
 		return
 	}
 	p.dropped, p.missed = 0, 0

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 )
 
@@ -26,4 +27,32 @@ func TestTiers(t *testing.T) {
 			t.Fatalf("%v left after %d hops", remaining, hops)
 		}
 	})
+}
+
+// TestNothingIsPassedOver: what a full partition did not take is fetched again before anything behind it is taken, unless it is gone.
+func TestNothingIsPassedOver(t *testing.T) {
+	t.Parallel()
+	p := &tierPartition{done: newDoneSet(5), bytes: 2 * maxQueuedBytes}
+	w := &delays{parts: map[int32]*tierPartition{0: p}}
+	feed := func(offset int64) (again bool) {
+		w.feed(p, &kgo.Record{Offset: offset}) // no message, but a place
+		_, asked := w.full()
+		if at, ok := asked[0]; ok && at.Offset != p.done.next {
+			t.Fatalf("%d is fetched again, not %d", at.Offset, p.done.next)
+		}
+		return len(asked) == 1
+	}
+	if !feed(5) || !feed(6) || p.done.next != 5 {
+		t.Fatalf("a full partition took up to %d", p.done.next)
+	}
+	p.bytes = 0
+	if !feed(7) || feed(5) || feed(6) || feed(7) || p.done.next != 8 {
+		t.Errorf("up to %d were taken", p.done.next)
+	}
+	p.bytes = 2 * maxQueuedBytes
+	feed(8)
+	p.bytes = 0
+	if !feed(9) || !feed(9) || !feed(9) || feed(9) || p.done.next != 10 {
+		t.Errorf("what is gone holds up what is behind it, at %d", p.done.next)
+	}
 }
