@@ -2,9 +2,11 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -115,6 +117,25 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	m.handOver(going)
 	m.commitLast(context.WithoutCancel(ctx), going)
 	m.drop(ids)
+}
+
+// lose is told that kgo gives partitions up, for whatever went wrong: it may be that a connection broke at the wrong moment. As long as the coordinator does
+// not say that we are no member they are ours, and go in order.
+func (m *member) lose(ctx context.Context, cl *kgo.Client, ids []int32) {
+	m.mu.Lock()
+	m.stopHanding(ids)
+	m.mu.Unlock()
+	if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
+		m.disown()
+	}
+	m.mu.Lock()
+	ours := m.vouched(time.Now())
+	m.mu.Unlock()
+	if ours {
+		m.revoke(ctx, cl, ids)
+	} else {
+		m.drop(ids)
+	}
 }
 
 // holders are those who hold deliveries of partitions. A claim that is not completed has none, and is not going to be delivered.

@@ -61,7 +61,7 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 	m.storeUnnamed(ctx, ps)
 	for {
 		err := m.commit(ctx, ps...)
-		if err == nil || pause(ctx, fetchWait/5) != nil {
+		if err == nil || isKafka(err, kerr.UnknownMemberID) || pause(ctx, fetchWait/5) != nil {
 			return
 		}
 		if m.cl != nil {

@@ -3,8 +3,10 @@ package kafka
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -29,8 +31,35 @@ func (w *delays) run(ctx context.Context) {
 	}
 }
 
+// vouched reports whether what we own is surely still ours. A process that was stopped for longer than its session has lost it and does not know it yet:
+// what it would fire then, others have fired. So the coordinator is asked whenever its last answer is old.
+func (w *delays) vouched(ctx context.Context) bool {
+	sent := time.Now()
+	if sent.Sub(w.heard) < w.d.o.Session/2 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.d.o.Session)
+	defer cancel()
+	_, err := w.ask(ctx, w.d.client, w.d.delayTopic())
+	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
+		return false
+	}
+	w.heard = sent
+	return true
+}
+
+func (w *delays) ownsSome() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.parts) > 0
+}
+
 // round does what is due now, and returns how long there is nothing to do.
 func (w *delays) round(ctx context.Context) time.Duration {
+	if w.ownsSome() && !w.vouched(ctx) {
+		w.noteGeneration(w.cl) // a rebalance may have brought another one
+		return fetchWait / 5
+	}
 	over := make(chan struct{})
 	defer close(over)
 	now := w.d.now()

@@ -26,6 +26,7 @@ type delays struct {
 	firing chan struct{} // closed when the round that began last is over
 	ring   chan struct{}
 	look   chan struct{} // asks for marks
+	heard  time.Time     // when the last question was sent that the coordinator has answered; only for the one that runs rounds
 
 	heldMu   sync.Mutex
 	expiring map[string]time.Time // held messages with a TTL, by key
@@ -108,7 +109,7 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 		kgo.OnOffsetsFetched(w.offsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
 		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, _ map[string][]int32) { w.noteGeneration(cl) }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }),
-		kgo.OnPartitionsLost(func(_ context.Context, cl *kgo.Client, ps map[string][]int32) { w.drop(cl, ps[name]) }))...)
+		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }))...) // the commit is refused if we are no member
 	if err != nil {
 		w.held.close()
 		return nil, err

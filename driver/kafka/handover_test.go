@@ -5,9 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/kafkatest"
@@ -148,5 +153,47 @@ func TestStatsAfterStop(t *testing.T) {
 	}
 	if g := count(); g.Ready != messages-1 || g.Waiting+g.Inflight != 0 || g.Acked != 1 {
 		t.Errorf("after the stop there are %+v; want %d ready, 1 acked", g, messages-1)
+	}
+}
+
+// TestGivenUpByMistake: the client gives its partitions up because of an error that says nothing of our membership. What is held can be settled, and does not come again.
+func TestGivenUpByMistake(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d := openFake(t, c)
+	publish(t, d, message("held", "k"))
+	var wrong atomic.Bool
+	c.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !wrong.Load() || !strings.HasSuffix(req.(*kmsg.HeartbeatRequest).Group, driver.DefaultGroup) {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
+		resp.ErrorCode = kerr.UnknownServerError.Code
+		return resp, nil, true
+	})
+	var s driver.Subscription
+	told := make(chan error, 1)
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, Revoking: func(ctx context.Context, ds []*driver.Delivery) {
+		told <- s.Settle(ctx, []driver.Settlement{{Delivery: ds[0]}})[0]
+		wrong.Store(false)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, s)
+	wrong.Store(true)
+	select {
+	case err := <-told:
+		if err != nil {
+			t.Errorf("settling it in time: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		wrong.Store(false)
+		t.Error("nobody is told that the partition goes")
+	}
+	publish(t, d, message("after", "k"))
+	if x := receive(t, s); x.ID != "after" {
+		t.Errorf("received %s again", x.ID)
 	}
 }

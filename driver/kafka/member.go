@@ -72,7 +72,7 @@ func (m *member) join() error {
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 			m.revoke(ctx, cl, lost[m.mainName])
 		}),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.drop(lost[m.mainName]) }),
+		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) { m.lose(ctx, cl, lost[m.mainName]) }),
 	)...)
 	if err != nil {
 		return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)

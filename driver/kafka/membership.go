@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -39,6 +40,24 @@ func (x *membership) known() (id string, generation int32) {
 	x.guard.Lock()
 	defer x.guard.Unlock()
 	return x.id, x.generation
+}
+
+// standing is who we are in a group, and in which of its generations.
+type standing struct {
+	id         string
+	generation int32
+}
+
+// ask sends a heartbeat, and returns as whom. The coordinator knows that member if it has nothing against it, or says that a rebalance is going on.
+func (x *membership) ask(ctx context.Context, cl *kgo.Client, group string) (as standing, err error) {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group = group
+	req.MemberID, req.Generation = x.known()
+	resp, err := req.RequestWith(ctx, cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	return standing{req.MemberID, req.Generation}, err
 }
 
 // found is what was committed beside the offset of a partition.

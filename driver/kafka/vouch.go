@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A process that is stopped or cut off for longer than its session is no member any more, and learns of it a moment after it goes on.
@@ -42,25 +41,13 @@ func (m *member) keepVouched(ctx context.Context) {
 func (m *member) askVouched(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.d.o.Session)
 	defer cancel()
-	req := kmsg.NewPtrHeartbeatRequest()
-	req.Group = m.d.groupID(m.topic.name, m.group)
-	req.MemberID, req.Generation = m.known()
 	sent := time.Now()
-	resp, err := req.RequestWith(ctx, m.d.client)
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
+	as, err := m.ask(ctx, m.d.client, m.d.groupID(m.topic.name, m.group))
 	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
 		return err
 	}
-	m.answered(sent, err == nil, standing{req.MemberID, req.Generation})
+	m.answered(sent, err == nil, as)
 	return nil
-}
-
-// standing is who we are in a group, and in which of its generations.
-type standing struct {
-	id         string
-	generation int32
 }
 
 // answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as whom we asked.

@@ -102,6 +102,16 @@ func kafkaMutants() []Mutant {
 			Check: testKafka("TestHandover"),
 		},
 		{
+			Name: "given-up-at-once", Bug: "an error of the client costs a member what it holds, although it still is one",
+			Edits: edit("member", "m.lose(ctx, cl, lost[m.mainName])", "m.drop(lost[m.mainName])"),
+			Check: testKafka("TestGivenUpByMistake"),
+		},
+		{
+			Name: "delays-not-fenced", Bug: "a process that was stopped fires delayed messages that others have fired",
+			Edits: edit("delay_fire", "if w.ownsSome() && !w.vouched(ctx) {", "if w.ownsSome() && ctx == nil {"),
+			Check: testKafka("TestDelaysOfALapsedOwner"),
+		},
+		{
 			Name: "first-claim-untold", Bug: "an owner that dies before its first commit has never been there",
 			Edits: edit("subscription", "return it.careful || !it.p.begun", "return it.careful"),
 			Check: testKafka("TestKillerIsCounted"),
