@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
@@ -160,7 +161,11 @@ func TestStatsAfterStop(t *testing.T) {
 func TestGivenUpByMistake(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
-	d := openFake(t, c)
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Partitions: 1, InternalPartitions: 1, Session: 30 * time.Second}) // however slow this machine is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, d)
 	publish(t, d, message("held", "k"))
 	var wrong atomic.Bool
 	c.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -174,7 +179,7 @@ func TestGivenUpByMistake(t *testing.T) {
 	})
 	var s driver.Subscription
 	told := make(chan error, 1)
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, Revoking: func(ctx context.Context, ds []*driver.Delivery) {
+	s, err = d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, Revoking: func(ctx context.Context, ds []*driver.Delivery) {
 		told <- s.Settle(ctx, []driver.Settlement{{Delivery: ds[0]}})[0]
 		wrong.Store(false)
 	}})
