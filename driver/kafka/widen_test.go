@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -21,15 +22,7 @@ func TestPartitionsAdded(t *testing.T) {
 	publish(t, d, message("before", "k"))
 	s := subscribe(t, d, "x")
 	settle(t, s, receive(t, s), driver.Ack, 0)
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	name := d.Namespace() + "orders"
-	if resp, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, name); err != nil || resp.Error() != nil {
-		t.Fatal(err, resp.Error())
-	}
+	cl, name := addPartition(t, c, d)
 	if err := s.Close(t.Context()); err != nil { // who joins sees the new partition; others after some minutes
 		t.Fatal(err)
 	}
@@ -87,15 +80,7 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 	if _, err := other.Stats(t.Context(), "orders"); err != nil { // it knows the topic as it was
 		t.Fatal(err)
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	name := d.Namespace() + "orders"
-	if resp, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, name); err != nil || resp.Error() != nil {
-		t.Fatal(err, resp.Error())
-	}
+	cl, name := addPartition(t, c, d)
 	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Value: []byte("new")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,4 +115,19 @@ func seesAdded(t *testing.T, who string, d *kafka.Driver) {
 			t.Fatalf("%s counts %d messages of 2, and lists %d", who, st.Messages, len(page.Entries))
 		}
 	}
+}
+
+// addPartition adds one to the topic past the driver, and returns a client that can write to it, and the name of the topic.
+func addPartition(t *testing.T, c *kfake.Cluster, d *kafka.Driver) (*kgo.Client, string) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	name := d.Namespace() + "orders"
+	if resp, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, name); err != nil || resp.Error() != nil {
+		t.Fatal(err, resp.Error())
+	}
+	return cl, name
 }
