@@ -1,6 +1,8 @@
 package archtest
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -96,4 +98,23 @@ func TestLeakRuleCanFail(t *testing.T) {
 	expect(t, checkLeaks([]Source{file("a/a_test.go", test), file("a/main_test.go", guarded)}), "")
 	expect(t, checkLeaks([]Source{file("a/main_test.go", plain)}), "")
 	expect(t, checkLeaks([]Source{file("internal/archtest/a_test.go", test)}), "")
+}
+
+// TestSkippedNames: neither a directory nor a file of these names is read; the .git of a linked worktree is a file that
+// names a path of one machine.
+func TestSkippedNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for path, text := range map[string]string{".git": "gitdir: elsewhere", "bin/tool": "text", "a/a.go": "package a\n"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sources, err := readSources(dir)
+	if err != nil || len(sources) != 1 || sources[0].Path != "a/a.go" {
+		t.Errorf("read %+v, %v; want a/a.go alone", sources, err)
+	}
 }

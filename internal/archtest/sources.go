@@ -47,7 +47,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// skipped are directories without sources of ours: what builds and runs leave behind, and inputs of tests.
+// skipped are names without sources of ours below them: what builds and runs leave behind, and inputs of tests. In a
+// linked worktree .git is a file.
 var skipped = []string{".git", ".cache", ".ferry", "bin", "dist", "node_modules", "testdata"}
 
 const maxSource = 1 << 20
@@ -60,10 +61,10 @@ func readSources(dir string) ([]Source, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			if slices.Contains(skipped, d.Name()) {
-				return filepath.SkipDir
-			}
+		switch skip := slices.Contains(skipped, d.Name()); {
+		case d.IsDir() && skip:
+			return filepath.SkipDir
+		case d.IsDir() || skip:
 			return nil
 		}
 		info, err := d.Info()
