@@ -22,7 +22,8 @@ type faulty struct {
 	close     func() error
 	calls     map[string]int
 	revoking  func(ctx context.Context, ds []*driver.Delivery)
-	seen      *received // everything that was received, if set
+	seen      *received                // everything that was received, if set
+	received  func(d *driver.Delivery) // changes what was received
 }
 
 // set changes what fails.
@@ -84,6 +85,11 @@ func (s *faultySubscription) Receive(ctx context.Context, limit int) ([]*driver.
 	}
 	ds, err := s.Subscription.Receive(ctx, limit)
 	s.f.set(func() {
+		for _, d := range ds {
+			if s.f.received != nil {
+				s.f.received(d)
+			}
+		}
 		if s.f.seen != nil {
 			s.f.seen.ds = append(s.f.seen.ds, ds...)
 		}

@@ -144,6 +144,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	for i, d := range ds {
 		r := &runs[i]
 		r.c, r.d, r.arrived = c, d, now
+		r.ttlUntil = ttlEnd(d, now)
 		r.leaseUntil = now + c.lease
 		if !d.LeaseUntil.IsZero() {
 			r.leaseUntil = d.LeaseUntil.Sub(e.epoch)

@@ -37,7 +37,8 @@ type run struct {
 	arrived, started time.Duration // on the engine's clock
 	timeoutAt        time.Duration // when to act on its timeout; zero: never
 	leaseUntil       time.Duration
-	fetch            uint64 // number of the fetch that brought it
+	ttlUntil         time.Duration // when its TTL ends; never: it has none
+	fetch            uint64        // number of the fetch that brought it
 
 	state     runState
 	overtime  bool // its context has ended, and timeoutAt is when to give it up

@@ -37,7 +37,7 @@ func (e *engine) nextSuspect(now time.Duration) *run {
 		return nil
 	}
 	r, c := e.suspect, e.suspect.c
-	if c.expired(r, now) {
+	if c.leaseOver(r, now) {
 		c.skip(r, now)
 		e.cleared()
 		return e.next(now)

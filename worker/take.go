@@ -52,8 +52,10 @@ func (c *consumer) lead(items []*run, now time.Duration) *run {
 func (c *consumer) takeOne(now time.Duration) *run {
 	for r := c.lanes.ready.pop(); r != nil; r = c.lanes.ready.pop() {
 		switch {
-		case c.expired(r, now):
+		case c.leaseOver(r, now):
 			c.skip(r, now)
+		case r.ttlUntil <= now:
+			c.outlived(r, now)
 		case r.d.Deliveries >= suspectDeliveries:
 			c.e.suspicion(r, now)
 			return nil
@@ -71,7 +73,7 @@ func (c *consumer) takeFollowers(l *lane, items []*run, now time.Duration) []*ru
 	}
 	for len(items) < c.batchSize {
 		r := l.queue.head
-		if r == nil || c.expired(r, now) || r.d.Deliveries >= suspectDeliveries {
+		if r == nil || c.leaseOver(r, now) || r.ttlUntil <= now || r.d.Deliveries >= suspectDeliveries {
 			break
 		}
 		items = append(items, c.lanes.shift(l))
@@ -79,8 +81,8 @@ func (c *consumer) takeFollowers(l *lane, items []*run, now time.Duration) []*ru
 	return items
 }
 
-// expired reports whether the lease of a waiting message is, or is about to be, lost.
-func (c *consumer) expired(r *run, now time.Duration) bool {
+// leaseOver reports whether the lease of a waiting message is, or is about to be, lost.
+func (c *consumer) leaseOver(r *run, now time.Duration) bool {
 	return r.lost || r.leaseUntil-c.margin <= now
 }
 

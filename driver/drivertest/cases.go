@@ -141,6 +141,8 @@ func Cases() []Case {
 		{"expiry/to the dead letters", expiredToTheDeadLetters},
 		{"expiry/running delivery may finish", runningDeliveryMayFinish},
 		{"expiry/when returned", expiresWhenReturned},
+		{"expiry/when returned from a run", expiresWhenReturnedFromARun},
+		{"expiry/when its lease is lost", expiresWhenItsLeaseIsLost},
 		{"expiry/while waiting", expiresWhileWaiting},
 		{"expiry/before due", expiresBeforeDue},
 		{"expiry/unblocks the key", expiryUnblocksTheKey},

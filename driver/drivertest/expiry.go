@@ -88,6 +88,32 @@ func expiresWhenReturned(t *T) {
 	t.counts(0, 0, 0, 0)
 }
 
+// expiresWhenReturnedFromARun is what a worker does with a follower that it held for too long.
+func expiresWhenReturnedFromARun(t *T) {
+	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 4})
+	t.publish(t.msg("a1", key("k")), t.msg("a2", key("k"), ttl(unit)), t.msg("a3", key("k"), ttl(unit)), t.msg("a4", key("k")))
+	ds := s.expect("a1", "a2", "a3", "a4")
+	s.idleFor(2 * unit)
+	s.ack(ds[0])
+	s.park(ds[1], unit/100)
+	d := s.expect("a4")[0] // a3 came back with a2
+	t.counted(d, 1, 1, d.Cause)
+	s.ack(d)
+	s.idle()
+	t.expired(2)
+	t.counts(0, 0, 0, 0)
+}
+
+func expiresWhenItsLeaseIsLost(t *T) {
+	s := t.shortLease()
+	t.publish(t.msg("a", ttl(unit/2)), t.msg("b1", key("k"), ttl(unit/2)), t.msg("b2", key("k")))
+	ds := s.take(2)
+	t.equal(sorted(bodies(ds)), []string{"a", "b1"}, "deliveries")
+	s.expect("b2") // once b1 is lost, and expires
+	s.idle()
+	t.expired(2)
+}
+
 func expiresWhileWaiting(t *T) {
 	s := t.consumer()
 	t.publish(t.msg("a", ttl(2*unit)), t.msg("b", ttl(2*unit)))
