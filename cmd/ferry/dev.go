@@ -14,7 +14,8 @@ import (
 
 const devLong = `Starts a broker with a small shop as demo traffic: orders in order per customer, the mails
 they cause a few seconds later, a report every ten seconds, and about 3 % failures, of which
-most succeed when tried again and some end as dead letters.
+most succeed when tried again and some end as dead letters. The topics of the shop are its own
+(demo.orders, demo.mails, demo.reports): whatever else the broker holds is left alone.
 
 The broker lives in a directory (--dir): what was acknowledged survives a restart, and kill -9.
 With --broker it is another one: memory://, redis://, kafka://host:9092... With --broker kafka and
@@ -93,7 +94,9 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	begin := time.Now()
-	o.welcome(t, broker)
+	if err := o.welcome(ctx, t, broker); err != nil {
+		return err
+	}
 
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,37 +119,9 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	}
 	group.Wait()
 	final := context.WithoutCancel(ctx)
-	return errors.Join(demoErr, watchErr, summarize(final, t, broker.Driver(), time.Since(begin)))
-}
-
-// place says which broker it is, without secrets.
-func (o devOptions) place(b *ferry.Broker) string {
-	if o.inside != "" {
-		return o.inside
+	if err := errors.Join(demoErr, watchErr, summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
+		return err
 	}
-	if name := brokerName(b); name != "disk://" || o.dir == "" {
-		return name
-	}
-	return o.broker // a directory is no secret
-}
-
-// welcome says what runs. It claims nothing that does not exist.
-func (o devOptions) welcome(t *terminal, b *ferry.Broker) {
-	ok := t.green("✓")
-	survives := "a publish survives: " + b.Driver().Capabilities().Durability.String()
-	if o.inside != "" {
-		survives = "for development: inside this process, nothing survives its end"
-	}
-	t.printf("  %s broker   %s   %s\n", ok, o.place(b), t.dim(survives))
-	if o.noDemo {
-		t.printf("  %s demo     off\n", t.dim("-"))
-	} else {
-		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s (3 %% fail → retries, dead letters)   %s\n",
-			ok, o.rate, o.rate/4, t.dim("--no-demo to skip"))
-	}
-	until := "Ctrl-C"
-	if o.duration > 0 {
-		until = o.duration.String() + " or Ctrl-C"
-	}
-	t.printf("  %s running  until %s\n\n", ok, until)
+	o.afterwards(t, broker)
+	return nil
 }

@@ -32,6 +32,13 @@ type (
 
 var demoCustomers = [...]string{"王小明", "李娜", "Ada", "张伟", "Grace", "陈静", "Linus", "赵磊", "Margaret", "刘洋", "Ken", "周敏"}
 
+// The topics of the demo. Their names are its own, so that it never touches what somebody else published.
+const (
+	demoOrders  = "demo.orders"
+	demoMails   = "demo.mails"
+	demoReports = "demo.reports"
+)
+
 const (
 	demoTick    = 10 * time.Millisecond
 	reportEvery = 10 * time.Second
@@ -52,9 +59,9 @@ func newDemo(b *ferry.Broker, rate float64) *demo {
 func (d *demo) run(ctx context.Context) error {
 	w := worker.New(d.broker, worker.Options{Concurrency: 64})
 	retries := []worker.HandlerOption{worker.MaxAttempts(3), worker.Retry(ferry.Delays(500*time.Millisecond, 2*time.Second))}
-	worker.Handle(w, "orders", d.bill, retries...)
-	worker.Handle(w, "mails", d.send, retries...)
-	worker.Handle(w, "reports", d.report, retries...)
+	worker.Handle(w, demoOrders, d.bill, retries...)
+	worker.Handle(w, demoMails, d.send, retries...)
+	worker.Handle(w, demoReports, d.report, retries...)
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,7 +111,7 @@ func (d *demo) shop(ctx context.Context) error {
 func (d *demo) order(ctx context.Context, number int) error {
 	i := d.random.IntN(len(demoCustomers))
 	order := demoOrder{Number: number, Customer: demoCustomers[i], Cents: 100 + d.random.IntN(50_000), WantMail: number%5 == 0}
-	_, err := ferry.Publish(ctx, d.broker, "orders", order, ferry.Key(fmt.Sprintf("customer-%d", i)))
+	_, err := ferry.Publish(ctx, d.broker, demoOrders, order, ferry.Key(fmt.Sprintf("customer-%d", i)))
 	return err
 }
 
@@ -116,14 +123,14 @@ func (d *demo) newsletter(ctx context.Context, number int) error {
 		mail, lane = demoMail{Number: number, To: "somebody", Subject: "Reset your password"}, ferry.Urgent
 	}
 	wait := time.Second + time.Duration(d.random.IntN(3000))*time.Millisecond
-	_, err := ferry.Publish(ctx, d.broker, "mails", mail, ferry.WithPriority(lane), ferry.Delay(wait))
+	_, err := ferry.Publish(ctx, d.broker, demoMails, mail, ferry.WithPriority(lane), ferry.Delay(wait))
 	return err
 }
 
 // startReports publishes the first report; each one schedules the next. Its id makes sure that there is one of each.
 func (d *demo) startReports(ctx context.Context) error {
 	first := nextReport(time.Now())
-	_, err := ferry.Publish(ctx, d.broker, "reports", first, ferry.At(first.Due), ferry.ID(first.id()))
+	_, err := ferry.Publish(ctx, d.broker, demoReports, first, ferry.At(first.Due), ferry.ID(first.id()))
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ func (d *demo) bill(ctx context.Context, m *ferry.Msg[demoOrder]) error {
 	}
 	mail := demoMail{Number: m.Value.Number / 5, To: m.Value.Customer, Subject: fmt.Sprintf("Order %d is paid", m.Value.Number)}
 	wait := time.Duration(2+m.Value.Number%3) * time.Second
-	return worker.Emit(ctx, "mails", mail, ferry.Delay(wait), ferry.WithPriority(ferry.High))
+	return worker.Emit(ctx, demoMails, mail, ferry.Delay(wait), ferry.WithPriority(ferry.High))
 }
 
 func (d *demo) send(ctx context.Context, m *ferry.Msg[demoMail]) error {
@@ -35,7 +35,7 @@ func (d *demo) send(ctx context.Context, m *ferry.Msg[demoMail]) error {
 // report handles a report, and schedules the next one together with its own acknowledgement.
 func (d *demo) report(ctx context.Context, m *ferry.Msg[demoReport]) error {
 	next := nextReport(m.Value.Due)
-	return worker.Emit(ctx, "reports", next, ferry.At(next.Due), ferry.ID(next.id()))
+	return worker.Emit(ctx, demoReports, next, ferry.At(next.Due), ferry.ID(next.id()))
 }
 
 // work takes a few milliseconds, as real handlers do.

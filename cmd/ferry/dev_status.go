@@ -107,11 +107,14 @@ func allStats(ctx context.Context, d driver.Inspector) ([]driver.TopicStats, err
 	return all, nil
 }
 
-// picture is the table on a terminal.
+// topicWidth is for the names of topics in tables that must fit into 80 columns.
+const topicWidth = 12
+
+// picture is the table on a terminal: 80 columns wide, and no wider while no figure has more than seven digits.
 func (s status) picture(lines []topicLine) string {
-	t := newTable("topic", "published", "handled", "failed", "retrying", "dead", "delayed", "ready", "wait p95")
+	t := newTable("topic", "published", "handled", "failed", "retry", "dead", "delayed", "ready", "p95")
 	for _, l := range lines {
-		t.AppendRow([]any{fit(l.topic, 10), l.published, l.handled, l.failed, l.retrying, l.dead, l.delayed, l.now, shortly(l.p95)})
+		t.AppendRow([]any{fit(l.topic, topicWidth), l.published, l.handled, l.failed, l.retrying, l.dead, l.delayed, l.now, shortly(l.p95)})
 	}
 	return t.Render()
 }

@@ -48,18 +48,54 @@ func summarize(ctx context.Context, t *terminal, d driver.Driver, elapsed time.D
 		return nil
 	}
 	var wrong error
-	table := newTable("topic", "group", "published =", "handled +", "dropped +", "expired +", "cancelled +", "dead +", "left")
+	var accounts []account
 	for _, st := range stats {
 		for _, g := range st.Groups {
 			a := accountFor(st, g)
-			table.AppendRow([]any{fit(a.topic, 10), printable(a.group), a.published, a.handled, a.dropped, a.expired, a.cancelled, a.dead, a.left})
+			accounts = append(accounts, a)
 			if n := a.missing(); n != 0 && d.Capabilities().Counts == driver.Exact {
 				wrong = errors.Join(wrong, fmt.Errorf("%d messages of topic %s, group %s, are not accounted for", n, a.topic, a.group))
 			}
 		}
 	}
-	t.printf("%s\n", table.Render())
+	t.printf("%s\n", accountTable(accounts))
 	return errors.Join(wrong, summarizeDead(ctx, t, d, stats))
+}
+
+// accountTable shows accounts. What is zero in all of them is left out, so that it fits into 80 columns.
+func accountTable(accounts []account) string {
+	columns := []struct {
+		title  string
+		always bool
+		value  func(account) uint64
+	}{
+		{"published =", true, func(a account) uint64 { return a.published }},
+		{"handled +", true, func(a account) uint64 { return a.handled }},
+		{"dropped +", false, func(a account) uint64 { return a.dropped }},
+		{"expired +", false, func(a account) uint64 { return a.expired }},
+		{"cancelled +", false, func(a account) uint64 { return a.cancelled }},
+		{"dead +", true, func(a account) uint64 { return a.dead }},
+		{"left", true, func(a account) uint64 { return a.left }},
+	}
+	titles := []string{"topic", "group"}
+	rows := make([][]any, len(accounts))
+	for i, a := range accounts {
+		rows[i] = []any{fit(a.topic, topicWidth), short(a.group, topicWidth)}
+	}
+	for _, c := range columns {
+		if !c.always && !slices.ContainsFunc(accounts, func(a account) bool { return c.value(a) > 0 }) {
+			continue
+		}
+		titles = append(titles, c.title)
+		for i, a := range accounts {
+			rows[i] = append(rows[i], c.value(a))
+		}
+	}
+	table := newTable(titles...)
+	for _, row := range rows {
+		table.AppendRow(row)
+	}
+	return table.Render()
 }
 
 // deadSample is at most how many dead letters of a group are looked at.
@@ -91,7 +127,7 @@ func summarizeDead(ctx context.Context, t *terminal, d driver.Driver, stats []dr
 		return slices.Compare([]string{a.topic, a.fingerprint}, []string{b.topic, b.fingerprint})
 	})
 	for _, k := range kinds[:min(10, len(kinds))] {
-		t.printf("  %5d  %s  %s\n", counts[k], fit(k.topic, 10), strings.TrimRight(fit(k.fingerprint, 60), " "))
+		t.printf("  %5d  %s  %s\n", counts[k], fit(k.topic, topicWidth), strings.TrimRight(fit(k.fingerprint, 56), " "))
 	}
 	return nil
 }
