@@ -11,7 +11,7 @@
 //	topics        creating topics; produce stores records, compress decides which batches are worth it
 //	table         a compacted topic followed into memory: registry, marks, side logs; index knows only where its rows are
 //	contest       of many who change a row at the same time, one may
-//	registry      which topics and groups there are, and how they are configured
+//	registry      which topics and groups there are, and how they are configured; create makes them
 //	publish, call messages into records, those of one call together; atomic stores them in one transaction
 //	dedup, bound  which ids this process has published, and whether a topic is full
 //	member        this process in a group, membership as who the coordinator knows it; assign and vouch: which partitions are its own, and whether they still are

@@ -14,7 +14,7 @@ import (
 func (d *Driver) exchange(ctx context.Context, by time.Time, made, ends []*kgo.Record) error {
 	left := time.Until(by)
 	if left <= 0 {
-		return driver.NewError(driver.ErrNotApplied, "preparing the change took too long", "try again: nothing was changed", nil)
+		return errTooLate()
 	}
 	if d.o.Transactions && len(made) > 0 {
 		return d.storeTogether(ctx, left, append(made[:len(made):len(made)], ends...), func(error) {})
@@ -23,6 +23,10 @@ func (d *Driver) exchange(ctx context.Context, by time.Time, made, ends []*kgo.R
 		return err
 	}
 	return d.produce(ctx, ends...)
+}
+
+func errTooLate() error {
+	return driver.NewError(driver.ErrNotApplied, "preparing the change took too long", "try again: nothing was changed", nil)
 }
 
 // storeTogether stores records in one transaction. It goes on when ctx ends, for so long at most, and tells what became of it in any case.

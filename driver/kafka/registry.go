@@ -201,16 +201,7 @@ func (d *Driver) ensure(ctx context.Context, topic string, row topicRow) (*topic
 	if t, err := d.existing(ctx, topic); err == nil || !isNotFound(err) {
 		return t, err
 	}
-	n := row.Config.Partitions
-	if n <= 0 {
-		n = d.o.Partitions
-	}
-	if err := d.createTopics(ctx, topicSpec{d.mainTopic(topic), n, d.logged()},
-		topicSpec{d.deadTopic(topic), d.o.InternalPartitions, compacted()},
-		topicSpec{d.invalidTopic(topic), 1, compacted()}); err != nil {
-		return nil, err
-	}
-	if err := d.putMeta(ctx, topicKey(topic), row); err != nil {
+	if err := d.makeTopic(ctx, topic, row); err != nil {
 		return nil, err
 	}
 	return d.remember(ctx, topic)
@@ -253,29 +244,20 @@ func (d *Driver) ensureGroup(ctx context.Context, t *topicState, group string, r
 		if err := d.meta.sync(ctx); err != nil {
 			return err
 		}
-	}
-	if d.metaRow(groupKey(t.name, group), &have) {
-		switch {
-		case !row.Fixed || have.Fixed && have.Order == row.Order:
-			return nil
-		case have.Fixed:
-			return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is %s, not %s", group, t.name, have.Order, row.Order),
-				"use the order that its first member chose, or another group", nil)
+		if err := d.makeGroup(ctx, t, group, row, start); err != nil {
+			return err
 		}
-		have.Order, have.Fixed = row.Order, true
-		return d.putMeta(ctx, groupKey(t.name, group), have)
+		d.metaRow(groupKey(t.name, group), &have)
 	}
-	if err := d.createTopics(ctx, topicSpec{d.sideTopic(t.name, group), t.partitions, compacted()}); err != nil {
-		return err
+	switch {
+	case !row.Fixed || have.Fixed && have.Order == row.Order:
+		return nil
+	case have.Fixed:
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is %s, not %s", group, t.name, have.Order, row.Order),
+			"use the order that its first member chose, or another group", nil)
 	}
-	offsets, err := d.position(ctx, t, start)
-	if err != nil {
-		return err
-	}
-	if err := d.commitIdle(ctx, t, group, offsets, nil); err != nil {
-		return err
-	}
-	return d.putMeta(ctx, groupKey(t.name, group), row)
+	have.Order, have.Fixed = row.Order, true
+	return d.putMeta(ctx, groupKey(t.name, group), have)
 }
 
 // keepGrace is how much longer than Keep a message is shown after it was stored: it is settled a little later.
