@@ -79,7 +79,7 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	groups := map[string]*driver.GroupStats{}
 	members := map[string]map[string]bool{}
 	for _, reply := range replies {
-		f, n := mapOf(list(reply, 1)), texts(reply, 2)
+		f, waits := mapOf(list(reply, 1)), list(reply, 2)
 		st.Paused = st.Paused || f["paused"] == "1"
 		st.Published += uint64(whole(f, "published"))
 		st.Fanned += uint64(whole(f, "fanned"))
@@ -88,8 +88,7 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 		st.Messages += whole(f, "messages")
 		st.Bytes += whole(f, "bytes")
 		for i, to := range []*int64{&st.Delayed, &st.Held, &st.Invalid} {
-			k, _ := strconv.ParseInt(n[i], 10, 64)
-			*to += k
+			*to += number(waits, i)
 		}
 		for _, x := range list(reply, 3) {
 			item, _ := x.([]any)
@@ -122,15 +121,14 @@ func addGroup(g *driver.GroupStats, item []any, members map[string]bool) {
 	g.Expired += uint64(whole(f, "expired"))
 	g.Cancelled += uint64(whole(f, "cancelled"))
 	g.Redelivered += uint64(whole(f, "redelivered"))
-	num := func(i int) int64 { n, _ := strconv.ParseInt(text(item, i), 10, 64); return n }
-	g.Inflight += num(3)
-	g.Waiting += num(4)
-	g.Dead += num(5)
+	g.Inflight += number(item, 3)
+	g.Waiting += number(item, 4)
+	g.Dead += number(item, 5)
 	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
 	for _, m := range texts(item, 6) {
 		members[m] = true
 	}
-	g.Oldest = max(g.Oldest, time.Duration(num(7))*time.Millisecond)
+	g.Oldest = max(g.Oldest, time.Duration(number(item, 7))*time.Millisecond)
 }
 
 // Get returns a message as every group sees it.

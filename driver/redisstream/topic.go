@@ -69,14 +69,28 @@ func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
 	if t != nil {
 		return t, nil
 	}
-	n, err := d.client.HGet(ctx, registryKey(d.o.Prefix), name).Int()
-	if errors.Is(err, goredis.Nil) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, redisconn.Classify(err)
+	n, err := d.registered(ctx, name)
+	if err != nil || n == 0 {
+		return nil, err
 	}
 	return d.learn(d.newTopic(name, n)), nil
+}
+
+// registered returns how many partitions the registry says that a topic has, or 0 if it does not know the topic.
+func (d *Driver) registered(ctx context.Context, name string) (int, error) {
+	said, err := d.client.HGet(ctx, registryKey(d.o.Prefix), name).Result()
+	if errors.Is(err, goredis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, redisconn.Classify(err)
+	}
+	n, err := strconv.Atoi(said)
+	if err != nil || n < 1 || n > maxPartitions {
+		return 0, driver.NewError(driver.ErrConflict, fmt.Sprintf("the registry says that topic %q has %.20q partitions", name, said),
+			"something else writes to "+registryKey(d.o.Prefix)+"; set the field to the right number, or use another Options.Prefix", nil)
+	}
+	return n, nil
 }
 
 // learn remembers a topic.
@@ -115,9 +129,12 @@ func (d *Driver) ensure(ctx context.Context, name string, partitions int) (*topi
 	if err := d.client.HSetNX(ctx, registry, name, partitions).Err(); err != nil {
 		return nil, redisconn.Classify(err)
 	}
-	n, err := d.client.HGet(ctx, registry, name).Int()
+	n, err := d.registered(ctx, name)
+	if err == nil && n == 0 { // deleted meanwhile
+		err = errStale
+	}
 	if err != nil {
-		return nil, redisconn.Classify(err)
+		return nil, err
 	}
 	t = d.newTopic(name, n)
 	if err := t.create(ctx); err != nil {
