@@ -64,7 +64,7 @@ func newScripts(flags bool) *scripts {
 		span:      relief("head", "types", "typed", "state", "replay", "span"),
 		trim:      relief("head", "types", "typed", "state", "fan", "advance", "read", "trim"),
 		split:     relief("head", "types", "typed", "names", "split"),
-		audit:     relief("head", "types", "typed", "state", "fan", "advance", "read", "sweep", "belongs", "audit"),
+		audit:     relief("head", "types", "typed", "state", "fan", "advance", "read", "sweep", "belongs", "numbers", "audit"),
 	}
 }
 

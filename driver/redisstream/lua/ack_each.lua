@@ -83,7 +83,7 @@ if not simple then
       for x, id in ipairs(gone) do kept[2 * x - 1], kept[2 * x] = at + keep, id end
       call('ZADD', T .. 'kept', unpack(kept))
       local due = call('HGET', KEYS[1], 'next')
-      if not due or at + keep < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', at + keep)) end
+      if not due or at + keep < (tonumber(due) or 0) then call('HSET', KEYS[1], 'next', string.format('%.0f', at + keep)) end
     else
       call('XDEL', T .. 'stream', unpack(gone))
       local ours = names

@@ -4,6 +4,7 @@
 -- Returns {"stale"} or {"ok", how many were looked at, list of {kind, group, id, text, "1" if repaired}, counts found, cursor or "",
 --   counters of the topic and its groups}: what should be found, and what tells that something happened meanwhile.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+if ARGV[3] == '' then numbers() end
 advance(1000)
 local checked = 0
 local phase, last, seq, at = sweep(ARGV[3])
@@ -156,14 +157,14 @@ local function tell(g, what, n)
   counters[#counters + 1] = int(n)
 end
 local f = call('HMGET', TOPIC, 'messages', 'bytes', 'published', 'fanned', 'expired', 'cancelled')
-for i = 1, 6 do f[i] = tonumber(f[i] or 0) end
+for i = 1, 6 do f[i] = tonumber(f[i] or 0) or 0 end
 tell('', 'messages', f[1])
 tell('', 'bytes', f[2])
 tell('', 'before', f[3])
 tell('', 'published', f[3] - f[4] - f[5] - f[6] - call('ZCARD', DELAYED) - call('ZCARD', HELD))
 for _, g in ipairs(groups()) do
   f = call('HMGET', of(g, 'group'), 'received', 'acked', 'dropped', 'expired', 'cancelled')
-  for i = 1, 5 do f[i] = tonumber(f[i] or 0) end
+  for i = 1, 5 do f[i] = tonumber(f[i] or 0) or 0 end
   local i, w, d = size(of(g, 'flight')), call('ZCARD', of(g, 'wait')), call('ZCARD', of(g, 'dead'))
   tell(g, 'I', i)
   tell(g, 'W', w)

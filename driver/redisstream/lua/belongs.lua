@@ -6,7 +6,6 @@ local function problem(kind, g, id, text, mend)
   if fix and mend then mend() end
   problems[#problems + 1] = {kind, g, id, text, fix and mend and '1' or ''}
 end
-local function valid(id) return match(id, '^%d+%-%d+$') end
 local function ghost(key, g, id, remove)
   problem('ghost', g, id, 'in ' .. key .. ', where it does not belong', function() call(remove, g == '' and T .. key or of(g, key), id) end)
 end
@@ -35,7 +34,13 @@ local look_at = {}
 
 -- Of a topic: member, value.
 function look_at.later(name, v)
-  local m = cmsgpack.unpack(v)
+  local m = unpacked(v)
+  if not m then
+    return problem('lost', '', name, 'delayed or held, and cannot be read', function()
+      call('HDEL', LATER, name)
+      call('HDEL', IDS, name)
+    end)
+  end
   count_of('', 'messages', 1)
   count_of('', 'bytes', m.bytes)
   if not call('ZSCORE', DELAYED, m.member) and not call('ZSCORE', HELD, m.member) then -- nothing is ever early, so it is held
@@ -56,7 +61,8 @@ function look_at.laters(name)
 end
 local function of_later(key, mem)
   local v = call('HGET', LATER, string.sub(mem, 17))
-  if not v or cmsgpack.unpack(v).member ~= mem then ghost(key, '', mem, 'ZREM') end
+  local m = v and unpacked(v)
+  if not m or m.member ~= mem then ghost(key, '', mem, 'ZREM') end
 end
 function look_at.delayed(mem) of_later('delayed', mem) end
 function look_at.held(mem) of_later('held', mem) end
@@ -73,10 +79,12 @@ local function known(id)
   end
   return false
 end
-function look_at.meta(id)
+function look_at.meta(id, v)
+  if not match(v, '^%d+ %d+ %d+ %d+ .*$') then return problem('shape', '', id, 'what is noted of it cannot be read', function() call('HDEL', META, id) end) end
   if not known(id) then ghost('meta', '', id, 'HDEL') end
 end
-function look_at.left(id)
+function look_at.left(id, n)
+  if not tonumber(n) then return problem('count', '', id, 'the number of groups that need it is none', function() call('HDEL', LEFT, id) end) end
   if not known(id) then ghost('left', '', id, 'HDEL') end
 end
 function look_at.graves(id, n)
@@ -109,11 +117,16 @@ end
 function look_at.invalid(id)
   if call('HEXISTS', RAW, id) == 0 then ghost('invalid', '', id, 'ZREM') end
 end
-function look_at.raw(id)
+function look_at.raw(id, v)
+  if not unpacked(v) then return ghost('raw', '', id, 'HDEL') end
   if not call('ZSCORE', INVALID, id) then problem('orphan', '', id, 'not among the parse errors', function() call('ZADD', INVALID, sequence(), id) end) end
 end
 
 -- Of a group: member, value, group.
+local function edited_of(g, id)
+  local v = call('HGET', of(g, 'edited'), id)
+  return v and unpacked(v)
+end
 local function remake(g, id, fields)
   local s = fresh(id, fields)
   if not meta(id) then
@@ -129,10 +142,10 @@ function look_at.dead(id, _, g)
     if (call('HGET', GRAVES, id) or '0') == '0' then problem('count', '', id, 'dead, and not counted', function() call('HINCRBY', made(GRAVES), id, 1) end) end
     return
   end
-  local fields = valid(id) and not s and call('HGET', of(g, 'edited'), id)
+  local fields = valid(id) and not s and edited_of(g, id)
   if not fields then return ghost('dead', g, id, 'ZREM') end
   problem('orphan', g, id, 'a dead letter without a record', function()
-    s = remake(g, id, cmsgpack.unpack(fields))
+    s = remake(g, id, fields)
     s.s = 'D'
     save(g, id, s)
   end)
@@ -140,21 +153,22 @@ end
 function look_at.off(id, _, g)
   local s = valid(id) and state(g, id)
   if s and s.s ~= 'D' then return end
-  local fields = valid(id) and not s and call('HGET', of(g, 'edited'), id)
+  local fields = valid(id) and not s and edited_of(g, id)
   if not fields then return ghost('off', g, id, 'ZREM') end
   problem('orphan', g, id, 'replayed, and in no queue', function()
-    s = remake(g, id, cmsgpack.unpack(fields))
+    s = remake(g, id, fields)
     s.c, s.p, s.n = REPLAY, place(), now
     enter(g, id, s)
   end)
 end
 function look_at.state(id, v, g)
+  local kept = record_of(v)
+  if not kept then return ghost('state', g, id, 'HDEL') end
   local fields = valid(id) and content(g, id)
   if not fields then
     return problem('lost', g, id, 'its content is gone', function()
-      local s = cmsgpack.unpack(v)
       if not valid(id) then return call('HDEL', of(g, 'state'), id) end
-      if s.s == 'D' then unbury(g, id) else take_out(g, id, s) end
+      if kept.s == 'D' then unbury(g, id) else take_out(g, id, kept) end
       for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
       if has(of(g, 'off')) then call('ZREM', of(g, 'off'), id) end
       tally(g, 'cancelled', 1)
@@ -233,14 +247,14 @@ function look_at.wait(id, _, g)
   local s = valid(id) and state(g, id)
   if not s or s.s ~= 'W' then ghost('wait', g, id, 'ZREM') end
 end
-function look_at.record(id, _, g)
-  if not call('ZSCORE', of(g, 'dead'), id) then ghost('record', g, id, 'HDEL') end
+function look_at.record(id, v, g)
+  if not unpacked(v) or not call('ZSCORE', of(g, 'dead'), id) then ghost('record', g, id, 'HDEL') end
 end
-function look_at.history(id, _, g)
-  if call('HEXISTS', of(g, 'state'), id) == 0 then ghost('history', g, id, 'HDEL') end
+function look_at.history(id, v, g)
+  if not unpacked(v) or call('HEXISTS', of(g, 'state'), id) == 0 then ghost('history', g, id, 'HDEL') end
 end
-function look_at.edited(id, _, g)
-  if call('HEXISTS', of(g, 'state'), id) == 0 then ghost('edited', g, id, 'HDEL') end
+function look_at.edited(id, v, g)
+  if not unpacked(v) or call('HEXISTS', of(g, 'state'), id) == 0 then ghost('edited', g, id, 'HDEL') end
 end
 function look_at.skip(id, _, g)
   if not valid(id) or not entry_of(id) then ghost('skip', g, id, 'SREM') end

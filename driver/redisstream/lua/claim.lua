@@ -58,7 +58,7 @@ end
 
 -- pick delivers a message that has left its queue.
 local function pick(id, key, record, note_of, fields)
-  local s = record and cmsgpack.unpack(record)
+  local s = record and record_of(record)
   if s then
     s.s, s.i, s.w = 'I', ARGV[9], ARGV[9]
     save(g, id, s)
@@ -118,7 +118,8 @@ local function serve(lane)
   else
     left_chain = {}
     for i, id in ipairs(names_of) do
-      if records[i] and cmsgpack.unpack(records[i]).s ~= 'R' then break end
+      local s = records[i] and record_of(records[i])
+      if s and s.s ~= 'R' then break end
       pick(id, key, records[i], known[i], fields[i])
       left_chain[i] = range_of(key) .. list[i]
     end
@@ -133,7 +134,7 @@ local last = call('HGET', of(g, 'group'), 'last')
 local prio = call('HGET', TOPIC, 'prio')
 if prio then
   local passed = true
-  for _, other in ipairs(groups()) do passed = passed and not before(call('HGET', of(other, 'group'), 'last') or '0-0', prio) end
+  for _, other in ipairs(groups()) do passed = passed and not before(read_so_far(other), prio) end
   if passed then call('HDEL', TOPIC, 'prio') end
 end
 if not (prio and before(last, prio)) and call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then

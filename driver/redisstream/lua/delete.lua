@@ -10,7 +10,9 @@ if string.sub(ARGV[3], 1, 1) == 'i' then
   id = call('HGET', IDS, name)
   if not id then return {'missing'} end
   if id == 'later' then
-    leave_later(name, unlater(name), 'cancelled')
+    local m = unlater(name)
+    if not m then return {'missing'} end
+    leave_later(name, m, 'cancelled')
     return {'ok'}
   end
 end

@@ -18,8 +18,8 @@ end
 -- unlater takes a delayed or held message out of its place and returns it.
 local function unlater(name)
   local v = call('HGET', LATER, name)
-  if not v then return nil end
-  local m = cmsgpack.unpack(v)
+  local m = v and unpacked(v)
+  if not m then return nil end
   call('HDEL', LATER, name)
   call('ZREM', DELAYED, m.member)
   call('ZREM', HELD, m.member)

@@ -14,7 +14,7 @@ if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
 if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then return {'lost'} end
 local paused = topic[2] == '1' or group[2] == '1'
 local entries
-if not paused and not group[3] and not topic[4] and ARGV[15] == '' and (not topic[3] or tonumber(topic[3]) > at)
+if not paused and not group[3] and not topic[4] and ARGV[15] == '' and (not topic[3] or (tonumber(topic[3]) or 0) > at)
   and call('EXISTS', G .. 'lane0', G .. 'lane1', G .. 'lane2', G .. 'lane3', G .. 'skip') == 0 then
   if deep then
     call('HSET', G .. 'group', 'reading', 1)

@@ -53,11 +53,17 @@ end
 -- searched from its begin for every field. size does not count it.
 local function size(key) return call('HLEN', key) - call('HEXISTS', key, '') end
 
+-- unpacked reads what we have packed, or tells nil of what is no table: another program may have written it.
+local function unpacked(v)
+  local fine, x = pcall(cmsgpack.unpack, v)
+  return fine and type(x) == 'table' and x or nil
+end
+
 -- timer adds a member that is due at a time. 'next' of the topic is no later than whatever is due first.
 local soonest
 local function timer(key, at, member)
   call('ZADD', made(key), at, member)
-  if not soonest then soonest = tonumber(call('HGET', TOPIC, 'next') or 1e15) end
+  if not soonest then soonest = tonumber(call('HGET', TOPIC, 'next') or 1e15) or 0 end
   if tonumber(at) < soonest then
     soonest = tonumber(at)
     call('HSET', TOPIC, 'next', int(soonest))
@@ -81,10 +87,13 @@ local function wake(g)
   if call('HDEL', of(g, 'group'), 'hungry') == 1 then call('PUBLISH', TOPIC, g) end
 end
 
--- Stream ids as two numbers, to compare them.
+-- valid tells whether a text is the id of an entry.
+local function valid(id) return match(id, '^%d+%-%d+$') end
+
+-- Stream ids as two numbers, to compare them; what is none is before all.
 local function halves(id)
   local ms, seq = match(id, '^(%d+)-(%d+)$')
-  return tonumber(ms), tonumber(seq)
+  return tonumber(ms or 0), tonumber(seq or 0)
 end
 local function before(a, b)
   local am, as = halves(a)
@@ -95,7 +104,7 @@ end
 -- Places of messages in a lane or a key are texts that sort: the id of an entry, and a number for what joins the tail behind it.
 local ZEROS = '00000000000000'
 local function spot(id, tail)
-  local ms, seq = match(id, '^(%d+)-(%d+)$')
+  local ms, seq = match(valid(id) or '0-0', '^(%d+)-(%d+)$')
   local n = tail and int(tail) or '0'
   return string.sub(ZEROS, #ms + 1) .. ms .. string.sub(ZEROS, #seq + 3) .. seq .. string.sub(ZEROS, #n + 5) .. n
 end
@@ -113,7 +122,7 @@ local function index(fields)
 end
 
 local function entry_of(id)
-  local e = call('XRANGE', STREAM, id, id)[1]
+  local e = valid(id) and call('XRANGE', STREAM, id, id)[1]
   return e and e[2] or nil
 end
 
@@ -122,8 +131,8 @@ end
 -- not in the stream any more.
 local function meta(id)
   local v = call('HGET', META, id)
-  if v then
-    local pub, bytes, exp, cause, name = match(v, '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+  local pub, bytes, exp, cause, name = match(v or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+  if pub then
     return {pub = tonumber(pub), bytes = tonumber(bytes), exp = tonumber(exp), cause = tonumber(cause), name = name}
   end
   local fields = entry_of(id)

@@ -12,7 +12,7 @@ local function hold_all(flight, ids, token, ends)
   call('HSET', G .. 'claims', token, table.concat(ids, ' '), '#' .. token, #ids)
   call('ZADD', G .. 'lease', ends, token)
   local due = call('HGET', KEYS[1], 'next')
-  if not due or ends < tonumber(due) then call('HSET', KEYS[1], 'next', string.format('%.0f', ends)) end
+  if not due or ends < (tonumber(due) or 0) then call('HSET', KEYS[1], 'next', string.format('%.0f', ends)) end
 end
 
 -- lease takes messages that are in no queue, with their keys ('' for none; nil if none has one), and returns the places in the list of those that must wait

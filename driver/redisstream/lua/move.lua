@@ -15,6 +15,7 @@ if string.sub(ARGV[3], 1, 1) == 'i' then
   if not id then return {'missing'} end
   if id == 'later' then
     local m = unlater(name)
+    if not m then return {'missing'} end
     m.fields, m.cause = fields or m.fields, REPLAY
     if after > 0 then postpone(name, m, soon + after) else due(name, m) end
     return {'ok'}

@@ -17,8 +17,8 @@ local wants, free = ARGV[5] == '1', not owner[1] or owner[1] == '' or tonumber(o
 local left_over = owner[1] and tonumber(owner[3]) + tonumber(ARGV[7]) <= now
 local epoch = ''
 
--- read_so_far is the last entry that anybody of the group has read.
-local function read_so_far(name)
+-- delivered_so_far is the last entry that anybody of the group has read.
+local function delivered_so_far(name)
   for _, x in ipairs(call('XINFO', 'GROUPS', STREAM)) do
     local f = index(x)
     if f.name == name then return f['last-delivered-id'] end
@@ -38,7 +38,7 @@ if free and (wants or left_over) then
   call('HDEL', of(g, 'owner'), 'asked')
   call('SET', of(g, 'fence'), epoch) -- what an owner reads itself, it reads while this does not change
   if call('HGET', of(g, 'group'), 'reader') ~= ARGV[6] then
-    call('HSET', of(g, 'group'), 'reader', ARGV[6], 'since', read_so_far(g))
+    call('HSET', of(g, 'group'), 'reader', ARGV[6], 'since', delivered_so_far(g))
   end
 elseif owner[1] == me and not free then
   if wants or not owner[4] then epoch = owner[2] else give_up() end

@@ -13,7 +13,7 @@ if #groups == 0 then return {'nogroup'} end
 local clock = call('TIME')
 local messages, bytes = tonumber(topic[5] or 0) + n, tonumber(topic[6] or 0) + ARGV[4]
 local function over(bound, value) return bound and bound ~= '0' and value > tonumber(bound) and ARGV[2] ~= 'f' end
-if topic[2] and tonumber(topic[2]) <= clock[1] * 1000 + math.floor(clock[2] / 1000) or over(topic[3], messages) or over(topic[4], bytes) then
+if topic[2] and (tonumber(topic[2]) or 0) <= clock[1] * 1000 + math.floor(clock[2] / 1000) or over(topic[3], messages) or over(topic[4], bytes) then
   return {'slow'}
 end
 local shapes, at, several = {}, 7, tonumber(ARGV[6]) > 1

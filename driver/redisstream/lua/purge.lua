@@ -22,7 +22,7 @@ if phase == 's' then
   for _, g in ipairs(targets) do
     settled_reads(g)
     local new = 0
-    local read = call('HGET', of(g, 'group'), 'last') or '0-0'
+    local read = read_so_far(g)
     for _, e in ipairs(entries) do
       if before(read, e[1]) then new = new + 1 else purge(g, e[1]) end
     end
@@ -52,7 +52,8 @@ end
 local later, upto = behind(LATERS)
 for _, name in ipairs(later) do
   local v = call('HGET', LATER, name)
-  if v and call('ZSCORE', DELAYED, cmsgpack.unpack(v).member) then
+  local m = v and unpacked(v)
+  if m and call('ZSCORE', DELAYED, m.member) then
     leave_later(name, unlater(name), 'cancelled')
     n = n + 1
   end

@@ -109,7 +109,7 @@ end
 
 -- recover puts entries into the queues that an owner read and did not live to take: they are pending, and behind the last one taken.
 local function recover(g)
-  local last = call('HGET', of(g, 'group'), 'last') or '0-0'
+  local last = read_so_far(g)
   local entries = {}
   for _, p in ipairs(call('XPENDING', STREAM, g, '(' .. last, '+', 1000)) do
     entries[#entries + 1] = {p[1], entry_of(p[1])}

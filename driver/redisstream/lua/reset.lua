@@ -26,7 +26,7 @@ if phase == 'o' then
   return {'ok', replayed .. '', skipped .. '', ''}
 end
 local entries, new = some(at, last), 0
-local read = call('HGET', of(g, 'group'), 'last') or '0-0'
+local read = read_so_far(g)
 for _, e in ipairs(entries) do
   local id = e[1]
   if before(read, id) then

@@ -11,7 +11,7 @@ local function fail(id, s, failure)
   s.f = s.f + 1
   if failure == '' then return end
   local v = call('HGET', of(g, 'history'), id)
-  local history = v and cmsgpack.unpack(v) or {}
+  local history = v and unpacked(v) or {}
   history[#history + 1] = {int(now), s.f .. '', failure}
   while #history > 10 do table.remove(history, 1) end
   call('HSET', made(of(g, 'history')), id, cmsgpack.pack(history))

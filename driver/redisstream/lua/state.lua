@@ -10,9 +10,12 @@ local function lane_of(f)
   return math.max(0, math.min(3, floor(p) + 1))
 end
 
+-- read_so_far is the last entry that a group has taken on.
+local function read_so_far(g) return valid(call('HGET', of(g, 'group'), 'last') or '') or '0-0' end
+
 -- unread tells whether a group has yet to read an entry.
 local function unread(g, id)
-  local last = call('HGET', of(g, 'group'), 'last') or '0-0'
+  local last = read_so_far(g)
   return before(last, id) and (not has(of(g, 'skip')) or call('SISMEMBER', of(g, 'skip'), id) == 0)
 end
 
@@ -23,15 +26,25 @@ local function fresh(id, fields)
   return {l = lane_of(f), k = f.key or '', p = spot(id), f = 0, x = 0, r = 0, c = cause, s = 'R', n = (halves(id))}
 end
 
+-- record_of reads a record, or tells nil where it makes no sense.
+local KINDS = {l = 'number', k = 'string', p = 'string', f = 'number', x = 'number', r = 'number', c = 'number', s = 'string', n = 'number'}
+local function record_of(v)
+  local s = unpacked(v)
+  for name, kind in pairs(s and KINDS or {}) do
+    if type(s[name]) ~= kind then return nil end
+  end
+  return s
+end
+
 local function state(g, id)
   local v, hold = call('HGET', of(g, 'state'), id), call('HGET', of(g, 'flight'), id)
-  local s
-  if v then
-    s = cmsgpack.unpack(v)
+  local s = v and record_of(v)
+  if s then
     s.kept = true
   else
+    if not valid(id) then return nil end
     local pending = call('XPENDING', STREAM, g, id, id, 1)[1]
-    if not pending or not hold and before(call('HGET', of(g, 'group'), 'last') or '0-0', id) then return nil end
+    if not pending or not hold and before(read_so_far(g), id) then return nil end
     s = fresh(id, entry_of(id))
     s.w = pending[2]
     if hold then s.s, s.i = 'I', s.w end
@@ -161,7 +174,7 @@ end
 -- left tells how many groups need an entry. Nothing is written of one that only one group needs.
 local function left(id)
   local v = call('HGET', LEFT, id)
-  if v then return tonumber(v) end
+  if v and tonumber(v) then return tonumber(v) end
   if has(KEPT) and call('ZSCORE', KEPT, id) or not entry_of(id) then return 0 end
   return 1
 end
@@ -213,8 +226,7 @@ end
 -- content returns the fields of a message as a group sees it, or nil.
 local function content(g, id)
   local edited = has(of(g, 'edited')) and call('HGET', of(g, 'edited'), id)
-  if edited then return cmsgpack.unpack(edited) end
-  return entry_of(id)
+  return edited and unpacked(edited) or entry_of(id)
 end
 
 -- bury makes a message a dead letter of its group, whole.

@@ -13,7 +13,7 @@ for _, g in ipairs(groups()) do
     local s = first and state(g, id_in(first))
     if s then older(s.n) end
   end
-  local last = call('HGET', of(g, 'group'), 'last') or '0-0'
+  local last = read_so_far(g)
   for _, e in ipairs(call('XRANGE', STREAM, '(' .. last, '+', 'COUNT', 10)) do
     if call('SISMEMBER', of(g, 'skip'), e[1]) == 0 then older((halves(e[1]))) end
   end

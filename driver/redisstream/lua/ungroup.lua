@@ -18,7 +18,7 @@ local function remove(id)
 end
 if phase == 's' then
   local entries, new = some(at, '+'), 0
-  local read = call('HGET', of(g, 'group'), 'last') or '0-0'
+  local read = read_so_far(g)
   for _, e in ipairs(entries) do
     if before(read, e[1]) then new = new + 1 else remove(e[1]) end
   end

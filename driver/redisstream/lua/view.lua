@@ -2,16 +2,16 @@
 -- published, fields, history, record}. Letters are those of the states, K kept, L delayed, H held, X undecodable.
 local function view_later(name)
   local v = call('HGET', LATER, name)
-  if not v then return nil end
-  local m = cmsgpack.unpack(v)
+  local m = v and unpacked(v)
+  if not m then return nil end
   local at = call('ZSCORE', DELAYED, m.member)
   return {'', '', at and 'L' or 'H', '0', '0', '0', at or '0', int(m.exp), '', int(m.pub), m.fields, {}, {}}
 end
 
 local function view_invalid(id)
   local v = call('HGET', RAW, id)
-  if not v then return nil end
-  local x = cmsgpack.unpack(v)
+  local x = v and unpacked(v)
+  if not x then return nil end
   return {'', id, 'X', '0', '0', '0', '0', '0', x[1], int(halves(id)), x[2], {}, {}}
 end
 
@@ -22,7 +22,7 @@ local function view(g, id)
   if s then
     local history, record = call('HGET', of(g, 'history'), id), call('HGET', of(g, 'record'), id)
     return {g, id, s.s, s.f .. '', s.x .. '', s.r .. '', int(s.t or 0), exp, s.i or '', int(m.pub), content(g, id) or {},
-      history and cmsgpack.unpack(history) or {}, record and cmsgpack.unpack(record) or {}}
+      history and unpacked(history) or {}, record and unpacked(record) or {}}
   end
   local letter
   if has(KEPT) and call('ZSCORE', KEPT, id) then
