@@ -122,3 +122,27 @@ func TestGarbledRegistry(t *testing.T) {
 		})
 	}
 }
+
+// A lane may offer a message that its key does not have, or whose key waits: a random history met a claim that then named no message to a
+// command, which the server refuses, so that nobody got anything any more.
+func TestKeyIsOfferedWithoutItsFirst(t *testing.T) {
+	w := newWorld(t)
+	w.onePartition()
+	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "a", Lease: time.Hour, MaxRun: 2})
+	w.ok(err)
+	w.publish(0, 2, "k")
+	w.settle(s, driver.Retry, w.take(s, 2)[0]) // for an hour: the key waits, with the second message behind it
+	seat, _ := strings.CutPrefix(w.c.ZRange(w.ctx(), w.part("g:default:chain"), 1, 1).Val()[0], "1:k/")
+	w.ok(w.c.ZAdd(w.ctx(), w.part("g:default:lane1"), goredis.Z{Member: seat}).Err())
+	w.publish(2, 3, "j")
+	if got := w.take(s, 1); got[0].Key != "j" {
+		t.Errorf("%s came, although its key waits", got[0].ID)
+	}
+
+	w.publish(3, 4, "i")
+	w.ok(s.Settle(w.ctx(), []driver.Settlement{{Delivery: w.take(s, 1)[0], Outcome: driver.Release}})[0])
+	w.ok(w.c.Del(w.ctx(), w.part("g:default:chain")).Err())
+	if got := w.take(s, 1); got[0].Key != "i" {
+		t.Errorf("%s came, want the message that is offered", got[0].ID)
+	}
+}

@@ -105,6 +105,10 @@ local function serve(lane)
     fetch(g, small, ARGV[9])
     list = first_of(g, key, want)
   end
+  if #list == 0 then -- another program has taken it out of its key
+    call('ZADD', of(g, 'chain'), 0, range_of(key) .. first)
+    list = {first}
+  end
   local names_of, left_chain = {}, {}
   for i, x in ipairs(list) do names_of[i] = id_in(x) end
   local records, known = call('HMGET', of(g, 'state'), unpack(names_of)), call('HMGET', META, unpack(names_of))
@@ -123,6 +127,10 @@ local function serve(lane)
       pick(id, key, records[i], known[i], fields[i])
       left_chain[i] = range_of(key) .. list[i]
     end
+  end
+  if #left_chain == 0 then -- not even the first of the key is ready, so that none may be offered
+    call('ZREM', of(g, 'lane' .. lane), first)
+    return front(g, key)
   end
   call('ZREM', of(g, 'chain'), unpack(left_chain))
   call('HSET', of(g, 'busy'), key, table.concat(names_of, ' ', 1, #left_chain))
