@@ -3,6 +3,7 @@ package drivertest
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -108,11 +109,13 @@ func boundOfSeveralGroups(t *T) {
 func boundFreedByExpiryAndDelete(t *T) {
 	t.bounded(driver.TopicConfig{MaxMessages: 2})
 	m := t.msg("b")
-	t.publish(t.msg("a", ttl(unit)), m)
-	t.full("c")
-	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: m.ID}})[0], "Delete")
-	t.put("c")
-	t.full("d")
+	t.before(time.Now().Add(unit), func() {
+		t.publish(t.msg("a", ttl(unit)), m)
+		t.full("c")
+		t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: m.ID}})[0], "Delete")
+		t.put("c")
+		t.full("d")
+	})
 	t.expired(1)
 	t.put("d")
 }

@@ -95,9 +95,9 @@ func deadInOneGroupOnly(t *T) {
 // deadLettersStay: nothing but Move and Delete takes a dead letter away.
 func deadLettersStay(t *T) {
 	s := t.consumer()
-	t.publish(t.msg("a", ttl(unit)))
+	t.publish(t.msg("a", ttl(3*unit))) // long enough to be claimed
 	s.bury(s.one())
-	s.idleFor(2 * unit)
+	s.idleFor(4 * unit)
 	if t.Virtual {
 		t.pass(30 * 24 * time.Hour)
 	}
@@ -131,8 +131,10 @@ func replayLater(t *T) {
 	d := s.one()
 	s.bury(d)
 	start := time.Now()
-	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}, After: unit})
-	s.idle()
+	t.before(start.Add(unit), func() {
+		t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}, After: unit})
+		s.idle()
+	})
 	s.expect("a")
 	t.onTime(start.Add(unit), "the replay")
 }

@@ -55,8 +55,10 @@ func nearerOvertakesFarther(t *T) {
 func dueAtATime(t *T) {
 	s := t.consumer()
 	at := time.Now().Add(2 * unit)
-	t.publish(t.msg("a", func(m *driver.Message) { m.At = at }))
-	s.idle()
+	t.before(at, func() {
+		t.publish(t.msg("a", func(m *driver.Message) { m.At = at }))
+		s.idle()
+	})
 	s.expect("a")
 	if early := time.Until(at); early > t.clockSlack() {
 		t.Errorf("scheduled message came %v early", early)

@@ -1,6 +1,8 @@
 package drivertest
 
 import (
+	"time"
+
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -33,8 +35,11 @@ func emitWithEachOutcome(t *T) {
 func emitDelayed(t *T) {
 	s := t.consumer()
 	t.put("a")
-	s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Ack, Emit: t.msgs([]string{"later"}, delay(unit))})
-	s.idle()
+	d := s.one()
+	t.before(time.Now().Add(3*unit), func() { // a transaction takes some of it
+		s.settle(driver.Settlement{Delivery: d, Outcome: driver.Ack, Emit: t.msgs([]string{"later"}, delay(3*unit))})
+		s.idle()
+	})
 	s.expect("later")
 }
 

@@ -66,9 +66,9 @@ func expiredToTheDeadLetters(t *T) {
 
 func runningDeliveryMayFinish(t *T) {
 	s := t.consumer()
-	t.publish(t.msg("a", ttl(unit)))
+	t.publish(t.msg("a", ttl(3*unit))) // long enough to be claimed
 	d := s.one()
-	s.idleFor(2 * unit)
+	s.idleFor(4 * unit)
 	s.extend(d)
 	s.ack(d)
 	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Acked != 1 || g.Expired != 0) {
@@ -78,9 +78,9 @@ func runningDeliveryMayFinish(t *T) {
 
 func expiresWhenReturned(t *T) {
 	s := t.consumer()
-	t.publish(t.msg("a", ttl(unit)), t.msg("b", ttl(unit)))
+	t.publish(t.msg("a", ttl(3*unit)), t.msg("b", ttl(3*unit)))
 	ds := s.take(2)
-	s.idleFor(2 * unit)
+	s.idleFor(4 * unit)
 	s.release(ds[0])
 	s.retry(ds[1], 0)
 	s.idle()
@@ -116,11 +116,14 @@ func expiresWhenItsLeaseIsLost(t *T) {
 
 func expiresWhileWaiting(t *T) {
 	s := t.consumer()
-	t.publish(t.msg("a", ttl(2*unit)), t.msg("b", ttl(2*unit)))
+	end := time.Now().Add(3 * unit)
+	t.publish(t.msg("a", ttl(3*unit)), t.msg("b", ttl(3*unit)))
 	ds := s.take(2)
-	s.retry(ds[0], time.Hour)
-	s.park(ds[1], time.Hour)
-	t.counts(0, 0, 2, 0)
+	t.before(end, func() {
+		s.retry(ds[0], time.Hour)
+		s.park(ds[1], time.Hour)
+		t.counts(0, 0, 2, 0)
+	})
 	t.expired(2)
 	t.counts(0, 0, 0, 0)
 }
@@ -137,9 +140,13 @@ func expiresBeforeDue(t *T) {
 
 func expiryUnblocksTheKey(t *T) {
 	s := t.consumer()
-	t.publish(t.msg("a1", key("k"), ttl(2*unit)), t.msg("a2", key("k")))
-	s.retry(s.expect("a1")[0], time.Hour)
-	s.idle()
+	end := time.Now().Add(3 * unit)
+	t.publish(t.msg("a1", key("k"), ttl(3*unit)), t.msg("a2", key("k")))
+	d := s.expect("a1")[0]
+	t.before(end, func() {
+		s.retry(d, time.Hour)
+		s.idle()
+	})
 	s.expect("a2") // once a1 has expired
 	t.expired(1)
 }

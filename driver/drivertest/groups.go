@@ -83,7 +83,7 @@ func groupGetsWhatComesAfterIt(t *T) {
 
 func delayedFansOutWhenDue(t *T) {
 	t.group("old")
-	t.publish(t.msg("a", delay(unit)))
+	t.publish(t.msg("a", delay(3*unit))) // long enough for another group
 	t.group("new")
 	t.subscribe(driver.SubscribeOptions{Group: "old"}).expect("a")
 	t.subscribe(driver.SubscribeOptions{Group: "new"}).expect("a")

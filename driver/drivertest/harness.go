@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,8 @@ type Harness struct {
 	PlantRaw func(ctx context.Context, d driver.Driver, topic string, raw []byte) error
 	// Reopen closes d and opens the same backend again, as a restart does. Required where anything survives one.
 	Reopen func(t testing.TB, d driver.Driver) driver.Driver
+	// Only are the cases to run, without histories and stress, for a variant of a driver that runs all elsewhere. Nil runs everything.
+	Only *regexp.Regexp
 	// Virtual says that the driver keeps time with package time alone, so that each case runs in a synctest bubble.
 	Virtual bool
 	// Steps is the length of the random histories in all. Defaults to 100,000, in virtual time, and 1,000 otherwise.
@@ -32,7 +35,8 @@ type Harness struct {
 	// Patience is how long the suite waits for what must happen. Defaults to 30 s.
 	Patience time.Duration
 
-	seed uint64 // of everything random but the histories, whose seed rapid prints
+	seed    uint64                              // of everything random but the histories, whose seed rapid prints
+	stalled func(since time.Time) time.Duration // measures the machine, in real time
 }
 
 // resolved fills in the defaults, and refuses a harness that cannot judge.
@@ -85,12 +89,19 @@ func fromEnv[N any](t testing.TB, name string, parse func(string) (N, error)) (n
 
 // Run runs the whole suite: every case, the random histories and the stress run, each with a driver of its own.
 func Run(t *testing.T, h Harness) {
-	h = h.resolved(t)
+	h = h.resolved(t).measured(t)
+	spoilt := new(retries)
 	for _, c := range Cases() {
+		if h.Only != nil && !h.Only.MatchString(c.Name) {
+			continue
+		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			h.judge(t, c)
+			h.judge(t, c, spoilt)
 		})
+	}
+	if h.Only != nil {
+		return
 	}
 	t.Run("history", func(t *testing.T) {
 		t.Parallel()
@@ -98,15 +109,15 @@ func Run(t *testing.T, h Harness) {
 	})
 	t.Run("stress", func(t *testing.T) {
 		t.Parallel()
-		h.judge(t, Case{Name: "stress", Run: stress})
+		h.judge(t, Case{Name: "stress", Run: stress}, spoilt)
 	})
 }
 
 // judge runs one case.
-func (h Harness) judge(t *testing.T, c Case) {
+func (h Harness) judge(t *testing.T, c Case, spoilt *retries) {
 	t.Helper()
 	if !h.Virtual {
-		h.patiently(t, c)
+		h.patiently(t, c, spoilt)
 		return
 	}
 	synctest.Test(t, func(t *testing.T) { h.run(t, c) })

@@ -37,7 +37,7 @@ func moveReschedules(t *T) {
 	t.publish(m)
 	start := time.Now()
 	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}, After: 3 * unit}) // on a busy server it takes some of it
-	s.idle()
+	t.before(start.Add(3*unit), s.idle)
 	s.expect("delayed")
 	t.onTime(start.Add(3*unit), "the rescheduled message")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -142,10 +143,13 @@ func keysInParallel(t *T) {
 func strictFollowersWait(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{Order: driver.Strict})
 	t.putKeyed("k", "a1", "a2", "a3")
-	s.retry(s.expect("a1")[0], unit)
-	s.idle()
-	t.counts(2, 0, 1, 0)
 	d := s.expect("a1")[0]
+	t.before(time.Now().Add(unit), func() {
+		s.retry(d, unit)
+		s.idle()
+		t.counts(2, 0, 1, 0)
+	})
+	d = s.expect("a1")[0]
 	t.counted(d, 2, 1, driver.CauseRetry)
 	s.ack(d)
 	t.equal(bodies(s.gather(2)), []string{"a2", "a3"}, "followers")
@@ -154,11 +158,14 @@ func strictFollowersWait(t *T) {
 func relaxedFollowersPass(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{Order: driver.Relaxed})
 	t.putKeyed("k", "a1", "a2", "a3")
-	s.retry(s.expect("a1")[0], unit)
-	d := s.expect("a2")[0]
-	s.idle() // still one at a time
-	s.ack(d)
-	d = s.expect("a3")[0]
+	d := s.expect("a1")[0]
+	t.before(time.Now().Add(unit), func() { // a1 comes again, before a3, once it is due
+		s.retry(d, unit)
+		d = s.expect("a2")[0]
+		s.idle() // still one at a time
+		s.ack(d)
+		d = s.expect("a3")[0]
+	})
 	s.idleFor(2 * unit) // a1 is due, and waits for a3
 	s.ack(d)
 	d = s.expect("a1")[0]
@@ -284,10 +291,12 @@ func retryOfARunBlocksItsTail(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{MaxRun: 3})
 	t.putKeyed("k", numbered("a", 3)...)
 	ds := s.expect("a1", "a2", "a3")
-	s.retry(ds[0], unit)
-	s.refused(driver.Settlement{Delivery: ds[1], Outcome: driver.Ack})
-	t.counts(2, 0, 1, 0)
-	s.idle()
+	t.before(time.Now().Add(unit), func() {
+		s.retry(ds[0], unit)
+		s.refused(driver.Settlement{Delivery: ds[1], Outcome: driver.Ack})
+		t.counts(2, 0, 1, 0)
+		s.idle()
+	})
 	t.counted(s.expect("a1", "a2", "a3")[0], 2, 1, driver.CauseRetry)
 }
 

@@ -44,9 +44,11 @@ func parkCountsNothing(t *T) {
 	s := t.consumer()
 	t.put("a")
 	start := time.Now()
-	s.park(s.one(), unit)
-	t.counts(0, 0, 1, 0)
-	s.idle()
+	t.before(start.Add(unit), func() {
+		s.park(s.one(), unit)
+		t.counts(0, 0, 1, 0)
+		s.idle()
+	})
 	d := s.one()
 	t.onTime(start.Add(unit), "parked message")
 	t.counted(d, 1, 1, driver.CauseReleased)
@@ -67,14 +69,17 @@ func parkBlocksAStrictKey(t *T) {
 	s := t.consumer()
 	t.putKeyed("k", "a1", "a2")
 	t.putKeyed("j", "b1")
-	for _, d := range s.take(2) {
-		if d.Key == "k" {
-			s.park(d, unit)
-		} else {
-			s.ack(d)
+	ds := s.take(2)
+	t.before(time.Now().Add(unit), func() {
+		for _, d := range ds {
+			if d.Key == "k" {
+				s.park(d, unit)
+			} else {
+				s.ack(d)
+			}
 		}
-	}
-	s.idle()
+		s.idle()
+	})
 	d := s.expect("a1")[0]
 	t.counted(d, 1, 1, driver.CauseReleased)
 	s.ack(d)
@@ -85,9 +90,11 @@ func parkOfARunReturnsTheTail(t *T) {
 	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 3})
 	t.putKeyed("k", "a1", "a2", "a3")
 	ds := s.expect("a1", "a2", "a3")
-	s.park(ds[0], unit)
-	s.refused(driver.Settlement{Delivery: ds[1], Outcome: driver.Ack})
-	s.idle()
+	t.before(time.Now().Add(unit), func() {
+		s.park(ds[0], unit)
+		s.refused(driver.Settlement{Delivery: ds[1], Outcome: driver.Ack})
+		s.idle()
+	})
 	for _, d := range s.expect("a1", "a2", "a3") {
 		t.uncounted(d)
 	}

@@ -88,8 +88,8 @@ func (t *T) handledWithTTL(d time.Duration) {
 }
 
 func resetLeavesOutWhatExpired(t *T) {
-	t.handledWithTTL(2 * unit)
-	t.pass(3 * unit)
+	t.handledWithTTL(3 * unit) // long enough to be claimed
+	t.pass(4 * unit)
 	want := driver.ResetReport{Replayed: 1}
 	if t.Caps.Counts == driver.Estimate {
 		want.Replayed = 2 // it counts places, and finds out when it comes to them
@@ -101,8 +101,10 @@ func resetLeavesOutWhatExpired(t *T) {
 }
 
 func resetExpiresWhatItReplays(t *T) {
-	t.handledWithTTL(4 * unit)
-	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 2})
+	t.before(time.Now().Add(4*unit), func() {
+		t.handledWithTTL(4 * unit)
+		t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 2})
+	})
 	t.pass(5 * unit)
 	s := t.subscribe(driver.SubscribeOptions{})
 	s.expect("stays")
@@ -183,9 +185,12 @@ func keptIsShownAndEnds(t *T) {
 	t.configure(topic, driver.TopicConfig{Keep: keep})
 	s := t.subscribe(driver.SubscribeOptions{})
 	rs := t.put("a")
-	s.ack(s.one())
-	e := t.get(driver.Target{Topic: topic, ID: rs[0].ID})
-	t.equal(e.State, driver.StateDone, "state of a kept message")
+	d := s.one()
+	t.before(time.Now().Add(keep), func() {
+		s.ack(d)
+		e := t.get(driver.Target{Topic: topic, ID: rs[0].ID})
+		t.equal(e.State, driver.StateDone, "state of a kept message")
+	})
 	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 0 {
 		t.Errorf("Messages is %d: what is kept must not count", st.Messages)
 	}

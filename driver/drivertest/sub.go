@@ -12,7 +12,9 @@ import (
 // sub is a subscription with the verbs of a consumer.
 type sub struct {
 	driver.Subscription
-	t *T
+	t        *T
+	lease    time.Duration
+	extended map[*driver.Delivery]time.Time // when it was last
 }
 
 // subscribe joins a group of the topic. Zero options: default group, one instance, a lease longer than any case.
@@ -29,7 +31,7 @@ func (t *T) subscribe(o driver.SubscribeOptions) *sub {
 	}
 	s, err := t.Subscribe(t.ctx(), o)
 	t.ok(err, "Subscribe")
-	return &sub{Subscription: s, t: t}
+	return &sub{Subscription: s, t: t, lease: o.Lease, extended: map[*driver.Delivery]time.Time{}}
 }
 
 // consumer joins the default group, with the topic in one lane.
@@ -55,7 +57,7 @@ func (s *sub) take(n int) []*driver.Delivery {
 	for len(got) < n {
 		ds, err := s.Receive(ctx, n-len(got))
 		if err != nil {
-			s.t.Fatalf("Receive after %d of %d deliveries %q: %v", len(got), n, bodies(got), err)
+			s.t.TB.Fatalf("Receive after %d of %d deliveries %q: %v", len(got), n, bodies(got), err)
 		}
 		if len(ds) == 0 || len(ds) > n-len(got) {
 			s.t.Fatalf("Receive of at most %d returned %d deliveries", n-len(got), len(ds))
@@ -127,6 +129,7 @@ func (s *sub) settle(ss ...driver.Settlement) {
 	s.t.Helper()
 	for i, err := range s.errs(ss...) {
 		if err != nil {
+			s.leaseOver(ss[i].Delivery, err, "Settle "+ss[i].Outcome.String())
 			s.t.Fatalf("Settle %s of %q: %v", ss[i].Outcome, ss[i].Delivery.Body, err)
 		}
 	}
@@ -195,8 +198,11 @@ func (s *sub) lose(ds ...*driver.Delivery) []*driver.Delivery {
 // extend demands that every lease is extended.
 func (s *sub) extend(ds ...*driver.Delivery) {
 	s.t.Helper()
+	start := time.Now()
 	for i, err := range s.Extend(s.t.ctx(), ds) {
+		s.leaseOver(ds[i], err, "Extend")
 		s.t.ok(err, fmt.Sprintf("Extend of %q", ds[i].Body))
+		s.extended[ds[i]] = start
 	}
 }
 

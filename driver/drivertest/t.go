@@ -35,7 +35,8 @@ type T struct {
 	driver.Driver
 	Caps driver.Capabilities
 
-	ids atomic.Int64
+	ids  atomic.Int64
+	open *window // what a complaint is about time after
 }
 
 func newT(tb testing.TB, h Harness) *T {
@@ -95,10 +96,10 @@ func (t *T) whole(got, want *driver.Message) {
 // until waits for what must become true, looking again and again.
 func (t *T) until(what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(t.Patience)
+	start := time.Now()
 	for wait := time.Millisecond; !cond(); wait = min(2*wait, 50*time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain: %s", t.Patience, what)
+		if time.Since(start) > t.Patience+t.stalledSince(start) {
+			t.TB.Fatalf("waited %v in vain: %s", t.Patience, what)
 		}
 		time.Sleep(wait)
 	}
@@ -113,15 +114,15 @@ func (t *T) random(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, stream))
 }
 
-// onTime demands that now is at or after due, and not much later.
+// onTime demands that now is at or after due, and not much later, stalls of the machine aside.
 func (t *T) onTime(due time.Time, what string) {
 	t.Helper()
 	now := time.Now()
 	if early := due.Sub(now); early > t.resolution() {
 		t.Errorf("%s came %v early", what, early)
 	}
-	if late := now.Sub(due); late > t.Late {
-		t.Errorf("%s came %v late, more than %v", what, late, t.Late)
+	if late, stalled := now.Sub(due), t.stalledSince(due); late > t.Late+stalled {
+		t.Errorf("%s came %v late, more than %v, and %v in which the machine stalled", what, late, t.Late, stalled)
 	}
 }
 
