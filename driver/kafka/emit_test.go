@@ -34,21 +34,13 @@ func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.
 // transacted are the cases that transactions change.
 var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/hold|invalid/mended|capabilities/pinned)`)
 
-// TestDriverWithTransactions runs those cases of the suite that a transaction changes, but for one that a slow machine fails.
+// TestDriverWithTransactions runs those cases of the suite that a transaction changes.
 func TestDriverWithTransactions(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Shared(t)
 	h := harness(driver.Transaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
-	for _, x := range drivertest.Cases() {
-		if x.Name != "emit/delayed" && transacted.MatchString(x.Name) {
-			t.Run(x.Name, func(t *testing.T) {
-				t.Parallel()
-				for _, complaint := range drivertest.Catch(t, h, x) {
-					t.Error(complaint)
-				}
-			})
-		}
-	}
+	h.Only = transacted
+	drivertest.Run(t, h)
 }
 
 func emitting(d *driver.Delivery, outcome driver.Outcome, ids ...string) driver.Settlement {
