@@ -39,9 +39,7 @@ func (r *retries) take() (int, bool) {
 // measured starts what excuses stalls in real time, until the test ends.
 func (h Harness) measured(t testing.TB) Harness {
 	if !h.Virtual && h.stalled == nil {
-		m := stall.Start()
-		t.Cleanup(m.Stop)
-		h.stalled = m.Since
+		h.stalled = stall.Watch(t).Since
 	}
 	return h
 }

@@ -14,6 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/stall"
 )
 
 // Standard tools see the same numbers: what XINFO calls lag and pending is what Stats calls ready, in flight and waiting.
@@ -122,11 +123,11 @@ func TestRebalance(t *testing.T) {
 		}
 		return true
 	})
-	begun := time.Now()
+	machine, begun := stall.Watch(t), time.Now()
 	w.ok(b.Close(w.ctx()))
 	w.ok(c.Close(w.ctx()))
 	w.until("one member has all", func() bool { m := distinct(w.owners()); return len(m) == 1 && m[""] == 0 })
-	if took := time.Since(begun); took > 5*time.Second { // nobody waited for an ownership to end, which takes ten
+	if took := machine.Elapsed(begun); took > 5*time.Second { // nobody waited for an ownership to end, which takes ten
 		t.Errorf("a planned stop took %v to hand over", took)
 	}
 	w.publish(0, 40, "")

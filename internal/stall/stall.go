@@ -4,6 +4,7 @@ package stall
 
 import (
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -65,6 +66,19 @@ func (m *Meter) woke(now time.Time) {
 
 // Since returns for how long the machine has stalled since then, in all.
 func (m *Meter) Since(then time.Time) time.Duration { return m.between(then, time.Now()) }
+
+// Elapsed returns the time since then without the stalls: what a test that decides by time judges by.
+func (m *Meter) Elapsed(then time.Time) time.Duration {
+	now := time.Now()
+	return now.Sub(then) - m.between(then, now)
+}
+
+// Watch measures until the test ends.
+func Watch(t testing.TB) *Meter {
+	m := Start()
+	t.Cleanup(m.Stop)
+	return m
+}
 
 func (m *Meter) between(from, now time.Time) time.Duration {
 	m.mu.Lock()

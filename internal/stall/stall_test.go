@@ -35,11 +35,13 @@ func TestAddsUp(t *testing.T) {
 // TestIdleMachine: in virtual time no machine stalls.
 func TestIdleMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start, m := time.Now(), Start()
-		defer m.Stop()
+		start, m := time.Now(), Watch(t)
 		time.Sleep(time.Minute)
 		if got := m.Since(start); got != 0 {
 			t.Errorf("stalled for %v", got)
+		}
+		if got := m.Elapsed(start); got != time.Minute {
+			t.Errorf("%v elapsed, want a minute", got)
 		}
 	})
 }
