@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -133,11 +134,23 @@ func (a *Admin) ForceBreaker(ctx context.Context, name string, state State, reas
 	if err := checkForced(state); err != nil {
 		return err
 	}
-	if name == "" {
-		return driver.NewError(driver.ErrInvalid, "the breaker has no name", "use one that Breakers lists", nil)
+	if err := checkBreaker(name); err != nil {
+		return err
 	}
 	action := map[State]Action{StateOpen: ActionForceOpen, StateClosed: ActionForceClosed, "": ActionReleaseForce}[state]
 	return a.change(ctx, Change{Action: action, Key: name, Reason: reason})
+}
+
+// checkBreaker says what is wrong with the name of a breaker: NAME, or NAME/KEY of one that has a circuit for each key.
+func checkBreaker(name string) error {
+	own, key, _ := strings.Cut(name, "/")
+	if err := driver.CheckName("breaker", own); err != nil {
+		return err
+	}
+	if bounded(key) != key {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the key %.40q of breaker %s cannot be one", key, own), "use a name that Breakers lists", nil)
+	}
+	return nil
 }
 
 func checkForced(state State) error {

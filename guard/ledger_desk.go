@@ -188,8 +188,19 @@ func (l *ledger) allReports(now time.Time) []BreakerStatus {
 		}
 		out = append(out, list...)
 	}
+	for name, state := range l.forced {
+		out = WithForced(out, Forced{Name: name, State: state})
+	}
 	SortBreakers(out)
 	return out
+}
+
+// WithForced adds a breaker that is forced although no process has reported it yet.
+func WithForced(all []BreakerStatus, f Forced) []BreakerStatus {
+	if slices.ContainsFunc(all, func(b BreakerStatus) bool { return b.Name == f.Name }) {
+		return all
+	}
+	return append(all, BreakerStatus{Name: f.Name, State: f.State, Forced: true})
 }
 
 // SortBreakers orders what processes reported by breaker, then by process.

@@ -129,6 +129,6 @@ type Desk interface {
 	Audit(ctx context.Context, max int) ([]Change, error)
 	// Report stores the breakers of one process for others to see, and returns the states that are forced.
 	Report(ctx context.Context, instance string, breakers []BreakerStatus) ([]Forced, error)
-	// Reports returns what every process has reported lately.
+	// Reports returns what every process has reported lately, and what is forced without a report, its Instance empty.
 	Reports(ctx context.Context) ([]BreakerStatus, error)
 }

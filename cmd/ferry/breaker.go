@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -33,22 +34,30 @@ func newBreaker(p process) *cobra.Command {
 
 var breakerColumns = []column[guard.BreakerStatus]{
 	{title: "breaker", width: 40, cell: func(b guard.BreakerStatus) any { return b.Name }},
-	{title: "process", width: 32, cell: func(b guard.BreakerStatus) any { return b.Instance }},
+	{title: "process", width: 32, cell: func(b guard.BreakerStatus) any { return cmp.Or(b.Instance, "(all)") }},
 	{title: "state", cell: func(b guard.BreakerStatus) any {
 		if b.Forced {
 			return fmt.Sprintf("%s (forced)", b.State)
 		}
 		return b.State
 	}},
-	{title: "since", cell: func(b guard.BreakerStatus) any { return instant(b.Since) }},
+	{title: "since", cell: func(b guard.BreakerStatus) any { return whenever(b.Since, instant(b.Since)) }},
 	{title: "requests", number: true, cell: func(b guard.BreakerStatus) any { return b.Requests }},
 	{title: "failures", number: true, cell: func(b guard.BreakerStatus) any { return b.Failures }},
 	{title: "in a row", number: true, cell: func(b guard.BreakerStatus) any { return b.InARow }},
-	{title: "reported", number: true, cell: func(b guard.BreakerStatus) any { return shortly(time.Since(b.Seen)) + " ago" }},
+	{title: "reported", number: true, cell: func(b guard.BreakerStatus) any { return whenever(b.Seen, shortly(time.Since(b.Seen))+" ago") }},
+}
+
+// whenever returns text about a time, unless there is none: a breaker that is forced may not have been reported yet.
+func whenever(t time.Time, text string) string {
+	if t.IsZero() {
+		return ""
+	}
+	return text
 }
 
 func newBreakerList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List the breakers that processes reported within the last hour", Example: "  ferry breaker ls"}
+	c := &cobra.Command{Use: "ls", Short: "List the breakers that processes reported within the last hour, and those that are forced", Example: "  ferry breaker ls"}
 	d := newGuardDesk(p, c, false)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
@@ -56,7 +65,7 @@ func newBreakerList(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(d.remote, breakerColumns, all, "No process has reported a breaker.")
+			return list(d.remote, breakerColumns, all, "No process has reported a breaker, and none is forced.")
 		})
 	}
 	return c

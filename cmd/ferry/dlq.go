@@ -43,7 +43,7 @@ func newDLQShow(p process) *cobra.Command {
 }
 
 func newDLQRetry(p process) *cobra.Command {
-	c := &cobra.Command{Use: "retry TOPIC [MESSAGE...]", Short: "Deliver dead letters again, one by one or all that match", Example: dlqExample,
+	c := &cobra.Command{Use: "retry TOPIC [MESSAGE...]", Aliases: []string{"replay"}, Short: "Deliver dead letters again, one by one or all that match", Example: dlqExample,
 		Long: `Delivers dead letters once more, their attempts counted from the start, those of one key in the order in
 which they were published. The content of a single one can be changed on the way, and --patch changes
 many. With --all it takes all that match, counts them first, and asks, or takes --yes.

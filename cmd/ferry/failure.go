@@ -33,22 +33,41 @@ func failure(text, hint string) error { return &ferry.Error{Kind: errFailed, Tex
 
 var errFailed = errors.New("failed")
 
-// report prints an error with its hint as the last line, and returns the exit code.
+// problem is what a command failed with. Its JSON form is stable, and printed where --output asks for JSON.
+type problem struct {
+	Errors []string `json:"errors"`
+	Hint   string   `json:"hint"`
+	Code   int      `json:"exit_code"`
+}
+
+// report prints an error with its hint as the last line, or as JSON, and returns the exit code.
 func report(w io.Writer, c *cobra.Command, err error) int {
-	var wrong *usageError
-	if errors.As(err, &wrong) {
-		_, _ = fmt.Fprintf(w, "error: %s\nhint: %s\n", printable(wrong.text), printable(wrong.hint))
-		return exitUsage
+	p := problemOf(c, err)
+	if f := c.Flags().Lookup("output"); f != nil && (f.Value.String() == formatJSON || f.Value.String() == formatNDJSON) {
+		_ = writeJSON(w, p, "")
+		return p.Code
 	}
-	hint, code := "", 0
-	for _, one := range joined(err) {
-		code = worse(code, codeOf(one))
-		text, its := explain(one)
-		hint = cmp.Or(hint, its)
+	for _, text := range p.Errors {
 		_, _ = fmt.Fprintf(w, "error: %s\n", printable(text))
 	}
-	_, _ = fmt.Fprintf(w, "hint: %s\n", printable(cmp.Or(hint, seeHelp(c))))
-	return code
+	_, _ = fmt.Fprintf(w, "hint: %s\n", printable(p.Hint))
+	return p.Code
+}
+
+func problemOf(c *cobra.Command, err error) problem {
+	var wrong *usageError
+	if errors.As(err, &wrong) {
+		return problem{Errors: []string{wrong.text}, Hint: wrong.hint, Code: exitUsage}
+	}
+	var p problem
+	for _, one := range joined(err) {
+		p.Code = worse(p.Code, codeOf(one))
+		text, hint := explain(one)
+		p.Hint = cmp.Or(p.Hint, hint)
+		p.Errors = append(p.Errors, text)
+	}
+	p.Hint = cmp.Or(p.Hint, seeHelp(c))
+	return p
 }
 
 func codeOf(err error) int {

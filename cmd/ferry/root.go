@@ -77,12 +77,14 @@ func newRoot(p process) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
+		Version:                    buildVersion(),
 		SuggestionsMinimumDistance: 2,
 
 		Args:              cobra.ArbitraryArgs, // RunE tells what is wrong with them
 		RunE:              helpOrUnknown,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return setFromEnvironment(c.Flags(), p.env) },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(err.Error(), seeHelp(c))
 	})
@@ -91,6 +93,7 @@ func newRoot(p process) *cobra.Command {
 		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
 		newLimit(p), newBreaker(p),
 	)
+	p.completes(root)
 	return root
 }
 

@@ -42,21 +42,29 @@ func (c configFlags) change(f *pflag.FlagSet, old driver.TopicConfig) driver.Top
 
 func newTopicCreate(p process) *cobra.Command {
 	c := &cobra.Command{Use: "create TOPIC", Short: "Create a topic with these settings",
-		Long:    "Creates a topic. One that exists with the same settings is fine, one with others is refused; one that\nexists only because something was published takes them on.",
+		Long:    "Creates a topic. One that exists with the same settings is fine, one with others is refused; one that\nexists only because something was published takes them on. It answers \"created\" or \"configured\".",
 		Example: "  ferry topic create orders\n  ferry topic create orders --max-messages 1000000 --keep 24h --expired-dead"}
 	r := newRemote(p, c)
 	var config configFlags
 	config.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
-			err := s.driver.EnsureTopic(c.Context(), args[0], config.TopicConfig)
+			_, err := configOf(c.Context(), s.driver, args[0])
+			if err != nil && !errors.Is(err, driver.ErrNotFound) {
+				return err
+			}
+			result := "created"
+			if err == nil {
+				result = "configured"
+			}
+			err = s.driver.EnsureTopic(c.Context(), args[0], config.TopicConfig)
 			if errors.Is(err, driver.ErrConflict) {
 				return hinted(err, "'ferry topic alter "+args[0]+"' changes settings, 'ferry topic show "+args[0]+"' shows them")
 			}
 			if err != nil {
 				return err
 			}
-			return r.did(change{Topic: args[0], Result: "created"})
+			return r.did(change{Topic: args[0], Result: result})
 		})
 	}
 	return c

@@ -16,11 +16,15 @@ func newVersion(p process) *cobra.Command {
 		Example: "  ferry version",
 		Args:    asUsed,
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintln(p.out, describe(info))
+			_, err := fmt.Fprintln(p.out, buildVersion())
 			return err
 		},
 	}
+}
+
+func buildVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	return describe(info)
 }
 
 // describe returns the version in one line. Info is nil in a binary built without modules.

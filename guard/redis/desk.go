@@ -207,6 +207,13 @@ func (s *Store) Reports(ctx context.Context) ([]guard.BreakerStatus, error) {
 			out = append(out, b)
 		}
 	}
+	forced, err := s.client.HGetAll(ctx, s.keys.forced()).Result()
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	for name, state := range forced {
+		out = guard.WithForced(out, guard.Forced{Name: name, State: guard.State(state)})
+	}
 	guard.SortBreakers(out)
 	return out, nil
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// completionTime is how long a shell may be kept waiting for names.
+const completionTime = 2 * time.Second
+
+// completes offers the topics and groups of the broker where a command below c takes one: as an argument, or for --group.
+func (p process) completes(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		p.completes(sub)
+	}
+	if c.Flags().Lookup("broker") == nil {
+		return
+	}
+	words := strings.Fields(c.Use)[1:]
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= len(words) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		switch strings.Trim(words[len(args)], "[].") {
+		case "TOPIC":
+			return p.names(c, topicNames), cobra.ShellCompDirectiveNoFileComp
+		case "GROUP":
+			return p.names(c, groupNames(args)), cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	if c.Flags().Lookup("group") == nil {
+		return
+	}
+	_ = c.RegisterFlagCompletionFunc("group", func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return p.names(c, groupNames(args)), cobra.ShellCompDirectiveNoFileComp
+	}) // fails for a flag that does not exist
+}
+
+// names asks the broker. A shell has no use for an error: it is offered nothing then.
+func (p process) names(c *cobra.Command, of func([]driver.TopicInfo) []string) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	if setFromEnvironment(c.Flags(), p.env) != nil {
+		return nil
+	}
+	p.err = io.Discard
+	r := &remote{process: p, url: c.Flags().Lookup("broker").Value.String(), format: formatTable}
+	var names []string
+	_ = r.with(ctx, func(s session) error {
+		infos, err := s.driver.Topics(ctx)
+		names = of(infos)
+		return err
+	})
+	return names
+}
+
+func topicNames(infos []driver.TopicInfo) []string {
+	names := make([]string, len(infos))
+	for i, info := range infos {
+		names[i] = info.Topic
+	}
+	return names
+}
+
+// groupNames returns the groups of the topic that is the first argument, or of all topics.
+func groupNames(args []string) func([]driver.TopicInfo) []string {
+	return func(infos []driver.TopicInfo) []string {
+		var names []string
+		for _, info := range infos {
+			if len(args) == 0 || info.Topic == args[0] {
+				names = append(names, info.Groups...)
+			}
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+}
