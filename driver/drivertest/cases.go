@@ -63,6 +63,8 @@ func Cases() []Case {
 		{"order/retry in a run returns the tail", retryInARunReturnsTheTail},
 		{"order/retry of a run blocks its tail", retryOfARunBlocksItsTail},
 		{"order/release of a run returns the tail", releaseOfARunReturnsTheTail},
+		{"order/head keeps its place", headKeepsItsPlace},
+		{"order/middle of a run keeps its place", middleKeepsItsPlace},
 
 		{"lease/expiry redelivers", leaseExpiryRedelivers},
 		{"lease/losses are counted", leaseLossesAreCounted},
@@ -236,6 +238,7 @@ func Cases() []Case {
 		{"restart/what is held returns", restartReturnsWhatIsHeld},
 		{"restart/due meanwhile", restartKeepsDelays},
 		{"restart/key order", restartKeepsKeyOrder},
+		{"restart/head keeps its place", restartKeepsThePlace},
 		{"restart/topics and groups", restartKeepsTopics},
 		{"restart/known ids", restartKeepsKnownIDs},
 		{"restart/counts", restartKeepsCounts},

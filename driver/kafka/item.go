@@ -24,6 +24,7 @@ type item struct {
 	p      *partition
 	offset int64  // in the main topic; -1 when it has none
 	order  int64  // before which offset of the main topic it comes
+	among  int64  // its place among those of the same order
 	side   string // its key in the side log; empty when it is only in the main topic
 	at     int64  // where its newest record is in the side log
 	msg    *driver.Message
@@ -50,6 +51,8 @@ type item struct {
 	spilled bool      // its body is only in the side log
 	careful bool      // an earlier owner may have delivered it, and crashed
 	unsaved bool      // a lost lease is not stored yet
+	// unplaced says that its place is not stored yet.
+	unplaced bool
 	saving  bool      // it is on its way to the side log
 	marked  bool      // ended with a mark; see ends.go
 	size    int       // of its body

@@ -239,13 +239,8 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 	}
 	it.cause, it.loose, it.tail = driver.CauseReplay, it.loose || rekeyed, it.tail || rekeyed
 	it.p.saved(it, r)
-	if rekeyed || it.tail && !m.blocks(it) {
-		m.places++
-		it.place = m.places
-	}
-	it.due = time.Now().Add(c.After)
-	if c.After <= 0 {
-		m.offer(it)
+	if it.due = time.Now().Add(c.After); c.After <= 0 {
+		m.becomeDue(it)
 	} else {
 		m.wait(it)
 	}

@@ -124,22 +124,26 @@ func (m *member) suspect(it *item) {
 	m.suspects = append(m.suspects, it)
 }
 
-// awaitSaved stores what the crash of an earlier owner cost items, before they are delivered again: what kills its holder at once must be counted each time.
+// awaitSaved stores what the crash of an earlier owner cost items, before they are delivered again: what kills its holder at once must be counted each time. The same
+// of places that are not stored yet.
 func (m *member) awaitSaved(ctx context.Context, its []*item) {
-	for _, it := range its {
-		m.saveLater(ctx, it)
-	}
-	for {
-		m.mu.Lock()
-		saving, wake := slices.ContainsFunc(its, func(it *item) bool { return it.unsaved && it.saving }), m.await()
-		m.mu.Unlock()
-		if !saving {
-			return
+	for range 2 { // what was on its way already may be older
+		for _, it := range its {
+			m.saveLater(ctx, it)
 		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return
+		for {
+			m.mu.Lock()
+			saving, wake := slices.ContainsFunc(its, func(it *item) bool { return it.saving }), m.await()
+			its = slices.DeleteFunc(its, func(it *item) bool { return !it.unsaved && !it.unplaced })
+			m.mu.Unlock()
+			if !saving {
+				break
+			}
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 }

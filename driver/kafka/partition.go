@@ -33,6 +33,7 @@ type partition struct {
 	careful   int64 // before it, an earlier owner may have delivered what he did not commit
 	running   bool  // loaded completely
 
+	placed int64            // how many items joined the tail; see toTail
 	begun  bool             // we have committed
 	passed int64            // what is committed
 	marks  map[int64]string // keys in the side log of what ended and is not committed, by offset
@@ -100,7 +101,7 @@ func (p *partition) begin(at, end int64) map[string]*kgo.Record {
 		}
 	}
 	slices.SortFunc(p.pending, func(a, b *item) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.offset, b.offset), cmp.Compare(a.ref.Pos, b.ref.Pos))
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.among, b.among), cmp.Compare(a.offset, b.offset), cmp.Compare(a.ref.Pos, b.ref.Pos))
 	})
 	if at >= p.end {
 		p.release(p.end)

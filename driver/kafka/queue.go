@@ -86,9 +86,12 @@ func (q *queue) enter(it *item, to itemState) {
 func (q *queue) add(it *item) {
 	q.places++
 	it.place, it.inLane = q.places, notInLane
-	if !it.due.IsZero() {
+	switch {
+	case !it.due.IsZero():
 		q.wait(it)
-	} else {
+	case it.loose: // replayed or moved: it has no place yet
+		q.becomeDue(it)
+	default:
 		q.offer(it)
 	}
 	if at := it.expires(); !at.IsZero() {
@@ -147,11 +150,20 @@ func (q *queue) setAside(it *item) {
 // becomeDue offers an item whose time has come.
 func (q *queue) becomeDue(it *item) {
 	if it.tail && !q.blocks(it) {
-		q.detach(it)
-		q.places++
-		it.place = q.places
+		q.toTail(it)
 	}
 	q.offer(it)
+}
+
+// toTail gives an item the last place of its lane and key. From then on it keeps it; in strict order it is stored before somebody gets the item, so that the next
+// owner does not deliver those that come after it first.
+func (q *queue) toTail(it *item) {
+	q.detach(it)
+	q.places++
+	it.p.placed++
+	it.place, it.tail = q.places, false
+	it.order, it.among = it.p.done.next, it.p.placed
+	it.unplaced = q.order == driver.Strict && it.msg.Key != ""
 }
 
 func (q *queue) chain(key string) *chain {

@@ -23,6 +23,7 @@ type state struct {
 	Offset   int64         `json:"offset"`            // side: in the main topic; -1 when it has none
 	Done     bool          `json:"done,omitempty"`    // side: it has ended, and that is not committed yet
 	Order    int64         `json:"order,omitempty"`   // side: before this offset of the main topic
+	Among    int64         `json:"among,omitempty"`   // side: its place among those of the same order
 	After    time.Duration `json:"after,omitempty"`   // due this long after the record was stored
 	Due      int64         `json:"due,omitempty"`     // tier: in milliseconds, once it has hopped
 	Entered  int64         `json:"entered,omitempty"` // tier: when it came into the tiers, once it has hopped

@@ -128,8 +128,7 @@ func (s *subscription) begin(w *settling, now time.Time) error {
 		if o.Failure != nil {
 			history = driver.AppendFailure(history, *w.last)
 		}
-		strict := m.order == driver.Strict && it.msg.Key != ""
-		w.first = m.sideRecord(it, state{After: after, Tail: !strict, Attempts: it.attempts + 1, Lost: it.lost, Cause: driver.CauseRetry,
+		w.first = m.sideRecord(it, state{After: after, Tail: !m.blocks(it), Attempts: it.attempts + 1, Lost: it.lost, Cause: driver.CauseRetry,
 			History: envelope.AppendHistory(nil, history...)})
 	case driver.Release:
 		if after > 0 {
@@ -205,7 +204,7 @@ func (s *subscription) apply(w *settling) {
 		if w.o.Failure != nil {
 			it.history = driver.AppendFailure(it.history, *w.last)
 		}
-		it.cause, it.tail = driver.CauseRetry, true
+		it.cause, it.tail = driver.CauseRetry, !m.blocks(it) // in strict order it never leaves the head of its key
 		it.p.saved(it, w.first)
 		m.back(it, after)
 	case driver.Release:
@@ -219,19 +218,15 @@ func (s *subscription) apply(w *settling) {
 
 // back puts an item that was returned where it belongs.
 func (m *member) back(it *item, after time.Duration) {
-	strict := m.order == driver.Strict && it.msg.Key != ""
 	if after <= 0 {
-		if it.tail && !strict {
-			m.detach(it)
-			m.places++
-			it.place = m.places
-			it.order = it.p.done.next
+		if it.tail {
+			m.toTail(it)
 		}
 		m.giveBack(it)
 		return
 	}
 	it.due = time.Now().Add(after)
-	if !strict {
+	if !m.blocks(it) {
 		m.detach(it)
 	}
 	m.wait(it)

@@ -95,9 +95,10 @@ func (p *partition) sideAdded(key string, s state, ok bool, r *kgo.Record) {
 		p.succeeded = true
 	case strings.HasPrefix(key, commandPrefix):
 		p.commanded(r)
-	case ok && s.Insert && r.Value != nil && p.items.of(keyOf(key)) == nil:
-		if it := p.restore(key, r); it != nil {
-			it.order = p.done.next
+	case ok && s.Insert && r.Value != nil:
+		if it := p.items.of(keyOf(key)); it != nil { // a replay that was repeated: what became of the first is written again
+			p.m.suspects = append(p.m.suspects, it)
+		} else if it = p.restore(key, r); it != nil {
 			p.m.add(it)
 		}
 	case ok && !s.Insert && s.Epoch < p.epoch && key != epochKey: // an earlier owner that does not know it yet
@@ -124,11 +125,12 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 		return nil // stays in the log, for an operator to see
 	}
 	msg.Topic = p.m.topic.name
-	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, rounds: s.Rounds,
+	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, among: s.Among, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, rounds: s.Rounds,
 		cause: s.Cause, storedCause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: notInLane}
 	if it.ref.IsZero() {
 		it.ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subSide}
 	}
+	p.placed = max(p.placed, s.Among)
 	it.history, _ = envelope.DecodeHistory(s.History)
 	if s.After > 0 {
 		it.due = p.m.d.local(r.Timestamp.Add(s.After + time.Millisecond)) // the broker's time is cut to milliseconds
@@ -148,7 +150,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 func (p *partition) saved(it *item, r *kgo.Record) {
 	it.side, it.at, it.unsaved = string(r.Key), r.Offset, false
 	if s, ok := stateOf(r); ok {
-		it.storedCause = s.Cause
+		it.storedCause, it.unplaced = s.Cause, it.unplaced && s.Among != it.among
 	}
 	p.items.put(it)
 	p.m.uncount(it)
@@ -170,9 +172,9 @@ func (it *item) sideKey() string {
 // sideRecord is the state of an item as the side log keeps it.
 func (m *member) sideRecord(it *item, s state) *kgo.Record {
 	s.Epoch, s.Offset, s.Ref, s.Spared, s.Rounds = it.p.epoch, it.offset, it.ref, it.spared, it.rounds
-	s.Order = it.order
+	s.Order, s.Among = it.order, it.among
 	if s.Tail {
-		s.Order = it.p.done.next
+		s.Order, s.Among = it.p.done.next, 0
 	}
 	return &kgo.Record{Topic: m.sideName, Partition: it.p.id, Key: []byte(it.sideKey()), Value: envelope.Append(nil, it.msg),
 		Headers: []kgo.RecordHeader{s.header()}}

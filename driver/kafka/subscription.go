@@ -155,7 +155,7 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 
 // needsMore reports whether claims cannot be delivered at once.
 func (s *subscription) needsMore(claims []*claim) bool {
-	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.isCareful() })
+	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.unplaced || c.it.isCareful() })
 }
 
 // isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be counted. Until the first
@@ -180,13 +180,13 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 		if c.it.isCareful() {
 			careful[c.it.p] = true
 		}
-		if c.it.unsaved {
+		if c.it.unplaced || c.it.unsaved && c.it.isCareful() {
 			unsaved = append(unsaved, c.it)
 		}
 	}
 	m.mu.Unlock()
 	err := m.fill(ctx, spilled...)
-	if err == nil && len(careful) > 0 {
+	if err == nil {
 		m.awaitSaved(ctx, unsaved)
 		_ = m.commit(ctx, slices.Collect(maps.Keys(careful))...) // then it is delivered uncounted
 	}
@@ -197,7 +197,10 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	for _, c := range claims {
 		switch it := c.it; {
 		case c.ended:
-		case it.spilled || s.closed || s.tookTooLong(c, now) || returned[it.msg.Key]:
+		case it.spilled || it.unplaced || s.closed || s.tookTooLong(c, now) || returned[it.msg.Key]:
+			if it.unplaced {
+				err = driver.NewError(driver.ErrNotApplied, "the place of a message among those of its key could not be stored", "see whether the brokers can be reached", nil)
+			}
 			returned[it.msg.Key] = it.msg.Key != ""
 			m.takeBack(c, it.cause)
 		default:

@@ -52,6 +52,16 @@ func kafkaMutants() []Mutant {
 			Check: tortureKafka("fail"),
 		},
 		{
+			Name: "retry-loses-its-place", Bug: "a head that was retried is stored behind its followers when its lease is lost",
+			Edits: edit("settle", "driver.CauseRetry, !m.blocks(it)", "driver.CauseRetry, true"),
+			Check: testKafka("TestDriver/order/head_keeps_its_place"),
+		},
+		{
+			Name: "place-not-stored", Bug: "the next owner does not know where a replayed message joined its key",
+			Edits: edit("subscription", "c.it.spilled || c.it.unplaced ||", "c.it.spilled ||"),
+			Check: testKafka("TestReplayedKeepsItsPlace"),
+		},
+		{
 			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
 			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After + time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second) + time.Millisecond)"),
 			Check: tortureKafka("none"),
