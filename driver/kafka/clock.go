@@ -51,9 +51,7 @@ func (m *member) ringDue(now time.Time) {
 		}
 	}
 	m.mu.Unlock()
-	for _, it := range suspects {
-		m.saveLater(context.Background(), it)
-	}
+	m.saveLapsed(suspects)
 	for _, it := range expired {
 		m.expire(it)
 	}

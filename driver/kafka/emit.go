@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -144,14 +145,30 @@ func (m *member) transact(p *partition) {
 func (m *member) settleBatch(p *partition, batch []*settling) {
 	p.commits.Lock() // nothing else waits for this lock
 	defer p.commits.Unlock()
+	batch = slices.DeleteFunc(batch, m.refuseOutOfTurn)
+	if len(batch) == 0 {
+		return
+	}
 	err := m.settleTogether(p, batch)
 	for _, w := range batch {
-		if err != nil && len(batch) > 1 && !errors.Is(err, driver.ErrUnknown) { // one of them may be to blame
-			m.ended(w, m.settleTogether(p, []*settling{w}))
-		} else {
+		switch {
+		case err == nil || len(batch) == 1 || errors.Is(err, driver.ErrUnknown):
 			m.ended(w, err)
+		case !m.refuseOutOfTurn(w): // one of them may be to blame
+			m.ended(w, m.settleTogether(p, []*settling{w}))
 		}
 	}
+}
+
+// refuseOutOfTurn ends a settlement whose key has an earlier one that failed, and reports whether it has.
+func (m *member) refuseOutOfTurn(w *settling) bool {
+	m.mu.Lock()
+	failed := !w.c.ended && m.failedAhead(w.c)
+	m.mu.Unlock()
+	if failed {
+		m.ended(w, errNotInTurn())
+	}
+	return failed
 }
 
 func (m *member) settleTogether(p *partition, batch []*settling) error {

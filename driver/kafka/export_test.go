@@ -23,6 +23,9 @@ func (d *Driver) Vouched(topic, group string) bool {
 	return m.vouched(time.Now())
 }
 
+// Disown makes a member of this process doubt whether it is one, until the coordinator has said so.
+func (d *Driver) Disown(topic, group string) { d.memberOf(topic, group).disown() }
+
 // Acquainted reports whether this process knows the side log of a group well enough to follow it at once.
 func (d *Driver) Acquainted(topic, group string) bool {
 	leader, _, err := d.reader.PartitionLeader(d.sideTopic(topic, group), 0)

@@ -53,13 +53,13 @@ type item struct {
 	unsaved bool      // a lost lease is not stored yet
 	// unplaced says that its place is not stored yet.
 	unplaced bool
-	saving  bool      // it is on its way to the side log
-	marked  bool      // ended with a mark; see ends.go
-	size    int       // of its body
-	inLane  int       // index in its lane's heap, or notInLane, inFifo
-	slot    uint64    // in its lane's fifo
-	claimed *claim
-	loan    *loan // its body is part of; nil: it is its own
+	saving   bool   // it is on its way to the side log
+	marked   bool   // ended with a mark; see ends.go
+	size     int    // of its body
+	inLane   int    // index in its lane's heap, or notInLane, inFifo
+	slot     uint64 // in its lane's fifo
+	claimed  *claim
+	loan     *loan // its body is part of; nil: it is its own
 }
 
 // expires is when its TTL ends, by the clock of this machine; zero for never.

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -15,7 +16,8 @@ type claim struct {
 	number   uint64
 	until    time.Time
 	delivery *driver.Delivery // nil while it is not completed
-	settling bool             // a settlement is on its way to the brokers
+	settling *settling        // on its way to the brokers; nil: none
+	failed   bool             // a settlement could not be stored, or nobody knows: those behind it in its key wait for another try
 	ended    bool
 	room     *handed // for the delivery
 
@@ -42,6 +44,15 @@ func (l *leases) append(c *claim) {
 	l.last = c
 }
 
+func (l *leases) prepend(c *claim) {
+	if c.behind = l.first; c.behind != nil {
+		c.behind.before = c
+	} else {
+		l.last = c
+	}
+	l.first = c
+}
+
 func (l *leases) remove(c *claim) {
 	if c.before != nil {
 		c.before.behind = c.behind
@@ -63,7 +74,7 @@ func (q *queue) arm(s *subscription, now time.Time) {
 	}
 	at := now.Add(time.Second)
 	for c := s.leases.first; c != nil; c = c.behind {
-		if !c.settling {
+		if c.settling == nil {
 			if c.until.Before(at) || c == s.leases.first {
 				at = c.until
 			}
@@ -74,11 +85,39 @@ func (q *queue) arm(s *subscription, now time.Time) {
 	q.alarm(at, nil, s)
 }
 
+// lapse ends the leases that are over, and returns what was lost. Before anything is settled or extended: what is behind a lost message of its key went with it.
+func (s *subscription) lapse(now time.Time) (lost []*item) {
+	if c := s.leases.first; c != nil && !c.until.After(now) {
+		lost = s.m.endLeases(s, now)
+	}
+	return lost
+}
+
+// saveLapsed stores what was lost.
+func (m *member) saveLapsed(lost []*item) {
+	for _, it := range lost {
+		m.saveLater(context.Background(), it)
+	}
+}
+
+// forfeit ends the lease of a delivery whose holder is told that it is lost because nobody vouches for us. If the partition turns out to be ours still, what is behind it in its
+// key must not be settled before it comes again.
+func (s *subscription) forfeit(d *driver.Delivery, now time.Time) {
+	c, ok := d.Token.(*claim)
+	if !ok || c.sub != s || c.ended || c.settling != nil || c.p.handed || c.p.succeeded || s.m.vouched(now) {
+		return
+	}
+	c.until = now
+	s.leases.remove(c)
+	s.leases.prepend(c)
+	s.m.alarm(now, nil, s)
+}
+
 // endLeases takes back what nobody extended, and returns it.
 func (m *member) endLeases(s *subscription, now time.Time) (lost []*item) {
 	s.leases.armed = false
 	for c := s.leases.first; c != nil && !c.until.After(now); {
-		if c.settling {
+		if c.settling != nil {
 			c = c.behind
 			continue
 		}

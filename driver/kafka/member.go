@@ -37,6 +37,7 @@ type member struct {
 	bad        []invalid // found by a visit
 	barred     error     // why the group or the topic may not be consumed
 	loan       *loan     // of what is fed
+	passes     uint64    // steps of settlements
 	suspects   []*item   // whose count of lost leases must be stored
 	room       chan struct{}
 	saving     chan struct{}

@@ -77,7 +77,7 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 		return // it is in the side log, with older counters
 	}
 	m.mu.Lock()
-	if it.state == gone || it.p.lost || it.spilled || it.saving || it.claimed != nil && it.claimed.settling {
+	if it.state == gone || it.p.lost || it.spilled || it.saving || it.claimed != nil && it.claimed.settling != nil {
 		m.mu.Unlock()
 		return
 	}

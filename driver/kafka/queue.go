@@ -335,7 +335,7 @@ func (q *queue) returnBehind(it *item, cause driver.Cause) {
 		return
 	}
 	for _, x := range slices.Clone(c.items) {
-		if x.place > it.place && x.state == inflight && x.claimed != nil && !x.claimed.settling {
+		if x.place > it.place && x.state == inflight && x.claimed != nil && x.claimed.settling == nil {
 			q.takeBack(x.claimed, cause)
 		}
 	}

@@ -19,45 +19,106 @@ type settling struct {
 	then  *kgo.Record     // stored after first: the end of what the side log holds
 	late  *kgo.Record     // stored when the outcome has taken effect
 
+	pass  uint64        // which step of which call it is part of
 	emits []posting     // in one transaction with the outcome
 	err   error         // of the transaction
 	over  chan struct{} // closed when it has ended
 }
 
-// Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done.
+// Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done. Of a strict key none stands before those of the messages
+// ahead: it waits for them.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	var work []*settling // what more is needed for
-	var all []settling
+	left, changed := s.settleSome(ctx, ss, nil, errs)
+	for len(left) > 0 {
+		select {
+		case <-changed:
+			left, changed = s.settleSome(ctx, ss, left, errs)
+		case <-ctx.Done():
+			for _, i := range left {
+				errs[i] = errNotInTurn()
+			}
+			return errs
+		}
+	}
+	return errs
+}
+
+// settleSome settles what need not wait, of all or of those that are left, and returns the others with what is closed when something has changed.
+func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, left []int, errs []error) (later []int, changed <-chan struct{}) {
+	b := batch{s: s, ss: ss, errs: errs}
 	s.m.mu.Lock()
 	now := time.Now()
-	for i := range ss {
-		var noted bool
-		if noted, errs[i] = s.note(&ss[i], now); noted {
-			continue
+	lapsed := s.lapse(now)
+	s.m.passes++
+	if left == nil {
+		for i := range ss {
+			b.start(i, now)
 		}
-		if work == nil {
-			work, all = make([]*settling, len(ss)), make([]settling, len(ss))
-		}
-		all[i].o = &ss[i]
-		if errs[i] = s.begin(&all[i], now); errs[i] == nil {
-			work[i] = &all[i]
-		}
+	}
+	for _, i := range left {
+		b.start(i, now)
+	}
+	if len(b.later) > 0 {
+		changed = s.m.await()
 	}
 	s.m.mu.Unlock()
-	if work == nil {
-		s.m.makeRoom()
-		return errs
+	s.m.saveLapsed(lapsed)
+	if b.work != nil {
+		b.finish(ctx)
 	}
+	s.m.makeRoom()
+	return b.later, changed
+}
+
+// batch is the settlements of a call that go together.
+type batch struct {
+	s     *subscription
+	ss    []driver.Settlement
+	errs  []error
+	work  []*settling // what more is needed for; nil where nothing is
+	all   []settling
+	later []int // those that wait for others
+}
+
+// start lets an outcome take effect that needs nothing stored, as most do, and prepares the others.
+func (b *batch) start(i int, now time.Time) {
+	s, o := b.s, &b.ss[i]
+	c, err := s.living(o.Delivery, now)
+	wait := false
+	if err == nil {
+		wait, err = s.m.turn(c, o)
+	}
+	switch {
+	case err != nil:
+		b.errs[i] = err
+		s.forfeit(o.Delivery, now)
+	case wait:
+		b.later = append(b.later, i)
+	case isNote(c, o):
+		s.apply(&settling{c: c, o: o})
+	default:
+		if b.work == nil {
+			b.work, b.all = make([]*settling, len(b.ss)), make([]settling, len(b.ss))
+		}
+		b.work[i] = &b.all[i]
+		b.work[i].o, b.work[i].c, b.work[i].pass = o, c, s.m.passes
+		s.begin(b.work[i], now)
+	}
+}
+
+// finish stores what outcomes need, and lets them take effect.
+func (b *batch) finish(ctx context.Context) {
+	s, work, errs := b.s, b.work, b.errs
 	together := s.emit(ctx, work, errs)
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })
 	s.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.then })
 	s.m.mu.Lock()
-	now = time.Now()
+	now := time.Now()
 	for i, w := range work {
 		switch {
 		case w == nil:
-		case errs[i] == nil && s.ours(w.c, now):
+		case errs[i] == nil && s.ours(w.c, now) && (w.o.Outcome == driver.Release || !s.m.failedAhead(w.c)):
 			s.apply(w)
 		case errs[i] == nil:
 			errs[i] = w.overtaken()
@@ -67,29 +128,17 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		}
 	}
 	s.m.mu.Unlock()
-	for i := range all {
-		s.m.storeEnds(all[i].late)
+	for i := range b.all {
+		s.m.storeEnds(b.all[i].late)
 	}
-	s.m.makeRoom()
 	for i, w := range together {
 		errs[i] = w.await(ctx)
 	}
-	return errs
 }
 
-// note lets an outcome take effect that needs nothing stored, as most do, and reports whether it was one.
-func (s *subscription) note(o *driver.Settlement, now time.Time) (noted bool, err error) {
-	if o.Outcome != driver.Ack && o.Outcome != driver.Drop || len(o.Emit) > 0 {
-		return false, nil
-	}
-	c, err := s.living(o.Delivery, now)
-	if err == nil && c.it.side != "" {
-		return false, nil
-	}
-	if err == nil {
-		s.apply(&settling{c: c, o: o})
-	}
-	return true, err
+// isNote reports whether an outcome needs nothing stored.
+func isNote(c *claim, o *driver.Settlement) bool {
+	return (o.Outcome == driver.Ack || o.Outcome == driver.Drop) && len(o.Emit) == 0 && c.it.side == ""
 }
 
 // ours reports whether a claim was surely still ours until now, so that what was stored for it takes effect.
@@ -97,25 +146,20 @@ func (s *subscription) ours(c *claim, now time.Time) bool {
 	return !c.ended && !c.p.handed && !c.p.succeeded && s.m.vouched(now)
 }
 
-// overtaken is the answer to a settlement whose partition went to another consumer meanwhile.
+// overtaken is the answer to a settlement that was stored and does not take effect here: its partition went to another consumer meanwhile, or an earlier one of its key failed.
 func (w *settling) overtaken() error {
 	if w.first == nil && w.then == nil && len(w.o.Emit) == 0 {
 		return errLost("the partition went to another consumer") // nothing was sent
 	}
-	return driver.NewError(driver.ErrUnknown, "the partition went to another consumer while the outcome was stored", "the message is delivered again if it came too late", nil)
+	return driver.NewError(driver.ErrUnknown, "the partition went to another consumer while the outcome was stored, or an earlier message of its key could not be settled",
+		"the message is delivered again if it came too late", nil)
 }
 
-// begin checks a settlement and reserves its claim, so that the lease cannot end meanwhile. In strict order the held
+// begin reserves the claim of a settlement, so that the lease cannot end meanwhile. In strict order the held
 // messages behind one that returns lose their tokens now: a later settlement of the same call is refused.
-func (s *subscription) begin(w *settling, now time.Time) error {
-	o := w.o
-	c, err := s.living(o.Delivery, now)
-	if err != nil {
-		return err
-	}
-	c.settling = true
-	w.c = c
-	it, m := c.it, s.m
+func (s *subscription) begin(w *settling, now time.Time) {
+	o, it, m := w.o, w.c.it, s.m
+	w.c.settling, w.c.failed = w, false
 	after := max(0, o.After)
 	if o.Failure != nil {
 		last := *o.Failure
@@ -150,7 +194,6 @@ func (s *subscription) begin(w *settling, now time.Time) error {
 	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
 		m.returnBehind(it, driver.CauseReleased)
 	}
-	return nil
 }
 
 func (s *subscription) store(ctx context.Context, work []*settling, errs []error, which func(*settling) *kgo.Record) {
@@ -174,7 +217,8 @@ func (s *subscription) store(ctx context.Context, work []*settling, errs []error
 
 // keep lets the holder of a delivery have it that could not be settled.
 func (m *member) keep(w *settling) {
-	w.c.settling = false
+	w.c.settling, w.c.failed = nil, true
+	m.wakeAll() // others may wait for it
 	if it := w.c.it; it != nil && it.unsaved {
 		m.suspect(it) // nothing was stored of it meanwhile
 		m.wakeSaver()

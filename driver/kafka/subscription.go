@@ -250,7 +250,7 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
 	case c.p.handed || c.p.succeeded || !s.m.vouched(now):
 		return nil, errLost("the partition is with another consumer")
-	case c.sub != s || c.ended || c.settling:
+	case c.sub != s || c.ended || c.settling != nil:
 		return nil, errLost("the delivery is no longer held")
 	case !c.until.After(now):
 		return nil, errLost("the lease has ended")
@@ -263,11 +263,14 @@ func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error 
 	errs := make([]error, len(ds))
 	now := time.Now()
 	s.m.mu.Lock()
+	lapsed := s.lapse(now)
+	defer s.m.saveLapsed(lapsed)
 	defer s.m.mu.Unlock()
 	for i, d := range ds {
 		c, err := s.living(d, now)
 		if err != nil {
 			errs[i] = err
+			s.forfeit(d, now)
 			continue
 		}
 		c.until = now.Add(s.o.Lease)
@@ -286,7 +289,7 @@ func (s *subscription) giveUp() {
 	s.once.Do(func() { close(s.done) })
 	var held []*claim
 	for c := s.leases.first; c != nil; c = c.behind {
-		if !c.settling {
+		if c.settling == nil {
 			held = append(held, c)
 		}
 	}

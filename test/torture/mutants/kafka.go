@@ -62,6 +62,16 @@ func kafkaMutants() []Mutant {
 			Check: testKafka("TestReplayedKeepsItsPlace"),
 		},
 		{
+			Name: "follower-settled-first", Bug: "what is behind a message of its key is settled although that one could not be",
+			Edits: edit("turn", "\tif o.Outcome == driver.Release {\n", "\tif o.Outcome <= driver.Drop {\n"),
+			Check: testKafka("TestOutcomesStandInOrder"),
+		},
+		{
+			Name: "refused-head-kept", Bug: "a holder that heard it lost the head of a key settles what is behind it",
+			Edits: edit("lease", "c.p.succeeded || s.m.vouched(now) {", "c.p.succeeded || !now.IsZero() {"),
+			Check: testKafka("TestRefusedHeadIsLost"),
+		},
+		{
 			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
 			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After + time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second) + time.Millisecond)"),
 			Check: tortureKafka("none"),
