@@ -233,6 +233,7 @@ func Cases() []Case {
 		{"inspect/groups are sorted", groupsAreSorted},
 		{"inspect/stats balance always", statsBalanceAlways},
 		{"inspect/oldest", oldestIsHowLongItWaits},
+		{"inspect/oldest of what was noticed late", oldestCountsFromWhenItWasDue},
 		{"inspect/usage", usageIsPlausible},
 		{"restart/every state", restartKeepsEveryState},
 		{"restart/what is held returns", restartReturnsWhatIsHeld},

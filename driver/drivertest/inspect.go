@@ -258,6 +258,27 @@ func oldestIsHowLongItWaits(t *T) {
 	t.equal(t.groupStats(driver.DefaultGroup).Oldest, time.Duration(0), "Oldest of an empty group")
 }
 
+// oldestCountsFromWhenItWasDue: a backend may notice late that a delay has ended, and nobody may be there to notice it.
+func oldestCountsFromWhenItWasDue(t *T) {
+	if t.Caps.Counts != driver.Exact {
+		t.Skip("counts are estimates")
+	}
+	late := func(what string) {
+		t.Helper()
+		t.pass(3 * unit)
+		if o := t.groupStats(driver.DefaultGroup).Oldest; o < 2*unit-t.clockSlack() || o > 2*unit+t.Late {
+			t.Errorf("Oldest is %v for a %s that is due for %v", o, what, 2*unit)
+		}
+	}
+	t.oneLane(topic)
+	t.publish(t.msg("a", delay(unit)))
+	late("delayed message")
+	s := t.consumer()
+	s.retry(s.one(), unit)
+	late("retry")
+	s.ack(s.one())
+}
+
 func usageIsPlausible(t *T) {
 	t.put(strings.Repeat("a", 4096))
 	u, err := t.Usage(t.ctx())

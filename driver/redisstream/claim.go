@@ -140,7 +140,7 @@ func (c *claim) answer(ctx context.Context, reply []any, err error) (read bool, 
 // is nothing to tell.
 type history struct{ failed, lost, cause, published string }
 
-// historyOfNote reads what META has of an entry that was never delivered: published, bytes, expires, cause, id.
+// historyOfNote reads what META has of an entry that was never delivered: published, bytes, expires, cause (and since when it is due), id.
 func historyOfNote(note string) history {
 	if note == "" {
 		return history{}
@@ -149,7 +149,8 @@ func historyOfNote(note string) history {
 	if len(f) < 4 {
 		return history{}
 	}
-	return history{cause: f[3], published: f[0]}
+	cause, _, _ := strings.Cut(f[3], "@")
+	return history{cause: cause, published: f[0]}
 }
 
 // take makes a delivery of an entry, of which item begins with the id. One that cannot be decoded goes to the parse errors.

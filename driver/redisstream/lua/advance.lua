@@ -12,7 +12,7 @@ local function advance_delayed(limit)
     elseif m.exp > 0 and m.exp <= at then
       leave_later(name, m, 'expired')
     else
-      due(name, m)
+      due(name, m, at)
     end
   end
 end
@@ -54,7 +54,7 @@ local function advance_waits(g, limit)
     else
       take_out(g, id, s)
       if s.tail then s.p = place() end
-      s.n = now
+      s.n = s.t or now
       come_back(g, id, s)
     end
   end

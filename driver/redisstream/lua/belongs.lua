@@ -80,7 +80,7 @@ local function known(id)
   return false
 end
 function look_at.meta(id, v)
-  if not match(v, '^%d+ %d+ %d+ %d+ .*$') then return problem('shape', '', id, 'what is noted of it cannot be read', function() call('HDEL', META, id) end) end
+  if not match(v, '^%d+ %d+ %d+ %d+@?%d* .*$') then return problem('shape', '', id, 'what is noted of it cannot be read', function() call('HDEL', META, id) end) end
   if not known(id) then ghost('meta', '', id, 'HDEL') end
 end
 function look_at.left(id, n)

@@ -67,7 +67,7 @@ local function pick(id, key, record, note_of, fields)
     call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s and s.f + s.x + 1 or 1, 'JUSTID')
   end
   hold(id, key)
-  local published, cause = match(note_of or '', '^(%d+) %d+ %d+ (%d+) ')
+  local published, cause = match(note_of or '', '^(%d+) %d+ %d+ (%d+)@?%d* ')
   picked[#picked + 1] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '0', published or match(id, '^%d+'), fields}
 end
 
@@ -82,7 +82,7 @@ local function pick_fresh(list, key, known, fields)
   for i, id in ipairs(list) do
     hold(id, key)
     local published, cause
-    if known[i] then published, cause = match(known[i], '^(%d+) %d+ %d+ (%d+) ') end
+    if known[i] then published, cause = match(known[i], '^(%d+) %d+ %d+ (%d+)@?%d* ') end
     picked[#picked + 1] = {id, '0', '0', cause or '', published or '', fields[i]}
   end
 end

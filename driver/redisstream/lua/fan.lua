@@ -1,8 +1,10 @@
 -- fan: messages become entries of the stream, for all groups.
-local function fan(name, fields, pub, bytes, exp, cause)
+local function fan(name, fields, pub, bytes, exp, cause, since)
   local id = call('XADD', STREAM, '*', unpack(fields))
   call('HSET', IDS, name, id)
-  if exp > 0 or (cause or 0) > 0 or pub ~= now or fields[1] ~= 'v' then note(id, {pub = pub, bytes = bytes, exp = exp, cause = cause or 0, name = name}) end
+  if exp > 0 or (cause or 0) > 0 or pub ~= now or fields[1] ~= 'v' then
+    note(id, {pub = pub, bytes = bytes, exp = exp, cause = cause or 0, since = since, name = name})
+  end
   if #groups() > 1 then call('HSET', LEFT, id, #groups()) end
   if exp > 0 then timer(EXPIRES, exp, id) end
   call('HSET', TOPIC, 'last', id)
@@ -36,8 +38,8 @@ local function leave_later(name, m, field)
   count('bytes', -m.bytes)
 end
 
--- due makes a delayed or held message an entry.
-local function due(name, m) return fan(name, m.fields, m.pub, m.bytes, m.exp, m.cause) end
+-- due makes a delayed or held message an entry, which is due since a time, or now.
+local function due(name, m, since) return fan(name, m.fields, m.pub, m.bytes, m.exp, m.cause, since) end
 
 -- postpone keeps a message until a time, or "h" for as long as it is held.
 local function postpone(name, m, when)

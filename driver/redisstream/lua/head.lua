@@ -126,14 +126,14 @@ local function entry_of(id)
   return e and e[2] or nil
 end
 
--- meta is what is known of an entry: pub time of publishing, bytes, exp when it expires (0 never), cause of the first delivery, name
--- (id of the message). META has it only where the entry itself does not tell: of what was delayed, expires, is another program's, or is
+-- meta is what is known of an entry: pub time of publishing, bytes, exp when it expires (0 never), cause of the first delivery, since when
+-- it is due (of what was delayed; else nil), name (id of the message). META has it only where the entry itself does not tell: of what was delayed, expires, is another program's, or is
 -- not in the stream any more.
 local function meta(id)
   local v = call('HGET', META, id)
-  local pub, bytes, exp, cause, name = match(v or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+  local pub, bytes, exp, cause, since, name = match(v or '', '^(%d+) (%d+) (%d+) (%d+)@?(%d*) (.*)$')
   if pub then
-    return {pub = tonumber(pub), bytes = tonumber(bytes), exp = tonumber(exp), cause = tonumber(cause), name = name}
+    return {pub = tonumber(pub), bytes = tonumber(bytes), exp = tonumber(exp), cause = tonumber(cause), since = tonumber(since), name = name}
   end
   local fields = entry_of(id)
   if not fields then return nil end
@@ -142,5 +142,5 @@ local function meta(id)
   return {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = index(fields).id or id}
 end
 local function note(id, m)
-  call('HSET', META, id, int(m.pub) .. ' ' .. m.bytes .. ' ' .. int(m.exp) .. ' ' .. m.cause .. ' ' .. m.name)
+  call('HSET', META, id, int(m.pub) .. ' ' .. m.bytes .. ' ' .. int(m.exp) .. ' ' .. m.cause .. (m.since and '@' .. int(m.since) or '') .. ' ' .. m.name)
 end

@@ -22,8 +22,8 @@ end
 -- fresh is the state of a message to which nothing has happened in a group.
 local function fresh(id, fields)
   local f, known = index(fields or {}), call('HGET', META, id)
-  local cause = known and tonumber(match(known, '^%d+ %d+ %d+ (%d+) ')) or 0
-  return {l = lane_of(f), k = f.key or '', p = spot(id), f = 0, x = 0, r = 0, c = cause, s = 'R', n = (halves(id))}
+  local cause, since = match(known or '', '^%d+ %d+ %d+ (%d+)@?(%d*) ')
+  return {l = lane_of(f), k = f.key or '', p = spot(id), f = 0, x = 0, r = 0, c = tonumber(cause or 0), s = 'R', n = tonumber(since) or halves(id)}
 end
 
 -- record_of reads a record, or tells nil where it makes no sense.

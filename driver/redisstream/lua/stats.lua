@@ -15,7 +15,7 @@ for _, g in ipairs(groups()) do
   end
   local last = read_so_far(g)
   for _, e in ipairs(call('XRANGE', STREAM, '(' .. last, '+', 'COUNT', 10)) do
-    if call('SISMEMBER', of(g, 'skip'), e[1]) == 0 then older((halves(e[1]))) end
+    if call('SISMEMBER', of(g, 'skip'), e[1]) == 0 then older(fresh(e[1]).n) end
   end
   all[#all + 1] = {g, call('HGET', GROUPS, g), call('HGETALL', of(g, 'group')), size(of(g, 'flight')) .. '', call('ZCARD', of(g, 'wait')) .. '',
     call('ZCARD', of(g, 'dead')) .. '', call('ZRANGEBYSCORE', of(g, 'members'), '(' .. int(now), '+inf'), int(now - oldest)}
