@@ -157,6 +157,7 @@ func Cases() []Case {
 		{"dead/in one group only", deadInOneGroupOnly},
 		{"dead/stays", deadLettersStay},
 		{"dead/conserved", deadLettersAreConserved},
+		{"dead/oldest first", deadLettersAreOldestFirst},
 		{"dead/replay starts over", replayStartsOver},
 		{"dead/replay later", replayLater},
 		{"dead/only that death", onlyThatDeath},

@@ -213,3 +213,31 @@ func deadLettersAreConserved(t *T) {
 	}
 	t.equal(got, want, "dead letters left")
 }
+
+// deadLettersAreOldestFirst: they are listed in the order in which they died, whatever partition they came from.
+func deadLettersAreOldestFirst(t *T) {
+	if t.Caps.Parallel == driver.Everything {
+		t.oneLane(topic) // shards that every consumer claims from are listed one after the other
+	}
+	s := t.subscribe(driver.SubscribeOptions{})
+	const n = 24
+	for i := range n {
+		t.putKeyed(fmt.Sprint("k", i), fmt.Sprint("a", i))
+	}
+	ds := s.take(n)
+	var want []string
+	for i := range n {
+		d := ds[i*7%n] // neither the order of publishing nor that of delivery
+		s.bury(d)
+		want = append(want, string(d.Body))
+		t.pass(2 * time.Millisecond) // backends tell times in milliseconds
+	}
+	for _, limit := range []int{1, 5, n} {
+		es := t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateDead, Limit: limit})
+		t.equal(entryBodies(es), want, fmt.Sprintf("dead letters in pages of %d", limit))
+	}
+	again := want[0]
+	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: ds[0].ID}})
+	s.bury(s.expect(again)[0])
+	t.equal(entryBodies(t.browse(driver.StateDead)), append(want[1:], again), "dead letters after one died again")
+}

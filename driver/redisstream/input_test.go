@@ -118,3 +118,20 @@ func TestKillerMessageDies(t *testing.T) {
 	}
 	w.sound()
 }
+
+// A cursor that is not ours is refused before it reaches a script.
+func TestForeignCursors(t *testing.T) {
+	w := newWorld(t)
+	w.publish(0, 3, "")
+	for state, cursors := range map[driver.State][]string{
+		driver.StateDead:    {"0:", "d", "d1", "d,,,,,,,x", "d,,,,,,,,"},
+		driver.StateReady:   {"d,,,,,,,", "0", "8:", "-1:", "0:x", "0:s", "0:s1-x"},
+		driver.StateDelayed: {"0:s0-0", "x:1"},
+	} {
+		for _, cursor := range cursors {
+			if _, err := w.d.Browse(w.ctx(), driver.Query{Topic: "jobs", Group: "default", State: state, Cursor: cursor}); !errors.Is(err, driver.ErrInvalid) {
+				t.Errorf("Browse of %s behind %q: %v, want ErrInvalid", state, cursor, err)
+			}
+		}
+	}
+}

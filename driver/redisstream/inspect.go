@@ -182,7 +182,7 @@ func placeText(target driver.Target) string {
 	return "r" + streamID(target.Ref)
 }
 
-// Browse returns a page of entries in one state, oldest first, one partition after the other.
+// Browse returns a page of entries in one state, oldest first: dead letters of all partitions together, others one partition after the other.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	t, err := d.existing(ctx, q.Topic)
 	if err != nil {
@@ -193,14 +193,6 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	ofTopic := q.State == driver.StateDelayed || q.State == driver.StateHeld || q.State == driver.StateInvalid
 	if ofTopic {
 		q.Group = ""
-	}
-	at, rest := 0, ""
-	if q.Cursor != "" {
-		n, after, ok := strings.Cut(q.Cursor, ":")
-		if at, err = strconv.Atoi(n); err != nil || !ok || at < 0 || at >= len(t.parts) {
-			return driver.Page{}, bad("the cursor is not one of ours", "pass Page.Next, or nothing")
-		}
-		rest = after
 	}
 	switch {
 	case letter == "":
@@ -217,7 +209,54 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 		q.MaxScan = 10_000
 	}
 	q.Limit = min(q.Limit, 1000)
+	if q.State == driver.StateDead {
+		return d.browseDead(ctx, t, q)
+	}
+	at, rest, err := cursorOf(q, len(t.parts))
+	if err != nil {
+		return driver.Page{}, err
+	}
 	return d.browse(ctx, t, q, letter, at, rest)
+}
+
+// cursorOf reads a cursor: a partition, and a place in it, which is a number, or "s" and the id of an entry.
+func cursorOf(q driver.Query, parts int) (at int, rest string, err error) {
+	if q.Cursor == "" {
+		return 0, "", nil
+	}
+	n, rest, ok := strings.Cut(q.Cursor, ":")
+	at, err = strconv.Atoi(n)
+	id, inStream := strings.CutPrefix(rest, "s")
+	if ok = ok && err == nil && at >= 0 && at < parts; ok && rest != "" {
+		if inStream {
+			ok = q.Group != "" && validID.MatchString(id)
+		} else {
+			ok = isScore(rest)
+		}
+	}
+	if !ok {
+		return 0, "", errCursor()
+	}
+	return at, rest, nil
+}
+
+func errCursor() error {
+	return driver.NewError(driver.ErrInvalid, "the cursor is not one of ours", "pass Page.Next, or nothing", nil)
+}
+
+// isScore tells whether a text is the score of a member of a sorted set.
+func isScore(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
+
+// browsable says why there is nothing to list.
+func (d *Driver) browsable(t *topic, q driver.Query, reply []any) error {
+	switch text(reply, 0) {
+	case "stale":
+		d.forget(t)
+		return errNoTopic(t.name)
+	case "missing":
+		return t.noGroup(q.Group, texts(reply, 1))
+	}
+	return nil
 }
 
 func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter string, at int, rest string) (driver.Page, error) {
@@ -233,12 +272,8 @@ func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter st
 		if err != nil {
 			return page, err
 		}
-		switch text(reply, 0) {
-		case "stale":
-			d.forget(t)
-			return page, errNoTopic(t.name)
-		case "missing":
-			return page, t.noGroup(q.Group, texts(reply, 1))
+		if err := d.browsable(t, q, reply); err != nil {
+			return page, err
 		}
 		for _, v := range list(reply, 1) {
 			item, _ := v.([]any)

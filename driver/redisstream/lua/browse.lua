@@ -1,6 +1,7 @@
 -- browse: a page of messages in one state, oldest first.
 -- ARGV: 1 partitions, 2 group or "", 3 letter of the state, 4 cursor, 5 most of them, 6 most to look at.
--- Returns {"stale"}, {"missing", groups} or {"ok", views, how many were looked at, cursor or ""}.
+-- Returns {"stale"}, {"missing", groups} or {"ok", views, how many were looked at, cursor or ""}; a view of what is beside the stream has the
+--   cursor behind it at the end.
 local g, letter, cursor, most, scan = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if g ~= '' and call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
@@ -13,7 +14,10 @@ local function pages(key, from, look)
   for i = 1, #list, 2 do
     local v = look(list[i])
     scanned, from = scanned + 1, list[i + 1]
-    if v and v[3] == letter then views[#views + 1] = v end
+    if v and v[3] == letter then
+      v[14] = from
+      views[#views + 1] = v
+    end
     if #views >= most then return from end
   end
   return #list / 2 >= scan and from or ''
