@@ -17,7 +17,7 @@ type Package struct {
 	Name         string
 	Dir          string
 	Standard     bool
-	Module       *struct{ Path string }
+	Module       *struct{ Path, Dir string }
 	Imports      []string
 	TestImports  []string
 	XTestImports []string

@@ -96,7 +96,7 @@ func TestImportRulesCanFail(t *testing.T) {
 
 func TestLinkRuleShowsTheChain(t *testing.T) {
 	t.Parallel()
-	module := func(path string) *struct{ Path string } { return &struct{ Path string }{path} }
+	module := func(path string) *struct{ Path, Dir string } { return &struct{ Path, Dir string }{Path: path} }
 	packages := []Package{
 		{ImportPath: full("driver/memory"), Module: module(Module), Imports: []string{"time", full("internal/engine"), full("driver")}},
 		{ImportPath: full("internal/engine"), Module: module(Module), Imports: []string{"example.com/heap", full("driver")}},
