@@ -1,6 +1,10 @@
 package mutants
 
-import "github.com/ferrymq/ferry/test/torture/overlay"
+import (
+	"slices"
+
+	"github.com/ferrymq/ferry/test/torture/overlay"
+)
 
 // conformance runs cases of the conformance suite, torture one fault of the torture smoke.
 func conformance(cases string) Check {
@@ -26,6 +30,28 @@ func For(broker string) []Mutant {
 		return kafkaMutants()
 	}
 	return nil
+}
+
+// quick are mutants that are found within seconds, for each broker: they are part of `make test`.
+var quick = map[string][]string{
+	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing"},
+	"redis":       {"lease-not-checked", "release-to-tail", "dead-letter-dropped"},
+	"redisstream": {"release-to-tail", "dead-letter-dropped"},
+	"kafka":       {"gap-stall", "vouched-by-rebalance"},
+}
+
+// Quick returns a few mutants of each broker that are found within seconds.
+func Quick() []Mutant {
+	var chosen []Mutant
+	for _, broker := range Brokers() {
+		for _, m := range For(broker) {
+			if slices.Contains(quick[broker], m.Name) {
+				m.Name = broker + "/" + m.Name
+				chosen = append(chosen, m)
+			}
+		}
+	}
+	return chosen
 }
 
 // memoryMutants are bugs of the engine that the memory and the disk driver share, and of the worker.

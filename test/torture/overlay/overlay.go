@@ -19,7 +19,7 @@ type Edit struct {
 	Replace string
 }
 
-// Overlay is a set of changed and added files.
+// Overlay is a set of changed files.
 type Overlay struct {
 	root  string
 	files map[string]string // absolute path: content
@@ -54,9 +54,6 @@ func (o *Overlay) Apply(e Edit) error {
 	o.files[path] = strings.Replace(text, e.Search, e.Replace, 1)
 	return nil
 }
-
-// Add adds a file that is not there.
-func (o *Overlay) Add(file, content string) { o.files[filepath.Join(o.root, file)] = content }
 
 // Write puts the changed files into dir, and returns the name of the file that -overlay wants.
 func (o *Overlay) Write(dir string) (string, error) {

@@ -1,13 +1,10 @@
 package overlay
 
 import (
-	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -59,54 +56,32 @@ func build(t *testing.T, dir string, o *Overlay) string {
 	return binary
 }
 
-func TestKillAtAnExactLine(t *testing.T) {
+// TestEdit: the program that is built with an overlay is another one; the source and what is built without it stay.
+func TestEdit(t *testing.T) {
 	t.Parallel()
 	dir := module(t)
 	o, err := New(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.KillAt("between", "main", "main.go", `fmt.Println("after", i)`); err != nil {
-		t.Fatal(err)
-	}
-	binary := build(t, dir, o)
-
-	run := func(env ...string) (string, syscall.WaitStatus) {
-		cmd := exec.Command(binary)
-		cmd.Env = append(os.Environ(), env...)
-		out, err := cmd.Output()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
+	for _, e := range []Edit{
+		{File: "main.go", Search: `fmt.Println("after", i)`, Replace: `fmt.Println("planted", i)`},
+		{File: "main.go", Search: "i <= 3", Replace: "i <= 1"},
+	} {
+		if err := o.Apply(e); err != nil {
 			t.Fatal(err)
 		}
-		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-		if !ok {
-			t.Fatal("no wait status")
+	}
+	for binary, want := range map[string]string{
+		build(t, dir, o):   "before 1\nplanted 1\n",
+		build(t, dir, nil): "before 1\nafter 1\nbefore 2\nafter 2\nbefore 3\nafter 3\n",
+	} {
+		if out, err := exec.Command(binary).Output(); err != nil || string(out) != want {
+			t.Errorf("%q, %v; want %q", out, err, want)
 		}
-		return string(out), status
 	}
-	if out, status := run(); status != 0 || !strings.HasSuffix(out, "after 3\n") {
-		t.Errorf("not asked to die: %q %v", out, status)
-	}
-	if out, status := run(KillAt + "=between"); !status.Signaled() || status.Signal() != syscall.SIGKILL || out != "before 1\n" {
-		t.Errorf("killed at the first hit: %q %v", out, status)
-	}
-	if out, status := run(KillAt+"=between", KillHit+"=3"); !status.Signaled() || out != "before 1\nafter 1\nbefore 2\nafter 2\nbefore 3\n" {
-		t.Errorf("killed at the third hit: %q %v", out, status)
-	}
-}
-
-func TestNoResidue(t *testing.T) {
-	t.Parallel()
-	dir := module(t)
-	for _, name := range []string{build(t, dir, nil), filepath.Join(dir, "main.go")} {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Contains(content, []byte(KillAt)) || bytes.Contains(content, []byte("overlayKillAt")) {
-			t.Errorf("%s has something of the overlay in it", name)
-		}
+	if text, err := os.ReadFile(filepath.Join(dir, "main.go")); err != nil || string(text) != program {
+		t.Errorf("the source changed: %v", err)
 	}
 }
 
