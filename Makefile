@@ -18,11 +18,12 @@ TIMEOUT    ?= 15m
 # Tests against real servers mostly wait, so more of them may run at once than there are processors.
 PARALLEL   ?= 6
 FUZZTIME   ?= 10s
+START      := $(shell date +%s)
 
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz generate bench bench-compare torture mutants soak test-kafka test-failover
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak test-kafka test-failover test-failpoints
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,7 +71,10 @@ arch: ## Check import rules, house habits and the table of lessons
 test: setup build fmt-check vet lint ## Everything a change must pass: format, vet, lint, architecture, tests with -race
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "the race detector needs a C compiler: install gcc or clang"; exit 1; fi
 	@for m in $(NESTED); do echo "go test -race ./... in $$m"; (cd $$m && go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...); done
-	go test -race -timeout $(TIMEOUT) -parallel $(PARALLEL) $(TEST_FLAGS) ./...
+	go mod verify
+	go test -race -json -timeout $(TIMEOUT) -parallel $(PARALLEL) $(TEST_FLAGS) ./... | go run ./test/summary
+	go run ./test/torture/cmd/mutants -quick
+	@echo "make test took $$(( $$(date +%s) - $(START) ))s"
 
 cover: ## Measure coverage over all packages, and show the total
 	go test -coverpkg=./... -coverprofile=cover.out ./...
@@ -105,6 +109,13 @@ test-kafka: ## The tests of the Kafka driver alone, on a real broker
 test-failover: ## Kill each of three Kafka brokers while messages flow; minutes, and four JVMs
 	scripts/kafka.sh
 	FERRY_FAILOVER_KILLS=3 go test -race -timeout $(TIMEOUT) -run TestBrokerKilled -count=1 -v ./driver/kafka
+
+test-failpoints: ## Kill a process at every step of every operation, on every broker with processes; minutes
+	scripts/kafka.sh
+	FERRY_FAILPOINTS=all go test -timeout 60m -parallel 16 -count=1 -v ./test/torture/failpoints
+
+vuln: ## Look for known vulnerabilities in what is linked (VULNDB=file:///... where the public database cannot be reached)
+	@scripts/vuln.sh $(VULNDB)
 
 generate: ## Run all code generators
 	go generate ./...
