@@ -23,6 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(kafkatest.Main(redistest.Mai
 
 // want is what each example prints. The one that runs until it is told to stop has a test of its own.
 var want = map[string]string{
+	"start": `
+order 4 of bob is billed, attempt 1
+order 1 of ann is billed, attempt 2
+order 2 of ann is billed, attempt 1
+mail: see you again
+`,
 	"delayed": `
 start now  after 0s
 drink tea  after 1s

@@ -15,8 +15,6 @@ import (
 
 const repository = "../.."
 
-var readmes = []string{"README.md", "README.zh-CN.md"}
-
 func readme(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, name))
@@ -41,13 +39,31 @@ func commands(text string) []string {
 	return all
 }
 
-// The commands of the README run as they are written, in the root of the repository. One that runs until Ctrl-C is
+// pages are documents whose commands and programs are true by test, in English and Chinese.
+var pages = []string{"README.md", "docs/start.md"}
+
+// chinese is the page in Chinese.
+func chinese(page string) string { return strings.TrimSuffix(page, ".md") + ".zh-CN.md" }
+
+// The commands of a page run as they are written, in the root of the repository. One that runs until Ctrl-C is
 // stopped by FERRY_DURATION; of make it is checked that the target exists, as make test runs this test.
-func TestREADMECommands(t *testing.T) {
+func TestPageCommands(t *testing.T) {
 	t.Parallel()
-	all := commands(readme(t, "README.md"))
-	if len(all) < 5 || !slices.Contains(all, "go run ./cmd/ferry dev") || !slices.Contains(all, "make test") {
+	if all := commands(readme(t, "README.md")); !slices.Contains(all, "go run ./cmd/ferry dev") || !slices.Contains(all, "make test") {
 		t.Fatalf("the README shows only these commands: %q", all)
+	}
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			runCommands(t, commands(readme(t, page)))
+		})
+	}
+}
+
+func runCommands(t *testing.T, all []string) {
+	t.Helper()
+	if len(all) < 5 {
+		t.Fatalf("only these commands are shown: %q", all)
 	}
 	root, err := filepath.Abs(repository)
 	if err != nil {
@@ -59,14 +75,14 @@ func TestREADMECommands(t *testing.T) {
 			script += "grep '^" + target + ":' Makefile\n"
 			continue
 		}
-		script += "exec " + c + "\nstdout .\n! stderr error\n"
+		script += "exec " + strings.ReplaceAll(c, "disk://./", "disk://$WORK/") + "\nstdout .\n! stderr error\n"
 	}
-	file := filepath.Join(t.TempDir(), "readme.txtar")
+	file := filepath.Join(t.TempDir(), "page.txtar")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{Files: []string{file}, Setup: func(e *testscript.Env) error {
-		e.Vars = append(e.Vars, "FERRY_DURATION=1s")
+		e.Vars = append(e.Vars, "FERRY_DURATION=1s", "FERRY_DIR="+filepath.Join(e.WorkDir, "dev"))
 		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOTOOLCHAIN"} {
 			value, err := exec.Command("go", "env", name).Output()
 			if err != nil {
@@ -78,33 +94,35 @@ func TestREADMECommands(t *testing.T) {
 	}})
 }
 
-// A Go block that names a file is that file.
-func TestREADMEPrograms(t *testing.T) {
+// A Go block that names a file is that file, and there is no other Go block.
+func TestPagePrograms(t *testing.T) {
 	t.Parallel()
 	block := regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```")
-	for _, name := range readmes {
-		found := block.FindAllStringSubmatch(readme(t, name), -1)
-		if len(found) != 1 || strings.Count(readme(t, name), "```go") != 1 {
-			t.Errorf("%s has %d Go blocks that name a file, want 1, and no other", name, len(found))
-		}
-		for _, m := range found {
-			file, err := os.ReadFile(filepath.Join(repository, m[1]))
-			if err != nil {
-				t.Fatal(err)
+	for _, page := range pages {
+		for _, name := range []string{page, chinese(page)} {
+			found := block.FindAllStringSubmatch(readme(t, name), -1)
+			if len(found) == 0 || strings.Count(readme(t, name), "```go") != len(found) {
+				t.Errorf("%s has %d Go blocks that name a file, and others", name, len(found))
 			}
-			if diff := cmp.Diff(string(file), m[2]); diff != "" {
-				t.Errorf("the program in %s is not %s (-file +README):\n%s", name, m[1], diff)
-			}
-			_, body, _ := strings.Cut(m[2], "\n)\n\n")
-			if n := strings.Count(body, "\n"); n > 30 {
-				t.Errorf("the program in %s has %d lines below its imports, want 30 at most", name, n)
+			for _, m := range found {
+				file, err := os.ReadFile(filepath.Join(repository, m[1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(file), m[2]); diff != "" {
+					t.Errorf("the program in %s is not %s (-file +page):\n%s", name, m[1], diff)
+				}
+				_, body, _ := strings.Cut(m[2], "\n)\n\n")
+				if n := strings.Count(body, "\n"); n > 40 {
+					t.Errorf("%s in %s has %d lines below its imports, want 40 at most", m[1], name, n)
+				}
 			}
 		}
 	}
 }
 
-// The two READMEs have the same parts: headings, commands, tables, links.
-func TestREADMEsAgree(t *testing.T) {
+// A page has the same parts in both languages: headings, commands, tables, links.
+func TestPagesAgree(t *testing.T) {
 	t.Parallel()
 	outline := func(text string) (parts []string) {
 		code := false
@@ -122,12 +140,14 @@ func TestREADMEsAgree(t *testing.T) {
 		}
 		return append(parts, commands(text)...)
 	}
-	en, zh := readme(t, readmes[0]), readme(t, readmes[1])
-	if diff := cmp.Diff(outline(en), outline(zh)); diff != "" {
-		t.Errorf("the READMEs differ in shape (-en +zh):\n%s", diff)
-	}
-	if diff := cmp.Diff(links(en), links(zh)); diff != "" {
-		t.Errorf("the READMEs differ in their links (-en +zh):\n%s", diff)
+	for _, page := range append([]string{"docs/concepts.md"}, pages...) {
+		en, zh := readme(t, page), readme(t, chinese(page))
+		if diff := cmp.Diff(outline(en), outline(zh)); diff != "" {
+			t.Errorf("%s differs in shape (-en +zh):\n%s", page, diff)
+		}
+		if diff := cmp.Diff(links(en), links(zh)); diff != "" {
+			t.Errorf("%s differs in its links (-en +zh):\n%s", page, diff)
+		}
 	}
 }
 
@@ -135,23 +155,35 @@ func TestREADMEsAgree(t *testing.T) {
 // English one.
 func links(text string) []string {
 	var all []string
-	for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
-		if !slices.Contains(readmes, m[1]) {
-			all = append(all, strings.Replace(m[1], ".zh-CN.md", ".md", 1))
+	for _, m := range regexp.MustCompile(`\[([^\]]*)\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+		if m[1] != "中文" && m[1] != "English" {
+			all = append(all, strings.Replace(m[2], ".zh-CN.md", ".md", 1))
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func TestREADMELinksResolve(t *testing.T) {
+// Links to files lead somewhere, in every page there is.
+func TestLinksResolve(t *testing.T) {
 	t.Parallel()
-	for _, link := range append(links(readme(t, readmes[0])), readmes...) {
-		if strings.HasPrefix(link, "https://") {
-			continue
+	files, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, filepath.Join(repository, "README.md"), filepath.Join(repository, "README.zh-CN.md"), filepath.Join(repository, "CONTRIBUTING.md"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(repository, link)); err != nil {
-			t.Errorf("the README links to what is not there: %v", err)
+		for _, m := range regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`).FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to what is not there: %v", filepath.Base(file), err)
+			}
 		}
 	}
 }
