@@ -78,6 +78,7 @@ func Cases() []Case {
 		{"lease/extend keeps it", extendKeepsTheLease},
 		{"lease/extend is a full lease", extendIsAFullLease},
 		{"lease/extend keeps only its own", extendKeepsOnlyItsOwn},
+		{"lease/ack crosses an extend", ackCrossesAnExtend},
 		{"lease/head's loss returns the run", headsLossReturnsTheRun},
 		{"lease/tokens differ", tokensDiffer},
 		{"lease/until is honest", leaseUntilIsHonest},

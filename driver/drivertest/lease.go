@@ -209,6 +209,22 @@ func extendKeepsOnlyItsOwn(t *T) {
 	})
 }
 
+// ackCrossesAnExtend: what is held is settled, whichever of two calls about it the backend hears first.
+func ackCrossesAnExtend(t *T) {
+	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 3})
+	for range 20 {
+		t.putKeyed("k", "a1", "a2", "a3")
+		ds := s.expect("a1", "a2", "a3")
+		ctx, extended := t.ctx(), make(chan error, 1)
+		go func() { extended <- s.Extend(ctx, ds[:2])[1] }()
+		s.ack(ds[0])
+		t.ok(<-extended, "Extend of a follower while the head is acknowledged")
+		s.extend(ds[1:]...)
+		s.ack(ds[1:]...)
+	}
+	t.counts(0, 0, 0, 0)
+}
+
 // headsLossReturnsTheRun: a follower that is still leased must not be settled before a head that was lost.
 func headsLossReturnsTheRun(t *T) {
 	if t.Caps.LeaseScope != driver.PerMessage {

@@ -59,7 +59,7 @@ func (s *subscription) depart(request string, shard int, ss []driver.Settlement,
 	}()
 	for _, i := range run {
 		t := ss[i].Delivery.Token.(*token)
-		if ss[i].Outcome != driver.Ack || t.batch == nil || t.maybe != "" || t.leaving {
+		if ss[i].Outcome != driver.Ack || t.batch == nil || t.leaving {
 			return nil, nil
 		}
 		t.leaving = true

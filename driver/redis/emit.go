@@ -52,61 +52,43 @@ func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlem
 		}
 		parcel.add(i, m)
 	}
-	s.mu.Lock()
-	leases := []string{t.lease, t.maybe}
-	s.mu.Unlock()
-	for _, lease := range leases {
-		if lease == "" {
-			continue
-		}
-		held, err := s.sendEmit(ctx, t, lease, x, parcel)
-		if held || err != nil {
-			return unfull(err)
-		}
-	}
-	s.mu.Lock()
-	s.drop(t)
-	s.mu.Unlock()
-	return errLost(x.Delivery)
+	return unfull(s.sendEmit(ctx, t, x, parcel))
 }
 
-func (s *subscription) sendEmit(ctx context.Context, t *token, lease string, x *driver.Settlement, p *parcel) (held bool, err error) {
+func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlement, p *parcel) error {
 	r := s.d.requests.take()
 	defer s.d.requests.giveBack(r)
+	lease := s.leaseOf(t)
 	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
 		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance}
 		return p.appendTo(args, r.name(), "f", "")
 	})
 	if err != nil {
-		return false, err
-	}
-	if text(reply, 0) != "k" {
-		return false, nil
+		return err
 	}
 	s.ended(t.shard, texts(reply, 1))
 	s.mu.Lock()
 	s.emptied = nil
 	s.drop(t)
 	s.mu.Unlock()
-	return true, nil
+	if text(reply, 0) != "k" {
+		return errLost(x.Delivery)
+	}
+	return nil
+}
+
+// leaseOf returns the lease that a delivery was in last.
+func (s *subscription) leaseOf(t *token) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.lease
 }
 
 // check says whether a delivery is still held.
 func (s *subscription) check(ctx context.Context, t *token) error {
-	s.mu.Lock()
-	leases := []string{t.lease, t.maybe}
-	s.mu.Unlock()
-	for _, lease := range leases {
-		if lease == "" {
-			continue
-		}
-		reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], lease, t.seq)
-		if err != nil {
-			return err
-		}
-		if text(reply, 0) == "k" {
-			return nil
-		}
+	reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], s.leaseOf(t), t.seq)
+	if err != nil || text(reply, 0) == "k" {
+		return err
 	}
 	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t), "extend leases in time; the message is delivered again", nil)
 }

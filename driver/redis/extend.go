@@ -2,8 +2,8 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -30,23 +30,17 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 
 func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Delivery, run []int, errs []error) {
 	before := time.Now()
-	args := make([]any, 0, 2+3*len(run))
-	args = append(args, s.o.Lease.Milliseconds(), len(run))
-	fresh := make([]string, len(run))
-	splits := map[string]string{} // one for each lease: see the script
+	args := make([]any, 0, 3+2*len(run))
+	args = append(args, s.o.Lease.Milliseconds(), strconv.FormatUint(s.d.counter.Add(1), 36), len(run))
 	s.mu.Lock()
-	for n, i := range run {
+	for _, i := range run {
 		t := ds[i].Token.(*token)
-		if splits[t.lease] == "" {
-			splits[t.lease] = s.d.newToken()
-		}
-		fresh[n] = splits[t.lease]
-		args = append(args, t.lease, t.seq, fresh[n])
+		args = append(args, t.lease, t.seq)
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.extend, s.keys[shard], args...)
-	results := text(reply, 0)
-	if err == nil && len(results) != len(run) {
+	leases := texts(reply, 0)
+	if err == nil && len(leases) != len(run) {
 		err = errShape("extend", reply)
 	}
 	s.mu.Lock()
@@ -54,21 +48,15 @@ func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Deliv
 	for n, i := range run {
 		t := ds[i].Token.(*token)
 		switch {
-		case errors.Is(err, driver.ErrUnknown):
-			t.maybe = fresh[n]
-			errs[i] = err
 		case err != nil:
 			errs[i] = err
-		case results[n] == 'l' && t.maybe != "":
-			t.lease, t.maybe = t.maybe, ""
-			errs[i] = driver.NewError(driver.ErrNotApplied, "the lease moved", "extend again", nil)
-		case results[n] == 'l':
+		case leases[n] == "":
 			delete(s.held, t)
 			errs[i] = errLost(ds[i])
 		default:
-			if results[n] == 's' {
+			if leases[n] != t.lease { // what else is in that is not known
 				t.leaveBatch()
-				t.lease, t.maybe = fresh[n], ""
+				t.lease = leases[n]
 			}
 			t.until = before.Add(s.o.Lease)
 		}

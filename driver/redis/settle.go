@@ -116,7 +116,7 @@ func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run [
 		case err != nil:
 			errs[i] = err
 		case results[n] != 'k':
-			errs[i] = s.settleElsewhere(ctx, ss, i)
+			errs[i] = errLost(ss[i].Delivery)
 		}
 		if err == nil {
 			s.mu.Lock()
@@ -130,23 +130,6 @@ func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run [
 func (s *subscription) drop(t *token) {
 	delete(s.held, t)
 	t.leaveBatch()
-}
-
-// settleElsewhere tries the other lease that a delivery may be in, if there is one.
-func (s *subscription) settleElsewhere(ctx context.Context, ss []driver.Settlement, i int) error {
-	t := ss[i].Delivery.Token.(*token)
-	s.mu.Lock()
-	other := t.maybe
-	t.lease, t.maybe = other, ""
-	s.mu.Unlock()
-	if other == "" {
-		return errLost(ss[i].Delivery)
-	}
-	results, err := s.sendSettle(ctx, ss, []int{i})
-	if err == nil && results != "k" {
-		err = errLost(ss[i].Delivery)
-	}
-	return err
 }
 
 func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, run []int) (string, error) {

@@ -162,8 +162,7 @@ func (s *subscription) Close(ctx context.Context) error {
 		}
 	}
 	for t := range s.held {
-		note(t.shard, t.lease)
-		note(t.shard, t.maybe)
+		note(t.shard, t.first)
 	}
 	for _, l := range s.unknown {
 		note(l.shard, l.token)

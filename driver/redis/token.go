@@ -9,14 +9,13 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// token fences one delivery. Lease, maybe and until are guarded by the lock of its subscription.
+// token fences one delivery. Lease and until are guarded by the lock of its subscription.
 type token struct {
 	s     *subscription
 	shard int
-	first string // the lease that it was given out with
+	first string // the claim that brought it, which is its first lease
 	seq   string
-	lease string    // the lease that it is in now
-	maybe string    // or this one: an extension whose answer did not come
+	lease string    // the lease that it was in last: an extension may be splitting it off right now, and scripts look for it
 	until time.Time // by our clock
 
 	claimed time.Time // by our clock, before the request was sent

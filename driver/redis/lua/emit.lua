@@ -7,8 +7,7 @@
 local before = recalled(ARGV[3])
 if before then return before end
 local o, ended = tonumber(ARGV[4]), {}
-local l = lease_of(o, ARGV[5])
-if not l or not l.items[ARGV[6]] then return {'l', ended} end
+if not holder_of(o, ARGV[5], ARGV[6]) then return {'l', ended} end
 store_messages(11)
 local result = settle_one(o, 5, ended)
 store_leases(o)

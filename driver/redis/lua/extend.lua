@@ -1,49 +1,49 @@
 -- extend: makes leases end a while from now. Some of a lease's messages become a lease of their own.
 -- Fragments: head, types, memory, answers, store, chain, state, leases.
 -- KEYS: the topic shard, and one group.
--- ARGV: 1 lease in ms, 2 how many; then for each: token of its lease, sequence number, token for what is split off that lease.
---   That token belongs to one lease, so that what is found in it is known to come from there: a delivery that was lost is not
---   taken for the present one of the same message.
--- Returns {one letter for each: k extended where it was, s moved to the new lease, l lost}.
+-- ARGV: 1 lease in ms, 2 the number of what is split off, 3 how many; then for each: token of the lease it is believed to be in, sequence
+--   number.
+-- Returns {the token of the lease that each is in now, or "" when it is lost}.
 local o = FIRST
-local wanted, results, tokens, splits = {}, {}, {}, {}
-for i = 1, tonumber(ARGV[2]) do
-  local token, seq, fresh = unpack(ARGV, 3 * i, 3 * i + 2)
-  local l, split = lease_of(o, token), lease_of(o, fresh)
-  if l and l.items[seq] then
-    if not wanted[token] then
-      wanted[token], splits[token] = {}, fresh
-      tokens[#tokens + 1] = token
+local till, number = soon + ARGV[1], ARGV[2]
+local wanted, held, found = {}, {}, {}
+for i = 1, tonumber(ARGV[3]) do
+  local token, seq = unpack(ARGV, 2 + 2 * i, 3 + 2 * i)
+  local l = holder_of(o, token, seq)
+  found[i] = l or false
+  if l then
+    local w = wanted[l.token]
+    if not w then
+      w = {n = 0, seqs = {}}
+      wanted[l.token] = w
+      held[#held + 1] = l
     end
-    wanted[token][seq] = true
-    results[i] = 'k'
-  else
-    results[i] = split and split.items[seq] and 's' or 'l' -- split off before, and the answer was lost
+    if not w.seqs[seq] then w.seqs[seq], w.n = true, w.n + 1 end
   end
 end
-local till = soon + ARGV[1]
-for _, token in ipairs(tokens) do
-  local l, n = lease_of(o, token), 0
-  for _ in pairs(wanted[token]) do n = n + 1 end
-  if n == l.left then
-    call('ZADD', KEYS[o + TIMER], till, 'L' .. token)
-  else
-    local fresh = splits[token]
-    local split = lease_of(o, fresh) or {token = fresh, instance = l.instance, order = {}, items = {}, left = 0}
-    for _, seq in ipairs(l.order) do
-      if wanted[token][seq] and l.items[seq] then
-        split.order[#split.order + 1], split.items[seq], split.left = seq, l.items[seq], split.left + 1
-        l.items[seq], l.left = nil, l.left - 1
-      end
-    end
-    leases[fresh], split.changed, l.changed = split, true, true
-    call('ZADD', KEYS[o + TIMER], till, 'L' .. fresh)
-    call('HSET', KEYS[o + GROUP], 'split', '1')
-    for i = 1, #results do
-      if results[i] == 'k' and ARGV[3 * i] == token then results[i] = 's' end
+
+-- split moves the wanted messages of a lease to one of their own, and returns that.
+local function split(l, seqs)
+  local fresh = match(l.token, '^[^.]*') .. '.' .. number
+  local moved = lease_of(o, fresh) or {token = fresh, instance = l.instance, order = {}, items = {}, left = 0}
+  for _, seq in ipairs(l.order) do
+    if seqs[seq] and l.items[seq] then
+      moved.order[#moved.order + 1], moved.items[seq], moved.left = seq, l.items[seq], moved.left + 1
+      l.items[seq], l.left = nil, l.left - 1
     end
   end
+  leases[fresh], moved.changed, l.changed = moved, true, true
+  call('HSET', KEYS[o + GROUP], 'split', '1')
+  return moved
+end
+
+for _, l in ipairs(held) do
+  local w = wanted[l.token]
+  w.now = w.n < l.left and split(l, w.seqs) or l
+  call('ZADD', KEYS[o + TIMER], till, 'L' .. w.now.token)
 end
 store_leases(o)
 commit()
-return {table.concat(results)}
+local tokens = {}
+for i = 1, #found do tokens[i] = found[i] and wanted[found[i].token].now.token or '' end
+return {tokens}

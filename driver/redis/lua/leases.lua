@@ -1,5 +1,6 @@
 -- leases: what is held. LEASE has a record for each batch, by its token: the instance and then the items, on lines.
--- TIMER has its end, as the member "L" and the token.
+-- TIMER has its end, as the member "L" and the token. An extension of some of its messages splits them off into a lease of their
+-- own, whose token is that of the claim, "." and a number.
 
 -- lease_of returns a lease that has not ended, with its items by sequence number, or nil.
 local leases = {}
@@ -20,6 +21,32 @@ local function lease_of(o, token)
   end
   leases[token] = l
   return l
+end
+
+-- leases_of returns the tokens of all leases that a claim may have become.
+local family
+local function leases_of(o, claim)
+  if not attribute(o, 'split') then return {claim} end
+  if not family then
+    family = {}
+    for _, token in ipairs(call('HKEYS', KEYS[o + LEASE])) do
+      local root = match(token, '^[^.]*')
+      family[root] = family[root] or {}
+      table.insert(family[root], token)
+    end
+  end
+  return family[claim] or {}
+end
+
+-- holder_of returns the lease in which a message of a claim is held, or nil. An extension that crosses this request may have moved it, so
+-- token is only where the caller believes it to be. A delivery that was lost belongs to another claim than the present one.
+local function holder_of(o, token, seq)
+  local l = lease_of(o, token)
+  if l and l.items[seq] then return l end
+  for _, other in ipairs(leases_of(o, match(token, '^[^.]*'))) do
+    l = lease_of(o, other)
+    if l and l.items[seq] then return l end
+  end
 end
 
 -- unlease takes one message out of a lease.

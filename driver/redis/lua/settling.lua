@@ -28,13 +28,13 @@ local function fail(o, seq, s, failure)
   call('HSET', KEYS[o + HISTORY], seq, history)
 end
 
--- settle_one reads from ARGV[at] on: token of the lease, sequence number, outcome (a ack, r retry, d dead, l release, x drop, u given
+-- settle_one reads from ARGV[at] on: token of the lease it is believed to be in, sequence number, outcome (a ack, r retry, d dead, l release, x drop, u given
 -- back unseen, as if it had not been claimed),
 -- wait in ms, failure, instance. It returns k when settled or l when lost, and adds to ended the sequence numbers that were
 -- returned with others of their key.
 local function settle_one(o, at, ended)
   local token, seq, outcome, after, failure, instance = unpack(ARGV, at, at + 5)
-  local l = lease_of(o, token)
+  local l = holder_of(o, token, seq)
   local item = l and l.items[seq]
   if not item then return 'l' end
   unlease(o, l, seq)

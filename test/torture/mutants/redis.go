@@ -23,13 +23,18 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "lease-not-checked", Bug: "a settlement needs only the number of the message, not the token of its lease",
-			Edits: lua("settling", "  local l = lease_of(o, token)\n", `  local l = lease_of(o, token)
+			Edits: lua("settling", "  local l = holder_of(o, token, seq)\n", `  local l = holder_of(o, token, seq)
   for _, other in ipairs(call('HKEYS', KEYS[o + LEASE])) do
     local held = lease_of(o, other)
     if held and held.items[seq] then l = held end
   end
 `),
 			Check: onRedis("lease/stale_settle_refused"),
+		},
+		{
+			Name: "split-not-found", Bug: "a settlement looks only where the lease was before an extension that is under way",
+			Edits: lua("leases", "  for _, other in ipairs(leases_of(o, match(token, '^[^.]*'))) do\n", "  for _, other in ipairs({}) do\n"),
+			Check: Check{Package: "./driver/redis", Run: "TestCallsCrossAnExtend"},
 		},
 		{
 			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
