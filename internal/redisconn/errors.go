@@ -75,6 +75,14 @@ func says(err error, prefix string) bool {
 // IsWrongType reports whether a command, or one of a script, met a key of another type.
 func IsWrongType(err error) bool { return err != nil && IsReply(err) && says(err, "WRONGTYPE") }
 
+// errLoading says that a server answers, and does not know its data yet.
+var errLoading = errors.New("loading")
+
+// isLoading reports whether a server was asked too early after its start.
+func isLoading(err error) bool {
+	return err != nil && (errors.Is(err, errLoading) || says(err, "LOADING"))
+}
+
 // IsReply reports whether the server answered with an error. Scripts that fail half-way are a bug of ours.
 func IsReply(err error) bool {
 	var reply goredis.Error

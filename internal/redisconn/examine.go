@@ -44,7 +44,9 @@ func Examine(ctx context.Context, client goredis.UniversalClient, key string) (*
 	}
 	cluster, onCluster := client.(*goredis.ClusterClient)
 	if onCluster && s.isCluster {
-		s.weaken(ctx, cluster)
+		if err := s.weaken(ctx, cluster); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case s.major < 6 || s.major == 6 && s.minor < 2:
@@ -78,16 +80,21 @@ func probe(ctx context.Context, client goredis.UniversalClient, key string) (gor
 	return node, nil
 }
 
-// weaken makes s the weakest of all primaries of its cluster.
-func (s *Server) weaken(ctx context.Context, c *goredis.ClusterClient) {
+// weaken makes s the weakest of all primaries of its cluster that can be reached. One that is loading is an error: it will serve with
+// settings that it does not tell yet.
+func (s *Server) weaken(ctx context.Context, c *goredis.ClusterClient) error {
 	var mu sync.Mutex
+	var loading error
 	_ = c.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
 		other, err := inspectServer(ctx, node)
+		mu.Lock()
+		defer mu.Unlock()
+		if isLoading(err) {
+			loading = err
+		}
 		if err != nil {
 			return nil // it is being replaced, perhaps
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		s.replicas = min(s.replicas, other.replicas)
 		if other.Level() < s.Level() {
 			s.aof, s.fsync, s.saves = other.aof, other.fsync, other.saves
@@ -100,6 +107,7 @@ func (s *Server) weaken(ctx context.Context, c *goredis.ClusterClient) {
 		}
 		return nil
 	})
+	return loading
 }
 
 func inspectServer(ctx context.Context, c goredis.Cmdable) (*Server, error) {
@@ -115,6 +123,9 @@ func inspectServer(ctx context.Context, c goredis.Cmdable) (*Server, error) {
 		return nil, Classify(err)
 	}
 	readInfo(info, text)
+	if info["loading"] == "1" { // until it has loaded its file it says that it has none
+		return nil, driver.NewError(driver.ErrNotApplied, "the server is loading its data", "try again when it has started", errLoading)
+	}
 	s.version, s.valkey = info["redis_version"], info["valkey_version"] != ""
 	if s.valkey {
 		s.version = info["valkey_version"]

@@ -20,11 +20,33 @@ type Survey struct {
 	opened *Server
 	now    atomic.Pointer[Server]
 	last   atomic.Int64 // when it was looked at, by our clock
+	missed atomic.Bool  // the last look found no server that could tell
 }
 
-// NewSurvey examines a server for the first time. A finding that messages may be lost is an error if strict, else a warning.
-func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, strict bool, logger *slog.Logger) (*Survey, error) {
+// loadingPause is how long to wait before a server that is loading is asked again.
+const loadingPause = 50 * time.Millisecond
+
+// examineLoaded examines a server, once it has loaded its data.
+func examineLoaded(ctx context.Context, c goredis.UniversalClient, key string) (*Server, error) {
 	s, err := Examine(ctx, c, key)
+	for isLoading(err) {
+		loading := err
+		select {
+		case <-ctx.Done():
+			return nil, loading
+		case <-time.After(loadingPause):
+		}
+		if s, err = Examine(ctx, c, key); ctx.Err() != nil {
+			return nil, loading
+		}
+	}
+	return s, err
+}
+
+// NewSurvey examines a server for the first time, and waits for one that is loading. A finding that messages may be lost is an error
+// if strict, else a warning.
+func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, strict bool, logger *slog.Logger) (*Survey, error) {
+	s, err := examineLoaded(ctx, c, key)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +72,7 @@ func (v *Survey) Opened() *Server { return v.opened }
 func (v *Survey) Again(ctx context.Context) {
 	v.last.Store(time.Now().UnixNano())
 	s, err := Examine(ctx, v.client, v.key)
+	v.missed.Store(err != nil)
 	if err != nil {
 		return // whoever calls the server next will hear it
 	}
@@ -66,13 +89,13 @@ func (v *Survey) Again(ctx context.Context) {
 	}
 }
 
-// resurvey is how often a level that is missing is looked for again at most.
+// resurvey is how often at most a server is looked at again because a level is missing, or because it could not tell.
 const resurvey = time.Second
 
 // Refuse says why a publish cannot have a durability level now, or nil. What the server gave when it was opened may come
 // back: that is ErrNotApplied.
 func (v *Survey) Refuse(ctx context.Context, level driver.Durability) error {
-	if level == 0 || slices.Contains(v.now.Load().Levels(), level) {
+	if level == 0 || slices.Contains(v.now.Load().Levels(), level) && !v.missed.Load() {
 		return nil
 	}
 	last := v.last.Load()

@@ -89,8 +89,8 @@ func writeLines(file string, lines []string) error {
 	return os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
-// start runs the process and waits until it answers. On failure nothing runs, and the error shows the log.
-func (s *Server) start() error {
+// run starts the process.
+func (s *Server) run() error {
 	log, err := os.OpenFile(filepath.Join(s.spec.dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -108,6 +108,15 @@ func (s *Server) start() error {
 	s.mu.Lock()
 	s.process = p
 	s.mu.Unlock()
+	return nil
+}
+
+// start runs the process and waits until it answers. On failure nothing runs, and the error shows the log.
+func (s *Server) start() error {
+	if err := s.run(); err != nil {
+		return err
+	}
+	p := s.current()
 	if err := s.awaitAnswer(p); err != nil {
 		p.kill()
 		tail := s.logTail(15)
