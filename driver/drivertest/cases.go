@@ -119,6 +119,7 @@ func Cases() []Case {
 		{"delay/at a time", dueAtATime},
 		{"delay/past is now", dueInThePastIsNow},
 		{"delay/years", delayOfYears},
+		{"delay/farthest", farthestDelays},
 		{"delay/keeps priority", delayKeepsPriority},
 		{"delay/keyed joins the tail", delayedJoinsTheTail},
 		{"delay/hold then commit", holdThenCommit},

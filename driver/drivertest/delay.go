@@ -89,6 +89,33 @@ func delayOfYears(t *T) {
 	}
 }
 
+// farthestDelays: what is due in thousands of years, or after the longest duration, waits like anything else.
+func farthestDelays(t *T) {
+	s := t.consumer()
+	at := func(when time.Time) func(*driver.Message) { return func(m *driver.Message) { m.At = when } }
+	far := []*driver.Message{
+		t.msg("year 9999", at(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))),
+		t.msg("beyond milliseconds", at(time.Unix(1<<61, 0))),
+		t.msg("longest", delay(driver.Hold-1)),
+	}
+	t.publish(append(far, t.msg("soon", delay(unit)))...)
+	s.ack(s.expect("soon")...)
+	s.idle()
+	t.counts(0, 0, 0, 0)
+	for _, m := range far {
+		e := t.get(driver.Target{Topic: topic, ID: m.ID})
+		t.equal(e.State, driver.StateDelayed, "state of "+string(m.Body))
+		if century := time.Now().AddDate(100, 0, 0); e.DueAt.Before(century) {
+			t.Errorf("%q is due at %v", m.Body, e.DueAt)
+		}
+	}
+	page, err := t.Browse(t.ctx(), driver.Query{Topic: topic, State: driver.StateDelayed, Limit: 10})
+	t.ok(err, "Browse")
+	if len(page.Entries) != len(far) {
+		t.Errorf("Browse shows %d delayed messages, want %d", len(page.Entries), len(far))
+	}
+}
+
 func delayKeepsPriority(t *T) {
 	if t.Caps.Counts != driver.Exact {
 		t.Skip("whether it is due cannot be seen in estimates")

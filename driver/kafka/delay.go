@@ -117,7 +117,7 @@ func readLater(r *kgo.Record) (*delayed, bool) {
 	case !m.At.IsZero() && s.Cause == driver.CauseFirst:
 		x.due = m.At
 	default:
-		x.due = r.Timestamp.Add(s.After + time.Millisecond) // the broker's time is cut to milliseconds
+		x.due = r.Timestamp.Add(s.After).Add(time.Millisecond) // the broker's time is cut to milliseconds
 	}
 	return x, true
 }

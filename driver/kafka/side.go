@@ -133,7 +133,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 	p.placed = max(p.placed, s.Among)
 	it.history, _ = envelope.DecodeHistory(s.History)
 	if s.After > 0 {
-		it.due = p.m.d.local(r.Timestamp.Add(s.After + time.Millisecond)) // the broker's time is cut to milliseconds
+		it.due = p.m.d.local(r.Timestamp.Add(s.After).Add(time.Millisecond)) // the broker's time is cut to milliseconds
 	}
 	it.careful = p.careful > 0 && !p.running
 	p.recall(it, place{true, r.Offset})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // rewind is how a group is made to start again.
@@ -64,7 +65,7 @@ func positionText(p driver.Position) string {
 	case driver.FromBegin:
 		return "b"
 	case driver.FromTime:
-		ms := max(p.Time.UnixMilli(), 0)
+		ms := redisconn.Moment(p.Time)
 		if p.Time.Nanosecond()%int(time.Millisecond) != 0 {
 			ms++
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// maxMS is the latest time that can be said: numbers below 1e14 are exact in scripts.
+// maxMS is the latest time that can be said, in the year 4821: numbers below 1e14 are exact in scripts.
 const maxMS = 90_000_000_000_000
 
 // DelayText tells a script when a message is due: after a time, "@" a moment, "h" for held, or "" for now.
@@ -16,15 +16,22 @@ func DelayText(m *driver.Message) string {
 	case m.Delay == driver.Hold:
 		return "h"
 	case !m.At.IsZero():
-		ms := min(max(m.At.UnixMilli(), 0), maxMS)
-		if m.At.Nanosecond()%int(time.Millisecond) != 0 {
-			ms++ // never early
-		}
-		return "@" + strconv.FormatInt(ms, 10)
+		return "@" + strconv.FormatInt(Moment(m.At), 10)
 	case m.Delay > 0:
 		return strconv.FormatInt(Milliseconds(m.Delay), 10)
 	}
 	return ""
+}
+
+// Moment is a time in milliseconds, rounded up so that nothing is early. What is later than can be said is due then.
+func Moment(at time.Time) int64 {
+	switch {
+	case !at.After(time.UnixMilli(0)):
+		return 0
+	case !at.Before(time.UnixMilli(maxMS)): // or the milliseconds might not fit their type
+		return maxMS
+	}
+	return at.Add(time.Millisecond - 1).UnixMilli()
 }
 
 // Milliseconds rounds up: nothing is ever early.
