@@ -117,5 +117,6 @@ test-failpoints: ## Kill a process at every step of every operation, on every br
 vuln: ## Look for known vulnerabilities in what is linked (VULNDB=file:///... where the public database cannot be reached)
 	@scripts/vuln.sh $(VULNDB)
 
-generate: ## Run all code generators
+generate: ## Run all code generators, and make docs/cli.md
 	go generate ./...
+	go test ./cmd/ferry -run TestReference -update
