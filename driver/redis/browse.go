@@ -18,6 +18,8 @@ const (
 	browseScan    = 10_000
 	browseAtATime = 128 // messages read in one go
 	segmentSize   = 1024
+	maxSegment    = maxSeq / segmentSize
+	maxSeq        = 100_000_000_000_000 // numbers below are exact in scripts
 )
 
 // Browse returns a page of entries in one state: in the order of publishing, dead letters in the order of dying, what
@@ -142,13 +144,15 @@ func (b *browser) room() int {
 
 // sorted goes through a sorted set, whose members are sequence numbers behind a prefix. The cursor is score and member.
 func (b *browser) sorted(ctx context.Context, key, prefix string) (bool, error) {
+	passed := int64(0) // members with the score of the cursor that are known to be before it
 	for b.room() > 0 {
 		score, member, _ := strings.Cut(b.at, "_")
 		from := "-inf"
 		if score != "" {
 			from = score
 		}
-		zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Count: int64(b.room() + browseAtATime)}).Result()
+		count := int64(b.room() + browseAtATime)
+		zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Offset: passed, Count: count}).Result()
 		if err != nil {
 			return false, redisconn.Classify(err)
 		}
@@ -167,8 +171,13 @@ func (b *browser) sorted(ctx context.Context, key, prefix string) (bool, error) 
 				seqs = append(seqs, seq)
 			}
 		}
-		if b.at == score+"_"+member || len(zs) == 0 {
+		switch next, _, _ := strings.Cut(b.at, "_"); {
+		case b.at == score+"_"+member && int64(len(zs)) == count:
+			passed += count
+		case b.at == score+"_"+member, len(zs) == 0:
 			return true, nil
+		case next != score:
+			passed = 0
 		}
 		if err := b.show(ctx, seqs); err != nil {
 			return false, err
@@ -272,18 +281,12 @@ func (b *browser) segments(ctx context.Context) (bool, error) {
 func (s *shard) following(ctx context.Context, after uint64, most int) (seqs []uint64, ended bool, err error) {
 	first := after + 1
 	for {
-		segments, err := s.d.client.ZRangeByScore(ctx, s.keys[keySegments], &goredis.ZRangeBy{
-			Min: strconv.FormatUint(first/segmentSize, 10), Max: "+inf", Count: 1}).Result()
-		if err != nil {
-			return nil, false, redisconn.Classify(err)
+		segment, there, err := s.segmentFrom(ctx, first/segmentSize)
+		if err != nil || !there {
+			return nil, !there, err
 		}
-		if len(segments) == 0 {
-			return nil, true, nil
-		}
-		n, _ := strconv.ParseUint(segments[0], 10, 64)
-		first = max(first, n*segmentSize)
-		last := n*segmentSize + segmentSize - 1
-		for first <= last {
+		first = max(first, segment*segmentSize)
+		for last := (segment+1)*segmentSize - 1; first <= last; {
 			count := min(last-first+1, 256)
 			candidates := make([]uint64, count)
 			for i := range candidates {
@@ -298,6 +301,20 @@ func (s *shard) following(ctx context.Context, after uint64, most int) (seqs []u
 			first += count
 		}
 	}
+}
+
+// segmentFrom returns the first segment in use that is not before another. The score alone tells which one it is: a member that
+// differs from it is damaged, which Audit tells, and must not lead back.
+func (s *shard) segmentFrom(ctx context.Context, least uint64) (segment uint64, there bool, err error) {
+	zs, err := s.d.client.ZRangeByScoreWithScores(ctx, s.keys[keySegments], &goredis.ZRangeBy{
+		Min: strconv.FormatUint(least, 10), Max: strconv.Itoa(maxSegment), Count: 1}).Result()
+	if err != nil {
+		return 0, false, redisconn.Classify(err)
+	}
+	if len(zs) == 0 {
+		return 0, false, nil
+	}
+	return uint64(zs[0].Score), true, nil
 }
 
 // present returns those of the sequence numbers that have a message.

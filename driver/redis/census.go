@@ -124,8 +124,12 @@ func (c *census) readBodies(ctx context.Context) error {
 			return redisconn.Classify(err)
 		}
 		for i := 0; i+1 < len(list); i += 2 {
-			if list[i] != padding {
+			switch {
+			case list[i] == padding:
+			case isSeq(list[i]):
 				c.add(list[i], list[i+1])
+			default:
+				c.wrong("foreign", "", "foreign", list[i], "", fmt.Sprintf("the key %s has a field %q, which is no number of a message", c.s.keys[keyBodies], list[i]))
 			}
 		}
 		if cursor = next; cursor == 0 {
@@ -139,20 +143,32 @@ func (c *census) readBodies(ctx context.Context) error {
 	}
 	slices.Sort(c.seqs)
 	c.checked = len(c.messages)
-	segments, err := c.s.d.client.ZRange(ctx, c.s.keys[keySegments], 0, -1).Result()
+	return c.checkSegments(ctx, sizes, found)
+}
+
+// isSeq reports whether a text is the number of a message.
+func isSeq(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 64)
+	return err == nil && n > 0 && n < maxSeq && strconv.FormatUint(n, 10) == text
+}
+
+// checkSegments compares the segments, and how many messages each should have, with those that were found.
+func (c *census) checkSegments(ctx context.Context, sizes map[string]string, found map[string]int) error {
+	segments, err := c.s.d.client.ZRangeWithScores(ctx, c.s.keys[keySegments], 0, -1).Result()
 	if err != nil {
 		return redisconn.Classify(err)
 	}
 	listed := map[string]bool{}
-	for _, segment := range segments {
-		listed[segment] = true
+	for _, z := range segments {
+		segment, _ := z.Member.(string)
+		listed[segment] = strconv.FormatFloat(z.Score, 'f', -1, 64) == segment
 		if _, ok := sizes[segment]; !ok {
 			sizes[segment] = "" // so that it is looked at below
 		}
 	}
 	for segment, n := range found {
 		if sizes[segment] != strconv.Itoa(n) || !listed[segment] {
-			c.wrong("segment", "", "segment", segment, "", fmt.Sprintf("segment %s has %d messages, not %q", segment, n, sizes[segment]))
+			c.wrong("segment", "", "segment", segment, "", fmt.Sprintf("segment %s has %d messages, not %q, or is listed in another place", segment, n, sizes[segment]))
 		}
 		delete(sizes, segment)
 	}

@@ -133,8 +133,9 @@ func (g *groupCensus) check() {
 		}
 	}
 	for member := range g.timer {
-		id := member[1:]
-		if member[0] == 'L' && g.lease[id] == "" || member[0] == 'W' && !waiting[id] {
+		lease, ofLease := strings.CutPrefix(member, "L")
+		wait, ofWait := strings.CutPrefix(member, "W")
+		if !ofLease && !ofWait || ofLease && g.lease[lease] == "" || ofWait && !waiting[wait] {
 			g.wrong("timer", "timer", member, "", "a timer belongs to nothing")
 		}
 	}
@@ -168,7 +169,9 @@ func (g *groupCensus) checkLanes(flying map[string]int, letter string) {
 	for text, n := range g.lanes {
 		it, ok := parseItem(text)
 		switch {
-		case !ok || g.gone[it.seq]:
+		case !ok:
+			g.wrong("ghost", "ghost", text, "", "a lane has something that is no message")
+		case g.gone[it.seq]:
 		case !g.c.belongs(it.seq, letter) || flying[it.seq] > 0 || g.dead[it.seq]:
 			g.wrong("ghost", "ghost", text, "", "a lane has a message that is gone, or held by somebody")
 		case it.key != "" && !strings.HasSuffix(g.chain[it.key], " "+text):

@@ -241,7 +241,7 @@ func historyOf(s string) []driver.Failure {
 		head, rest, _ := strings.Cut(s, "\n")
 		var ms int64
 		var attempt, length int
-		if n, _ := fmt.Sscanf(head, "%d %d %d", &ms, &attempt, &length); n != 3 || length > len(rest) {
+		if n, _ := fmt.Sscanf(head, "%d %d %d", &ms, &attempt, &length); n != 3 || length < 0 || length > len(rest) {
 			return all
 		}
 		fs, err := envelope.DecodeHistory([]byte(rest[:length]))

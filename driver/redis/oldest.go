@@ -23,8 +23,8 @@ func (s *shard) oldestBehind(ctx context.Context, keys []string, now time.Time) 
 	for _, t := range timers {
 		if token, ok := strings.CutPrefix(t, "L"); ok {
 			tokens = append(tokens, token)
-		} else {
-			seqs = append(seqs, t[1:])
+		} else if seq, ok := strings.CutPrefix(t, "W"); ok {
+			seqs = append(seqs, seq)
 		}
 	}
 	leases, err := s.fields(ctx, keys[keyLease], tokens)

@@ -26,6 +26,7 @@ local function chain_of(o, key)
   local v = call('HGET', KEYS[o + CHAIN], key)
   if not v then return nil end
   local held, offered, last, first = match(v, '^(%d+) (%d) (%d+) (.*)$')
+  if not held then return nil end -- damaged: audit will tell
   return {held = tonumber(held), offered = offered == '1', last = last, first = first}
 end
 

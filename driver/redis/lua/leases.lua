@@ -16,7 +16,7 @@ local function lease_of(o, token)
     l.instance = instance
     for item in string.gmatch(items, '\n([^\n]+)') do
       local seq = seq_of(item)
-      l.order[#l.order + 1], l.items[seq], l.left = seq, item, l.left + 1
+      if seq then l.order[#l.order + 1], l.items[seq], l.left = seq, item, l.left + 1 end
     end
   end
   leases[token] = l
@@ -111,7 +111,7 @@ local function lose(o, token)
   if not record then return end
   call('HDEL', KEYS[o + LEASE], token)
   local lost = {}
-  for item in string.gmatch(record, '\n([^\n]+)') do lost[#lost + 1] = item end
+  for item in string.gmatch(record, '\n(%d%d+@[^\n]+)') do lost[#lost + 1] = item end
   tally(o, 'inflight', -#lost)
   tally(o, 'redelivered', #lost)
   for _, item in ipairs(lost) do
@@ -125,7 +125,14 @@ end
 -- advance lets a group's timers that have run out take effect, up to a budget, and returns what is left of that.
 local function advance(o, budget)
   for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[o + TIMER], '-inf', now, 'LIMIT', 0, budget)) do
-    if part(member, 1, 1) == 'L' then lose(o, part(member, 2)) else ready(o, part(member, 2)) end
+    local letter, id = part(member, 1, 1), part(member, 2)
+    if letter == 'L' then
+      lose(o, id)
+    elseif letter == 'W' then
+      ready(o, id)
+    else -- not ours, and it would be due for ever
+      call('ZREM', KEYS[o + TIMER], member)
+    end
     budget = budget - 1
   end
   return budget

@@ -9,15 +9,17 @@ local budget = tonumber(ARGV[3])
 local due = call('ZRANGEBYSCORE', DELAYED, '-inf', now, 'LIMIT', 0, budget)
 if #due > 0 and groups == 0 then return {'nogroup'} end
 if #due > 0 then
-  local items, keyed = call('HMGET', PENDING, unpack(due)), false
-  for i = 1, #items do
-    items[i] = renewed(items[i])
-    keyed = keyed or key_of(items[i])
+  local items, keyed = {}, false
+  for _, item in ipairs(call('HMGET', PENDING, unpack(due))) do
+    if item then -- or it is damaged: audit will tell
+      items[#items + 1] = renewed(item)
+      keyed = keyed or key_of(item)
+    end
   end
   call('ZREM', DELAYED, unpack(due))
   call('HDEL', PENDING, unpack(due))
   count('fanned', #items)
-  fan_out(items, keyed, groups, letters)
+  if #items > 0 then fan_out(items, keyed, groups, letters) end
   budget = budget - #due
 end
 

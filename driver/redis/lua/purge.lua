@@ -37,6 +37,7 @@ end
 
 local finished = true
 for _, segment in ipairs(call('ZRANGEBYSCORE', SEGMENTS, floor((after + 1) / 1024), floor(upto / 1024), 'LIMIT', 0, 16)) do
+  segment = tonumber(segment) or 0 -- what is no number is damage, of which audit tells
   local from, to = math.max(segment * 1024, after + 1), math.min(segment * 1024 + 1023, upto)
   for n = from, to do
     if looked >= most then finished = false break end

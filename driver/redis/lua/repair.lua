@@ -2,7 +2,7 @@
 -- Fragments: head, guard, types, memory, answers, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 offset of the group or "0", 4 what: "orphan", "ghost", "double", "lease", "timer", "chain", "head", "link",
---   "grave", "id", "stale id", "pending", "segment", "counts", "total"; 5 and 6 as told below.
+--   "grave", "id", "stale id", "pending", "foreign", "segment", "counts", "total"; 5 and 6 as told below.
 -- Returns {"fixed"} or {"sound"}.
 local o, what, first, second = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 
@@ -74,9 +74,14 @@ function mend.orphan()
   return true
 end
 
--- ghost: first is an item in a lane whose message is gone, or not the group's.
+-- ghost: first is an item in a lane whose message is gone, or not the group's, or what is no item at all.
 function mend.ghost()
   local seq = seq_of(first)
+  if not seq then
+    local n = 0
+    for lane = 0, 3 do n = n + call('LREM', KEYS[o + LANE + lane], 0, first) + call('ZREM', KEYS[o + BACK + lane], first) end
+    return n > 0
+  end
   if where(o, seq) == 'R' or call('SISMEMBER', KEYS[o + GONE], seq) == 1 then return false end
   local lane = lane_of(first)
   local n = call('LREM', KEYS[o + LANE + lane], 0, first) + call('ZREM', KEYS[o + BACK + lane], first)
@@ -108,10 +113,10 @@ end
 
 -- timer: first is a member without a lease or a wait.
 function mend.timer()
-  local id = part(first, 2)
-  if part(first, 1, 1) == 'L' then
+  local id, letter = part(first, 2), part(first, 1, 1)
+  if letter == 'L' then
     if call('HEXISTS', KEYS[o + LEASE], id) == 1 then return false end
-  else
+  elseif letter == 'W' then
     local s = state_of(o, id)
     if s and (s.letter == 'W' or s.letter == 'T') then return false end
   end
@@ -175,11 +180,25 @@ function mend.pending()
   return true
 end
 
--- segment: first is the number of a segment.
+-- foreign: first is a field among the bodies that is no sequence number: what is in it becomes an undecodable entry.
+function mend.foreign()
+  local raw = call('HGET', BODIES, first)
+  if not raw then return false end
+  local seq = call('HINCRBY', TOPIC, 'seq', 1)
+  call('ZADD', INVALID, seq, seq)
+  call('HSET', RAW, seq, raw)
+  call('HSET', PROBLEMS, seq, 'it was stored as ' .. first .. ', which is no number of a message')
+  return call('HDEL', BODIES, first) == 1
+end
+
+-- segment: first is the number of a segment, or what is listed among them and is none.
 function mend.segment()
-  local n = 0
-  for seq = first * 1024, first * 1024 + 1023 do n = n + call('HEXISTS', BODIES, seq) end
-  if n == tonumber(call('HGET', SIZES, first) or 0) and (n > 0) == (call('ZSCORE', SEGMENTS, first) and true or false) then return false end
+  local n, number, at = 0, tonumber(first), call('ZSCORE', SEGMENTS, first)
+  if number and number .. '' == first then
+    for seq = number * 1024, number * 1024 + 1023 do n = n + call('HEXISTS', BODIES, seq) end
+  end
+  local right = n > 0 and at and tonumber(at) == number or n == 0 and not at
+  if right and n == tonumber(call('HGET', SIZES, first) or 0) then return false end
   if n == 0 then
     call('HDEL', SIZES, first)
     call('ZREM', SEGMENTS, first)

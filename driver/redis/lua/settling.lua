@@ -21,6 +21,7 @@ local function fail(o, seq, s, failure)
   local starts, at = {}, 1
   while at <= #history do
     local _, stop, length = find(history, '^%d+ %d+ (%d+)\n', at)
+    if not stop then return call('HDEL', KEYS[o + HISTORY], seq) end -- damaged
     starts[#starts + 1] = at
     at = stop + 1 + length
   end

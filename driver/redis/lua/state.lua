@@ -10,6 +10,7 @@ local function state_of(o, seq)
   local v = call('HGET', KEYS[o + STATE], seq)
   if not v then return nil end
   local failed, lost, rounds, cause, letter, till, item = match(v, '^(%d+) (%d+) (%d+) (%d+) (%a) (%d+) (.*)$')
+  if not failed then return nil end -- damaged
   return {failed = failed, lost = lost, rounds = rounds, cause = cause, letter = letter, till = till, item = item}
 end
 
