@@ -73,7 +73,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
-			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After + time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second) + time.Millisecond)"),
+			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After).Add(time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second)).Add(time.Millisecond)"),
 			Check: tortureKafka("none"),
 		},
 		{
