@@ -64,13 +64,14 @@ func (w *world) subscribe(topic, instance string) driver.Subscription {
 	return s
 }
 
-// move and replay are tried until nothing is left to be done: a claim of who died may have to lapse.
+// move and replay are tried until nothing is left to be done: a claim of who died may have to lapse, which takes 30 s at most. What
+// is refused after that has a successor that is not settled yet.
 func (w *world) move()   { w.t.Helper(); w.persist(moved) }
 func (w *world) replay() { w.t.Helper(); w.persist(replayed) }
 
 func (w *world) persist(m driver.Move) {
 	w.t.Helper()
-	for {
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); {
 		entries, err := w.d.Get(w.ctx, m.Target)
 		waits := func(e driver.Entry) bool { return e.State == driver.StateHeld || e.State == driver.StateDead }
 		if errors.Is(err, driver.ErrNotFound) || err == nil && !slices.ContainsFunc(entries, waits) {
@@ -224,6 +225,7 @@ func (w *world) commitsLate() bool { return w.caps.LeaseScope == driver.PerParti
 // wrongMove demands one delivery, or two where the new copy is stored before the end of the old one.
 func (w *world) wrongMove(f found) string {
 	if w.commitsLate() && w.caps.AtomicEmit != driver.Transaction {
+		f.dead = max(0, f.dead-1) // the letter stays until somebody looks
 		return f.copies(2)
 	}
 	return f.exactly(1, 0)

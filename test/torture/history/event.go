@@ -60,11 +60,14 @@ const Unwritten = "unwritten"
 // another node took over, or its file was behind.
 func Rewinds(note string) bool {
 	switch note {
-	case "failover", "switch", "partition", Unwritten, Wiped, Reset:
+	case "failover", "switch", "partition", FreezePrimary, Unwritten, Wiped, Reset:
 		return true
 	}
 	return false
 }
+
+// FreezePrimary is the Note of a fault by which another node took over from one that stood still.
+const FreezePrimary = "freeze-primary"
 
 // Reset is the Note of a fault by which a group got again what it had settled.
 const Reset = "reset"

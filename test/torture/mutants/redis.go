@@ -137,6 +137,11 @@ func redisMutants() []Mutant {
 			Check: Check{Package: "./driver/redis", Run: "TestExchangeWakesOthers"},
 		},
 		{
+			Name: "refusal-ends-lease", Bug: "a call that the server refused for a moment is taken for a lease that is lost",
+			Edits: []overlay.Edit{{File: "internal/redisconn/errors.go", Search: "\t\t\tkind := driver.ErrNotApplied\n", Replace: "\t\t\tkind := driver.ErrLeaseLost\n"}},
+			Check: tortureRedis("refused"),
+		},
+		{
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
 			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(call, ds)\n", Replace: "\terrs, _ := make([]error, len(ds)), call\n"}},
 			Check: tortureRedis("slow-handler"),

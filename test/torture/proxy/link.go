@@ -60,7 +60,10 @@ func (l *link) forward(to net.Conn, chunk []byte, held Fault) bool {
 		var wait <-chan time.Time
 		switch {
 		case fault == BlackHole || fault == held:
-		case fault == Latency:
+		case fault == Latency || fault == Throttle:
+			if fault == Throttle {
+				latency = latency * time.Duration(len(chunk)) / 1024
+			}
 			if due.IsZero() {
 				due = time.Now().Add(latency)
 			}

@@ -23,6 +23,8 @@ const (
 	BlackHole Fault = "blackhole"
 	// Latency delays every chunk in both directions.
 	Latency Fault = "latency"
+	// Throttle lets a KiB pass in so much time, each way on each connection.
+	Throttle Fault = "throttle"
 	// LoseRequests holds back what goes to the server, LoseReplies what comes from it.
 	LoseRequests Fault = "lose-requests"
 	LoseReplies  Fault = "lose-replies"
@@ -58,7 +60,7 @@ func Listen(upstream string) (*Proxy, error) {
 // Addr is where processes connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Set begins a fault, in place of any other. The latency is for Latency only.
+// Set begins a fault, in place of any other. The latency is for Latency and Throttle only.
 func (p *Proxy) Set(f Fault, latency time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,6 +153,15 @@ func TestPassAndLatency(t *testing.T) {
 	}
 	if took := time.Since(start); took < 300*time.Millisecond {
 		t.Fatalf("took %v, want 150 ms each way", took)
+	}
+	p.Set(Throttle, 50*time.Millisecond)
+	start = time.Now()
+	long := strings.Repeat("x", 2<<10)
+	if got, err := say(t, c, long, patience); got != long || err != nil {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if took := time.Since(start); took < 200*time.Millisecond {
+		t.Fatalf("2 KiB there and back took %v, want 50 ms for each", took)
 	}
 }
 

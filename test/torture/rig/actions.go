@@ -24,8 +24,13 @@ func signals(roles ...string) schedule.Actions {
 		"kill": {Roles: roles, Help: "kill -9; it is started again"},
 		"term": {Roles: roles, Help: "SIGTERM; it is started again"},
 		"stop": {Roles: roles, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
+
+		termKill: {Roles: roles, Value: "a duration", Help: "SIGTERM, and kill -9 so much later, if it is still there; it is started again"},
 	}
 }
+
+// termKill is what a second signal does to most programs, and a supervisor that has no patience.
+const termKill = "term-kill"
 
 // seams are what the driver of a process can be made to suffer.
 func seams() schedule.Actions {
@@ -49,6 +54,7 @@ func network() schedule.Actions {
 		string(proxy.Cut):          {Roles: both, Lasting: true, Help: "its connections are reset, new ones too"},
 		string(proxy.BlackHole):    {Roles: both, Lasting: true, Help: "nothing passes, and nobody is told"},
 		string(proxy.Latency):      {Roles: both, Lasting: true, Value: "a duration", Help: "everything is delayed, each way"},
+		string(proxy.Throttle):     {Roles: both, Lasting: true, Value: "a duration", Help: "a KiB takes this long, each way"},
 		string(proxy.LoseRequests): {Roles: both, Lasting: true, Help: "nothing passes to the server"},
 		string(proxy.LoseReplies):  {Roles: both, Lasting: true, Help: "nothing passes from the server"},
 		string(proxy.ResetReply):   {Roles: both, Lasting: true, Help: "connections are reset in the middle of a reply"},
@@ -67,5 +73,5 @@ func together(tables ...schedule.Actions) schedule.Actions {
 // excuses are the actions on a process after which its leases may be lost. Whatever happens to a server is an excuse.
 var excuses = map[string]bool{
 	"stop": true, "cut": true, "lose-replies": true, "lose-renewals": true, "blackhole": true, "latency": true,
-	"lose-requests": true, "reset-reply": true,
+	"throttle": true, "lose-requests": true, "reset-reply": true,
 }

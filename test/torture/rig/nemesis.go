@@ -134,6 +134,8 @@ func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duratio
 	case "term":
 		n.log.Mark(history.KindNote, name, s.Action)
 		return p.terminate()
+	case termKill:
+		return n.termKill(p, name, s.With)
 	}
 	kind := history.KindNote
 	if excuses[s.Action] {
@@ -143,6 +145,31 @@ func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duratio
 	n.open = append(n.open, ongoing{until: now + s.For, name: name, action: s.Action, excuse: excuses[s.Action], victim: p,
 		end: func(context.Context) error { return p.end(s.Action) }})
 	return p.begin(s.Action, s.With)
+}
+
+// termKill kills a process while it gives back what it has.
+func (n *nemesis) termKill(p process, name, after string) error {
+	wait, err := time.ParseDuration(after)
+	if err != nil {
+		return fmt.Errorf("%s with %q: it takes a duration", termKill, after)
+	}
+	n.log.Mark(history.KindNote, name, termKill)
+	if err := p.terminate(); err != nil {
+		return err
+	}
+	patience := time.NewTimer(wait)
+	defer patience.Stop()
+	select {
+	case <-p.done():
+		return nil
+	case <-patience.C:
+	}
+	n.open = slices.DeleteFunc(n.open, func(o ongoing) bool { return o.victim == p && !o.excuse })
+	if err := p.kill(); err != nil {
+		return err
+	}
+	n.log.Mark(history.KindCrash, name, termKill)
+	return nil
 }
 
 // endThose ends the faults whose time is over.

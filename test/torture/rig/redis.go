@@ -99,7 +99,7 @@ func openServers(ctx context.Context, o Options, start func(dir string) (*redisS
 
 func (s *redisServers) begin(step schedule.Step, number int) (string, error) {
 	switch step.Action {
-	case "failover", "switch", "partition", "migrate":
+	case "failover", "switch", "partition", history.FreezePrimary, "migrate":
 		return "", s.beginTakeOver(step)
 	}
 	n := s.nodes[number-1]
@@ -136,6 +136,10 @@ func (s *redisServers) harm(n *redistest.Server, step schedule.Step, number int)
 		err = s.squatter.usurp(n, step.At)
 	case "oom":
 		err = fillUp(n)
+	case busy:
+		s.asleep[number], err = occupy(n)
+	case misconf:
+		err = spoilSnapshot(n)
 	case "freeze":
 		err = n.Stop()
 	case "sleep":
@@ -187,7 +191,7 @@ func (s *redisServers) end(ctx context.Context, step schedule.Step, number int) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	switch step.Action {
-	case "failover", "switch", "partition", "migrate":
+	case "failover", "switch", "partition", history.FreezePrimary, "migrate":
 		return s.endTakeOver(ctx, step)
 	}
 	n := s.nodes[number-1]
@@ -203,6 +207,10 @@ func (s *redisServers) end(ctx context.Context, step schedule.Step, number int) 
 		_, err = n.Command("CONFIG", "SET", "maxmemory", "0")
 	case "readonly":
 		_, err = n.Command("REPLICAOF", "NO", "ONE")
+	case busy:
+		err = free(n, s.asleep[number])
+	case misconf:
+		err = mendSnapshot(n)
 	case "usurp":
 		err = s.squatter.leave(n)
 	}

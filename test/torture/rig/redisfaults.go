@@ -5,6 +5,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -27,6 +28,8 @@ func crashActions() schedule.Actions {
 		"sleep":     {Roles: []string{server}, Lasting: true, Help: "DEBUG SLEEP"},
 		"readonly":  {Roles: []string{server}, Lasting: true, Help: "it becomes a replica of nobody, and refuses writes"},
 		"usurp":     {Roles: []string{server}, Lasting: true, Help: "the name of a key of the topic that is empty is taken by a string"},
+		busy:        {Roles: []string{server}, Lasting: true, Help: "a script of somebody else runs all the time: BUSY"},
+		misconf:     {Roles: []string{server}, Lasting: true, Help: "it cannot write its snapshot, and refuses writes: MISCONF"},
 		"flush-all": {Roles: []string{server}, Help: "FLUSHALL"},
 	}
 }
@@ -36,6 +39,8 @@ func failoverActions() schedule.Actions {
 	actions := schedule.Actions{
 		"failover": {Lasting: true, Help: "kill -9 of the primary; another takes over, and it comes back as a replica"},
 		"switch":   {Lasting: true, Help: "the primary hands over while it is used"},
+
+		history.FreezePrimary: {Lasting: true, Help: "SIGSTOP of the primary until another has taken over; then it goes on, and believes that it still is"},
 	}
 	if redistest.CanPartition() {
 		actions["partition"] = schedule.Action{Lasting: true, Help: "the primary is cut off from the other servers, not from its clients"}
@@ -53,6 +58,8 @@ func serverFaults() []Fault {
 		{Name: "sleep-server", Help: "DEBUG SLEEP", Least: least, Schedule: "every 1s-2s sleep server any for 700ms"},
 		{Name: "pause-server", Help: "CLIENT PAUSE", Least: least, Schedule: "every 2s from 500ms pause server all for 500ms; every 2s from 1500ms pause-all server all for 500ms"},
 		{Name: "readonly-server", Help: "the server becomes a read-only replica under its clients", Least: least, Schedule: "every 2s from 500ms readonly server any for 700ms"},
+		{Name: "busy-server", Help: "somebody's script does not end: BUSY", NoDuplicates: true, Least: least, Schedule: "every 2s from 500ms busy server any for 700ms"},
+		{Name: "misconf-server", Help: "the server cannot write its snapshot: MISCONF", NoDuplicates: true, Least: least, Schedule: "every 2s from 500ms misconf server any for 700ms"},
 		{Name: "loading-server", Help: "kill -9 of a server whose file takes long to load: LOADING", Setup: setupBigFile, Least: 12 * time.Second, Schedule: "every 5s from 1s crash server any for 100ms"},
 		{Name: "foreign-keys", Help: "somebody else takes names of the topic's keys while they are empty: WRONGTYPE", Least: 10 * time.Second, Schedule: "every 500ms from 500ms usurp server any for 250ms; at 0s fail consumer all with 0.2 for 1h"},
 		{Name: "flush-all", Help: "FLUSHALL under load: what it costs is counted", MayForget: true, MayEnd: true, Least: least, Schedule: "at 2s flush-all server all"},
@@ -65,6 +72,8 @@ func serverFaults() []Fault {
 			every 2s-3s kill consumer any; every 2s-3s kill producer any; every 1s-2s term consumer any; every 1s-2s reset-reply producer any for 100ms; every 1s fail consumer all with 0.1 for 1s`},
 		{Name: "failover", Help: "kill -9 of the primary at level replicated(1)", Level: driver.Replicated(1), Least: 20 * time.Second, Schedule: "every 9s from 1s failover for 3s"},
 		{Name: "failover-unreplicated", Help: "the same at the level of a single server: losses are counted", MayForget: true, Least: 20 * time.Second, Schedule: "every 9s from 1s failover for 3s"},
+		{Name: "failover-often", Help: "twenty times in a row", Level: driver.Replicated(1), Least: 4 * time.Minute, Schedule: "every 11s from 1s failover for 3s"},
+		{Name: "freeze-primary", Help: "SIGSTOP of the primary beyond the lease, at level replicated(1): another takes over, and it comes back as one that was replaced", Level: driver.Replicated(1), Least: 20 * time.Second, Schedule: "every 11s from 1s freeze-primary for 4s"},
 		{Name: "switch-over", Help: "the primary hands over while it is used, at level replicated(1)", Level: driver.Replicated(1), Least: 20 * time.Second, Schedule: "every 4s from 1s switch for 1s"},
 		{Name: "switch-over-unreplicated", Help: "the same at the level of a single server: losses are counted", MayForget: true, Least: 20 * time.Second, Schedule: "every 4s from 1s switch for 1s"},
 		{Name: "partition", Help: "the primary is cut off from the other servers, at level replicated(1): clients see both sides", Setup: setupNamespaces, Level: driver.Replicated(1), Least: 20 * time.Second, Schedule: "every 9s from 1s partition for 4s"},

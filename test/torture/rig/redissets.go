@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -110,6 +111,8 @@ func (s *redisServers) beginTakeOver(step schedule.Step) (err error) {
 		return err
 	case "partition":
 		return s.network.Part(s.old)
+	case history.FreezePrimary:
+		return s.old.Stop()
 	case "migrate":
 		c, ok := s.set.(clusterSet)
 		if !ok {
@@ -136,6 +139,8 @@ func (s *redisServers) endTakeOver(ctx context.Context, step schedule.Step) erro
 		err = s.old.Restart()
 	case "partition":
 		err = s.network.Join(s.old)
+	case history.FreezePrimary:
+		err = s.old.Continue()
 	}
 	if err != nil {
 		return err

@@ -41,6 +41,15 @@ func smokes(t *testing.T, broker string) {
 			inRealTime(t, Options{Broker: broker, Load: 3 * time.Second, Fault: Faults()[i]})
 		})
 	}
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		r := inRealTime(t, Options{Broker: broker, Load: 3 * time.Second, Fault: Fault{
+			NoDuplicates: true, Schedule: "at 500ms busy server 1 for 700ms; at 1800ms misconf server 1 for 700ms",
+		}})
+		if r.Faults != 2 {
+			t.Errorf("%d faults, want 2", r.Faults)
+		}
+	})
 	t.Run("crash", func(t *testing.T) {
 		t.Parallel()
 		r := inRealTime(t, Options{Broker: broker, Load: 4 * time.Second, Fault: Fault{
@@ -71,6 +80,29 @@ func TestDiskSmoke(t *testing.T) {
 	r := inRealTime(t, Options{Broker: "disk", Load: 5 * time.Second, Fault: Fault{Schedule: "every 400ms-800ms from 500ms kill app 1"}})
 	if r.Crashes < 5 {
 		t.Errorf("killed %d times only", r.Crashes)
+	}
+}
+
+// Whatever stands still longer than a lease is tortured on every broker: processes, handlers, and servers where there are some.
+func TestEveryBrokerStandsStill(t *testing.T) {
+	t.Parallel()
+	for _, name := range Brokers() {
+		fit, _, err := FaultsFor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, oneOf := range map[string][]string{
+			"a frozen process":           {"stop-consumer", "stop-app"},
+			"a handler beyond its lease": {"slow-handler"},
+			"a frozen server":            {"freeze-server", "freeze-primary", "freeze-broker"},
+		} {
+			if what == "a frozen server" && (name == "memory" || name == "disk") {
+				continue // it has none
+			}
+			if !slices.ContainsFunc(fit, func(f Fault) bool { return slices.Contains(oneOf, f.Name) }) {
+				t.Errorf("%s is not tortured with %s", name, what)
+			}
+		}
 	}
 }
 
