@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -44,8 +45,8 @@ func (op *Operation) step(ctx context.Context, part []planned) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 	defer cancel()
 	going := make([]ready, 0, len(part))
-	for _, p := range part {
-		r, out, err := op.prepare(ctx, p)
+	for i, now := range op.lookAgain(ctx, part) {
+		r, out, err := op.prepare(part[i], now)
 		switch {
 		case permanent(err):
 			op.skip(out, err)
@@ -69,10 +70,39 @@ func (op *Operation) step(ctx context.Context, part []planned) error {
 	return op.moveBack(ctx, going)
 }
 
-// prepare looks at a letter again and edits its message. An error that is not permanent ends the operation.
-func (op *Operation) prepare(ctx context.Context, p planned) (r ready, out Outcome, err error) {
+// looksAtOnce is how many letters are looked at again at the same time: most of a look is waiting for the broker.
+const looksAtOnce = 8
+
+// looked is a letter as it is now, or why there is none.
+type looked struct {
+	Letter
+	err error
+}
+
+// lookAgain reads letters that the plan does not have.
+func (op *Operation) lookAgain(ctx context.Context, part []planned) []looked {
+	now := make([]looked, len(part))
+	room := make(chan struct{}, looksAtOnce)
+	var all sync.WaitGroup
+	for i, p := range part {
+		if p.letter != nil {
+			now[i].Letter = *p.letter
+			continue
+		}
+		room <- struct{}{}
+		all.Go(func() {
+			now[i].Letter, now[i].err = op.office.Get(ctx, p.target)
+			<-room
+		})
+	}
+	all.Wait()
+	return now
+}
+
+// prepare takes a letter as it is now, and edits its message. An error that is not permanent ends the operation.
+func (op *Operation) prepare(p planned, now looked) (r ready, out Outcome, err error) {
 	out = Outcome{Topic: p.target.Topic, Group: p.target.Group, Ref: p.target.Ref, ID: p.target.ID}
-	l, err := op.office.Get(ctx, p.target)
+	l, err := now.Letter, now.err
 	if err != nil {
 		if errors.Is(err, driver.ErrNotFound) || errors.Is(err, driver.ErrConflict) {
 			err = errGone

@@ -69,8 +69,8 @@ type Letter struct {
 // Target names the letter for Selection.Only: this death of it, no other.
 func (l Letter) Target() driver.Target {
 	t := driver.Target{Topic: l.From, Group: l.Group, Ref: l.Ref}
-	if l.Ref.IsZero() && l.Message != nil {
-		t.ID = l.ID
+	if l.Message != nil {
+		t.ID = l.ID // where letters are found by their id, their Ref alone would mean reading all of them
 	}
 	if l.Dead != nil {
 		t.Death = 1 + l.Dead.Rounds

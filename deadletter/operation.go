@@ -18,6 +18,7 @@ type Operation struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // once done
+	kept   int   // bytes of letters in the plan; only for the one that runs
 
 	mu     sync.Mutex
 	report Report

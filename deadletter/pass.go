@@ -161,22 +161,18 @@ func (r *Runner) bringBack(ctx context.Context, due []candidate) error {
 
 func (r *Runner) replayPart(ctx context.Context, s *Strategy, part []candidate) error {
 	letters := make(map[driver.Target]Letter, len(part))
-	list := make([]planned, len(part))
-	for i, c := range part {
-		list[i] = planOf(c.letter)
-		at := list[i].target
-		at.Death = 0 // an outcome does not tell it
-		letters[at] = c.letter
-	}
 	op, err := r.office.newOperation(Replay{Edit: s.Prepare, Rate: r.o.Rate, Each: func(out Outcome) {
-		t := driver.Target{Topic: out.Topic, Group: out.Group, Ref: out.Ref}
-		if out.Ref.IsZero() {
-			t.ID = out.ID
-		}
-		r.told(ctx, s, letters[t], out)
+		r.told(ctx, s, letters[driver.Target{Topic: out.Topic, Group: out.Group, Ref: out.Ref, ID: out.ID}], out)
 	}})
 	if err != nil {
 		return err
+	}
+	list := make([]planned, len(part))
+	for i, c := range part {
+		list[i] = op.keep(planOf(c.letter), c.letter)
+		at := list[i].target
+		at.Death = 0 // an outcome does not tell it
+		letters[at] = c.letter
 	}
 	return op.apply(ctx, list)
 }

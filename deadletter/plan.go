@@ -15,13 +15,28 @@ type planned struct {
 	target driver.Target
 	joined int64 // when it first joined its key, in nanoseconds
 	rounds int
+	letter *Letter // as it was read, for the first of them; see keep
 }
 
-const defaultMaxPlan = 1_000_000
+const (
+	defaultMaxPlan = 1_000_000
+	keptBytes      = 32 << 20 // of letters that are kept as they were read
+)
+
+// keep keeps a letter that was just read, while there is room: it need not be read again to be moved or deleted, since this death of it never changes and a later
+// one is refused.
+func (op *Operation) keep(p planned, l Letter) planned {
+	if l.Dead != nil && op.replay.To == "" && op.kept < keptBytes {
+		op.kept += l.size() + 1000
+		p.letter = &l
+	}
+	return p
+}
 
 // plan collects the next letters of the selection and puts them in the order in which they once came.
 func (op *Operation) plan(ctx context.Context, s *scan) ([]planned, error) {
 	var list []planned
+	op.kept = 0
 	for !s.ended() && len(list) < op.most() {
 		from := s.places[0].topic
 		p, err := s.read(ctx, min(pagePart, op.most()-len(list)))
@@ -34,7 +49,7 @@ func (op *Operation) plan(ctx context.Context, s *scan) ([]planned, error) {
 		}
 		for _, l := range got.Letters {
 			if op.take(l) {
-				list = append(list, planOf(l))
+				list = append(list, op.keep(planOf(l), l))
 			}
 		}
 		s.done(p)
@@ -48,7 +63,9 @@ func (op *Operation) plan(ctx context.Context, s *scan) ([]planned, error) {
 
 func (op *Operation) most() int { return cmp.Or(op.replay.MaxPlan, defaultMaxPlan) }
 
-func planOf(l Letter) planned { return planned{l.Target(), l.joined().UnixNano(), l.rounds()} }
+func planOf(l Letter) planned {
+	return planned{target: l.Target(), joined: l.joined().UnixNano(), rounds: l.rounds()}
+}
 
 func inOrder(list []planned) []planned {
 	slices.SortStableFunc(list, func(a, b planned) int {
@@ -107,7 +124,7 @@ func (op *Operation) planOnly(ctx context.Context) ([]planned, error) {
 			op.skip(outcomeOf(l), err)
 		}
 		if yes && op.take(l) {
-			list = append(list, planOf(l))
+			list = append(list, op.keep(planOf(l), l))
 		}
 	}
 	return inOrder(list), nil

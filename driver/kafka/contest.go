@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -130,54 +131,175 @@ func contested(err error) error {
 	return driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time", "look at it again; what a crash left half done can be changed after 30 s", err)
 }
 
-// contend runs change for one of those who want to change a row at the same time, and then stores what it returns: first what is made of the row, then
-// what ends it. The row was at an offset when the caller decided, or at -1: if it was changed since, nobody may.
-func (t *table) contend(ctx context.Context, partition int32, key string, row int64, change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
-	began := time.Now()
-	by := rand.Text()
-	a := t.contests.enter(by)
-	defer t.contests.leave(by)
-	value, _ := json.Marshal(rowClaim{by, row}) // plain data: never fails
-	release := tombstone(t.topic, partition, claimPrefix+key)
-	release.Headers = []kgo.RecordHeader{{Key: byHeader, Value: []byte(by)}}
-	if err := t.put(ctx, &kgo.Record{Topic: t.topic, Partition: partition, Key: release.Key, Value: value}); err != nil {
-		t.d.client.Produce(context.Background(), release, nil) // in case it is stored
-		return driver.NewError(driver.ErrNotApplied, "the change could not be announced", "try again: nothing was changed", err)
-	}
-	if !t.contests.state(a).won {
-		t.d.client.Produce(context.Background(), release, nil)
-		return contested(errContested)
-	}
-	made, ends, err := change(ctx)
-	if err != nil {
-		t.d.client.Produce(context.Background(), release, nil)
-		return err
-	}
-	if err := t.replace(ctx, began.Add(transactFor), made, append(ends, release)); err != nil {
-		return err
-	}
-	if !t.contests.state(a).kept {
-		return contested(errContested)
-	}
-	return nil
+// contender wants to change a row of a table.
+type contender struct {
+	partition int32
+	key       string
+	row       int64 // where the row was when its change was decided, or -1: if it is elsewhere now, nobody may change it
+	// change returns what is made of the row, and what ends it. It is called when nobody else may change the row.
+	change func(ctx context.Context) (made, ends []*kgo.Record, err error)
+
+	*attempt
+	by         string
+	release    *kgo.Record
+	made, ends []*kgo.Record // the release is the last of the ends
+	err        error
+	over       bool // err is what became of it
 }
 
-// replace stores what is made of a row and what ends it, the release of its claim last, and waits until the end is in the table. It ends before the
-// claim does, even if brokers must end it: a transaction that is not ended after transactFor is aborted within as long again.
-func (t *table) replace(ctx context.Context, by time.Time, made, ends []*kgo.Record) error {
-	if len(made) == 0 {
-		return t.put(ctx, ends...)
-	}
-	if err := t.d.exchange(ctx, by, made, ends); err != nil {
-		if !errors.Is(err, driver.ErrUnknown) {
-			t.d.client.Produce(context.Background(), ends[len(ends)-1], nil) // nobody need wait for the claim to lapse
+func (x *contender) end(err error) { x.err, x.over = err, true }
+
+// contend runs change for one of those who want to change a row at the same time, and then stores what it returns: first what is made of the row, then
+// what ends it.
+func (t *table) contend(ctx context.Context, partition int32, key string, row int64, change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
+	x := &contender{partition: partition, key: key, row: row, change: change}
+	t.contendAll(ctx, []*contender{x})
+	return x.err
+}
+
+// contendAll is contend for many rows, each on its own but stored together. What became of each is its err.
+func (t *table) contendAll(ctx context.Context, xs []*contender) {
+	by := time.Now().Add(transactFor)
+	t.claimAll(ctx, xs)
+	defer func() {
+		for _, x := range xs {
+			t.contests.leave(x.by)
 		}
-		return err
+	}()
+	for _, x := range going(xs) {
+		var err error
+		if x.made, x.ends, err = x.change(ctx); err != nil {
+			t.giveUp(x, err)
+		}
+		x.ends = append(x.ends, x.release)
 	}
-	for _, r := range ends {
-		if err := t.waitFor(ctx, r); err != nil {
-			return err
+	t.replaceAll(ctx, by, going(xs))
+	for _, x := range going(xs) {
+		if !t.contests.state(x.attempt).kept {
+			x.end(contested(errContested))
 		}
 	}
-	return nil
+}
+
+// going are those of which it is not known yet what becomes of them.
+func going(xs []*contender) (left []*contender) {
+	for _, x := range xs {
+		if !x.over {
+			left = append(left, x)
+		}
+	}
+	return left
+}
+
+// giveUp ends a change that does not take place: nobody need wait for the claim to lapse.
+func (t *table) giveUp(x *contender, err error) {
+	t.d.client.Produce(context.Background(), x.release, nil)
+	x.end(err)
+}
+
+// claimAll stores claims, and gives up those that were not first.
+func (t *table) claimAll(ctx context.Context, xs []*contender) {
+	claims := make([]*kgo.Record, len(xs))
+	for i, x := range xs {
+		x.by = rand.Text()
+		x.attempt = t.contests.enter(x.by)
+		x.release = tombstone(t.topic, x.partition, claimPrefix+x.key)
+		x.release.Headers = []kgo.RecordHeader{{Key: byHeader, Value: []byte(x.by)}}
+		value, _ := json.Marshal(rowClaim{x.by, x.row}) // plain data: never fails
+		claims[i] = &kgo.Record{Topic: t.topic, Partition: x.partition, Key: x.release.Key, Value: value}
+	}
+	for i, err := range t.putEach(ctx, claims) {
+		switch x := xs[i]; {
+		case err != nil: // it may be stored all the same
+			t.giveUp(x, driver.NewError(driver.ErrNotApplied, "the change could not be announced", "try again: nothing was changed", err))
+		case !t.contests.state(x.attempt).won:
+			t.giveUp(x, contested(errContested))
+		}
+	}
+}
+
+// replaceAll stores what is made of rows and what ends them, and waits until the ends are in the table. It ends before the claims do, even if brokers must
+// end it: a transaction that is not ended after transactFor is aborted within as long again.
+func (t *table) replaceAll(ctx context.Context, by time.Time, xs []*contender) {
+	var simple []*contender
+	for _, x := range xs {
+		if len(x.made) == 0 {
+			simple = append(simple, x)
+		}
+	}
+	xs = slices.DeleteFunc(slices.Clone(xs), func(x *contender) bool { return len(x.made) == 0 })
+	switch {
+	case len(xs) == 0:
+	case time.Now().After(by):
+		for _, x := range xs {
+			t.giveUp(x, errTooLate())
+		}
+	case t.d.o.Transactions:
+		t.exchangeAll(ctx, by, xs)
+	default:
+		t.storeMade(ctx, xs)
+		simple = append(simple, going(xs)...)
+	}
+	t.storeEnds(ctx, simple)
+}
+
+// storeMade stores what is made of rows.
+func (t *table) storeMade(ctx context.Context, xs []*contender) {
+	var records []*kgo.Record
+	var of []*contender
+	for _, x := range xs {
+		for _, r := range x.made {
+			records, of = append(records, r), append(of, x)
+		}
+	}
+	for i, err := range t.d.produceEach(ctx, records) {
+		if err != nil {
+			of[i].err = errors.Join(of[i].err, err)
+		}
+	}
+	for _, x := range xs {
+		switch {
+		case errors.Is(x.err, driver.ErrUnknown):
+			x.end(x.err)
+		case x.err != nil:
+			t.giveUp(x, x.err)
+		}
+	}
+}
+
+// storeEnds stores what ends rows, and waits until it is in the table.
+func (t *table) storeEnds(ctx context.Context, xs []*contender) {
+	var records []*kgo.Record
+	var of []*contender
+	for _, x := range xs {
+		for _, r := range x.ends {
+			records, of = append(records, r), append(of, x)
+		}
+	}
+	for i, err := range t.putEach(ctx, records) {
+		if err != nil {
+			of[i].end(errors.Join(of[i].err, err))
+		}
+	}
+}
+
+// exchangeAll stores all of it in one transaction.
+func (t *table) exchangeAll(ctx context.Context, by time.Time, xs []*contender) {
+	var made, ends []*kgo.Record
+	for _, x := range xs {
+		made, ends = append(made, x.made...), append(ends, x.ends...)
+	}
+	err := t.d.exchange(ctx, by, made, ends)
+	for _, x := range xs {
+		switch {
+		case errors.Is(err, driver.ErrUnknown):
+			x.end(err)
+		case err != nil:
+			t.giveUp(x, err)
+		default:
+			if err := t.waitFor(ctx, x.release); err != nil {
+				x.end(err)
+			}
+		}
+	}
 }

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -40,26 +39,62 @@ func readDead(t *topicState) func(*kgo.Record) (driver.Entry, bool) {
 	return func(r *kgo.Record) (driver.Entry, bool) { return deadEntry(t.name, r) }
 }
 
-// findDead looks for the dead letter of a message in a group: by its id at once, by its Ref in all of them.
-func (d *Driver) findDead(ctx context.Context, t *topicState, group string, target driver.Target) (out []driver.Entry, err error) {
-	x, err := d.deadLetters(ctx, t)
-	if err != nil || x.count(group) == 0 {
+// findDead looks for the dead letter of a message in a group.
+func (d *Driver) findDead(ctx context.Context, t *topicState, group string, target driver.Target) ([]driver.Entry, error) {
+	found, err := d.findLetters(ctx, t, group, []driver.Target{target})
+	if err != nil || found[0].Dead == nil {
 		return nil, err
 	}
-	if target.ID == "" {
-		err = d.eachDead(ctx, t, group, func(r *kgo.Record) {
-			if e, ok := deadEntry(t.name, r); ok && x.current(r) && named(target, e.Ref, e.ID) {
-				out = append(out, e)
-			}
-		})
+	return found, nil
+}
+
+// findLetters looks for the dead letters of messages in a group: by their ids at once, by their Refs alone in all of them. An entry without Dead says that there is none.
+func (d *Driver) findLetters(ctx context.Context, t *topicState, group string, targets []driver.Target) ([]driver.Entry, error) {
+	out := make([]driver.Entry, len(targets))
+	x, err := d.deadLetters(ctx, t)
+	if err != nil || x.count(group) == 0 {
 		return out, err
 	}
-	at, ok := x.find(deadName(group, target.ID))
-	if !ok {
-		return nil, x.whole()
+	var rows []row
+	byRef := map[driver.Ref]driver.Entry{}
+	byID := map[string]driver.Entry{}
+	for _, target := range targets {
+		if target.ID == "" {
+			byRef[target.Ref] = driver.Entry{}
+		} else if at, ok := x.find(deadName(group, target.ID)); ok {
+			rows = append(rows, at)
+		} else if err := x.whole(); err != nil {
+			return nil, err
+		}
 	}
-	out, err = x.read(ctx, []row{at}, readDead(t))
-	return slices.DeleteFunc(out, func(e driver.Entry) bool { return !named(target, e.Ref, e.ID) }), err
+	if len(byRef) > 0 {
+		if err := d.eachDead(ctx, t, group, func(r *kgo.Record) {
+			if e, ok := deadEntry(t.name, r); ok && x.current(r) {
+				if _, wanted := byRef[e.Ref]; wanted {
+					byRef[e.Ref] = e
+				}
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	es, err := x.read(ctx, rows, readDead(t))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range es {
+		byID[e.ID] = e
+	}
+	for i, target := range targets {
+		e := byID[target.ID]
+		if target.ID == "" {
+			e = byRef[target.Ref]
+		}
+		if e.Dead != nil && named(target, e.Ref, e.ID) {
+			out[i] = e
+		}
+	}
+	return out, nil
 }
 
 // eachDead reads the dead letters of a group one after the other, those included that were replaced.
@@ -68,29 +103,6 @@ func (d *Driver) eachDead(ctx context.Context, t *topicState, group string, use 
 		if r.Value != nil && strings.HasPrefix(string(r.Key), deadName(group, "")) {
 			use(r)
 		}
-	})
-}
-
-// changeDead stores what change makes of a dead letter, for one of those who want to end it at the same time, and deletes it.
-func (d *Driver) changeDead(ctx context.Context, t *topicState, e driver.Entry, change making) error {
-	x, err := d.deadLetters(ctx, t)
-	if err != nil {
-		return err
-	}
-	name := deadName(e.Group, e.ID)
-	at, ok := x.find(name)
-	if !ok {
-		return errNoMessage(driver.Target{Topic: t.name, ID: e.ID, Ref: e.Ref})
-	}
-	if at.suffix != suffixOf(deadKey(e.Group, e.ID, e.Dead.Rounds), name) {
-		return driver.Target{Topic: t.name, ID: e.ID, Group: e.Group}.Outlived()
-	}
-	return x.contend(ctx, int32(at.partition), name, at.offset, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
-		made, err = change(ctx)
-		for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
-			ends = append(ends, tombstone(x.topic, int32(at.partition), deadKey(e.Group, e.ID, round)))
-		}
-		return made, ends, err
 	})
 }
 

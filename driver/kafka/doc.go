@@ -22,7 +22,7 @@
 //	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step
 //	delay*        what is not due yet: tiers, who owns and fires them, scanning them; held has marks and held messages
 //	brokerclock   what time it is at the brokers
-//	dead          dead letters; quarantine keeps records that cannot be decoded
+//	dead          dead letters; letters moves and deletes many at once, living says whose message lives; quarantine keeps records that cannot be decoded
 //	view          looking at a group, joined or not; inspect, browse, get, remove, move, reset use it
 //	command       changes asked for by processes that do not own the partition
 //	upkeep        trimming, and groups kept alive; diagnose is for ferry doctor

@@ -8,23 +8,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// memberOf is this process in a group.
-func (d *Driver) memberOf(topic, group string) *member {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.members[d.groupID(topic, group)]
-}
-
 // Vouched reports whether a member of this process surely owns its partitions.
 func (d *Driver) Vouched(topic, group string) bool {
-	m := d.memberOf(topic, group)
+	m := d.memberIn(topic, group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.vouched(time.Now())
 }
 
 // Disown makes a member of this process doubt whether it is one, until the coordinator has said so.
-func (d *Driver) Disown(topic, group string) { d.memberOf(topic, group).disown() }
+func (d *Driver) Disown(topic, group string) { d.memberIn(topic, group).disown() }
 
 // Acquainted reports whether this process knows the side log of a group well enough to follow it at once.
 func (d *Driver) Acquainted(topic, group string) bool {
@@ -34,7 +27,7 @@ func (d *Driver) Acquainted(topic, group string) bool {
 
 // Ready is how many messages a member of this process could deliver.
 func (d *Driver) Ready(topic, group string) int {
-	m := d.memberOf(topic, group)
+	m := d.memberIn(topic, group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[ready]
@@ -42,12 +35,12 @@ func (d *Driver) Ready(topic, group string) int {
 
 // CommitDirty does what is done every 200 ms.
 func (d *Driver) CommitDirty(ctx context.Context, topic, group string) error {
-	return d.memberOf(topic, group).commitDirty(ctx)
+	return d.memberIn(topic, group).commitDirty(ctx)
 }
 
 // Unparked is up to which offset a member of this process has settled or parked everything, over all partitions.
 func (d *Driver) Unparked(topic, group string) (sum int64) {
-	m := d.memberOf(topic, group)
+	m := d.memberIn(topic, group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.parts {
@@ -58,7 +51,7 @@ func (d *Driver) Unparked(topic, group string) (sum int64) {
 
 // Spilled counts the messages of a member of this process whose content is only in the side log.
 func (d *Driver) Spilled(topic, group string) (n int) {
-	m := d.memberOf(topic, group)
+	m := d.memberIn(topic, group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.parts {
@@ -123,4 +116,4 @@ func (d *Driver) Queued() (most int) {
 }
 
 // LookAgain lets a member of this process see partitions that were added.
-func (d *Driver) LookAgain(topic, group string) { d.memberOf(topic, group).cl.ForceMetadataRefresh() }
+func (d *Driver) LookAgain(topic, group string) { d.memberIn(topic, group).cl.ForceMetadataRefresh() }

@@ -22,6 +22,11 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	if err != nil {
 		return nil, err
 	}
+	if target.Death > 0 && target.Group != "" { // what else there is of the message does not matter
+		if found, err := d.findDead(ctx, t, target.Group, target); len(found) > 0 || err != nil {
+			return found, err
+		}
+	}
 	if x, err := d.findDelayed(ctx, target); err != nil {
 		return nil, err
 	} else if x != nil {

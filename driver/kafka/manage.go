@@ -167,6 +167,7 @@ func (d *Driver) DeleteGroup(ctx context.Context, topic, group string) error {
 		return err
 	}
 	t.grouped.Store(false) // the next publish looks again
+	t.forgetSide(group)
 	if _, err := d.admin.DeleteGroups(ctx, d.groupID(topic, group)); err != nil {
 		return unsure("the deletion", err)
 	}

@@ -15,16 +15,19 @@ import (
 // Move makes messages due, one error each.
 func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 	errs := make([]error, len(ms))
+	var all []request
 	for i := range ms {
-		errs[i] = d.moveOne(ctx, &ms[i])
+		if errs[i] = d.checkMove(&ms[i]); errs[i] == nil {
+			all = append(all, request{ms[i].Target, &ms[i], &errs[i]})
+		}
+	}
+	for _, q := range d.changeLetters(ctx, all) {
+		*q.err = d.moveOne(ctx, q.move)
 	}
 	return errs
 }
 
 func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
-	if err := d.checkMove(m); err != nil {
-		return err
-	}
 	t, err := d.existing(ctx, m.Topic)
 	if err != nil {
 		return err
@@ -69,10 +72,14 @@ func (d *Driver) mayMove(ctx context.Context, t *topicState, m *driver.Move, es 
 	}
 	there, err := d.getIn(ctx, t, m.To, driver.Target{Topic: t.name, ID: es[0].ID})
 	if err == nil && (len(there) > 0 || es[0].State != driver.StateDead) {
-		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", es[0].ID, m.Group, m.To),
-			"only dead letters go to another group, and only where that group has settled the message", nil)
+		err = errNotSettledIn(es[0].ID, m.Group, m.To)
 	}
 	return err
+}
+
+func errNotSettledIn(id, group, to string) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", id, group, to),
+		"only dead letters go to another group, and only where that group has settled the message", nil)
 }
 
 // meant reports whether one of the entries is the dead letter that a target asks for, and none lives.
@@ -108,13 +115,11 @@ func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e
 
 // replay makes a dead letter due in its group, or in another one.
 func (d *Driver) replay(ctx context.Context, t *topicState, m *driver.Move, e driver.Entry) error {
-	group := cmp.Or(m.To, e.Group)
-	r := d.inserted(t, group, edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), state{
-		After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
-	if err := d.changeDead(ctx, t, e, into(r)); err != nil {
+	r := d.replayed(t, m, e)
+	if err := d.changeDead(ctx, t, e, r); err != nil {
 		return err
 	}
-	return d.taken(ctx, t, group, r)
+	return d.taken(ctx, t, cmp.Or(m.To, e.Group), r)
 }
 
 // moveDelayed makes what is delayed or held due at another time; its old copies are void.
@@ -173,9 +178,7 @@ func (d *Driver) inserted(t *topicState, group string, msg *driver.Message, key 
 
 // taken waits until what was added to a group is in its queue, if this process owns the partition.
 func (d *Driver) taken(ctx context.Context, t *topicState, group string, r *kgo.Record) error {
-	d.mu.Lock()
-	m := d.members[d.groupID(t.name, group)]
-	d.mu.Unlock()
+	m := d.memberIn(t.name, group)
 	if m == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,9 @@ type topicState struct {
 	spread     uint32      // where the next message without a key goes
 	dead       *index      // nil until somebody looks
 	invalid    *index
-	history    []settled // for trimming
+	sidesMu    sync.Mutex
+	sides      map[string]*sideKeys // by group
+	history    []settled            // for trimming
 	bound      bound
 	row        atomic.Pointer[parsedRow]
 }

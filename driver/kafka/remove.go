@@ -144,16 +144,19 @@ func (m *member) purge(ctx context.Context, p *partition, before int64) (int, er
 // Delete removes single messages, one error each.
 func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 	errs := make([]error, len(ts))
+	var all []request
 	for i, target := range ts {
-		errs[i] = d.deleteOne(ctx, target)
+		if errs[i] = target.Check(); errs[i] == nil {
+			all = append(all, request{target, nil, &errs[i]})
+		}
+	}
+	for _, q := range d.changeLetters(ctx, all) {
+		*q.err = d.deleteOne(ctx, q.Target)
 	}
 	return errs
 }
 
 func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
-	if err := target.Check(); err != nil {
-		return err
-	}
 	t, err := d.existing(ctx, target.Topic)
 	if err != nil {
 		return err
@@ -188,7 +191,7 @@ func (d *Driver) deleteEntry(ctx context.Context, t *topicState, e driver.Entry)
 	case driver.StateInvalid:
 		return d.changeInvalid(ctx, t, e.Ref, unchanged)
 	case driver.StateDead:
-		return d.changeDead(ctx, t, e, unchanged)
+		return d.changeDead(ctx, t, e, nil)
 	}
 	n, err := d.change(ctx, t, e.Group, command{Op: "delete", Ref: e.Ref, ID: e.ID}, nil)
 	if err == nil && n == 0 {

@@ -3,6 +3,7 @@ package kafka
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -237,17 +238,20 @@ func (t *table) all() []*kgo.Record {
 	return rows
 }
 
-// put stores a row, nil for a tombstone, and waits until it is in the table.
+// put stores rows, nil for a tombstone, and waits until they are in the table.
 func (t *table) put(ctx context.Context, rs ...*kgo.Record) error {
-	if err := t.d.produce(ctx, rs...); err != nil {
-		return err
-	}
-	for _, r := range rs {
-		if err := t.waitFor(ctx, r); err != nil {
-			return err
+	return errors.Join(t.putEach(ctx, rs)...)
+}
+
+// putEach is put with one error each.
+func (t *table) putEach(ctx context.Context, rs []*kgo.Record) []error {
+	errs := t.d.produceEach(ctx, rs)
+	for i, r := range rs {
+		if errs[i] == nil {
+			errs[i] = t.waitFor(ctx, r)
 		}
 	}
-	return nil
+	return errs
 }
 
 type topicPartition struct {
