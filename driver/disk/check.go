@@ -37,8 +37,9 @@ func Check(ctx context.Context, o Options) ([]driver.Finding, error) {
 }
 
 func check(ctx context.Context, dir *directory) ([]driver.Finding, error) {
-	s := &store{fs: newWALFS(readOnlyFS{dir.fs}, false), cache: pebble.NewCache(blockCache), readers: newReaders(),
-		log: &fatalLogger{log: slog.New(slog.DiscardHandler)}}
+	fs := newWALFS(readOnlyFS{dir.fs}, false)
+	s := &store{fs: fs, cache: pebble.NewCache(blockCache), readers: newReaders(),
+		log: newFatalLogger(slog.New(slog.DiscardHandler), fs.troubled)}
 	defer s.cache.Unref()
 	if err := s.refuseDamage(dir); err != nil {
 		return []driver.Finding{damageFinding("log", err)}, nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,13 +19,15 @@ import (
 
 // A directory of a store contains:
 //
-//	FERRY  what it is, and the version of its format
-//	owner  locked by the process that uses it; its pid
-//	data   Pebble
+//	FERRY    what it is, and the version of its format
+//	owner    locked by the process that uses it; its pid
+//	reserve  room without content: see ballast.go
+//	data     Pebble
 const (
-	formatName = "FERRY"
-	ownerName  = "owner"
-	dataName   = "data"
+	formatName  = "FERRY"
+	ownerName   = "owner"
+	reserveName = "reserve"
+	dataName    = "data"
 
 	formatVersion = 1
 	formatMagic   = "ferry disk store, version "
@@ -50,6 +53,9 @@ func enter(fs vfs.FS, path string) (*directory, error) {
 	}
 	fresh, err := d.inspect()
 	if err != nil {
+		return nil, err
+	}
+	if err := d.refuseFull(); err != nil {
 		return nil, err
 	}
 	if fresh {
@@ -185,12 +191,17 @@ func (d *directory) leave() error {
 
 // errUnusable says what is wrong with the directory or what is in it.
 func (d *directory) errUnusable(err error) error {
-	hint := "check that it exists, belongs to you, and can be written"
-	kind := driver.ErrNotApplied
-	if pebble.IsCorruptionError(err) {
-		kind, hint = driver.ErrInvalid, "restore the directory from a backup; nothing was changed"
+	text := fmt.Sprintf("the store in %s cannot be opened", d.path)
+	var e *driver.Error
+	switch {
+	case errors.As(err, &e): // an error has one kind
+		return driver.NewError(e.Kind, text+": "+e.Text, e.Hint, e.Cause)
+	case pebble.IsCorruptionError(err):
+		return driver.NewError(driver.ErrInvalid, text, "restore the directory from a backup; nothing was changed", err)
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return driver.NewError(driver.ErrFull, text, fullHint, err)
 	}
-	return driver.NewError(kind, fmt.Sprintf("the store in %s cannot be opened", d.path), hint, err)
+	return driver.NewError(driver.ErrNotApplied, text, "check that it exists, belongs to you, and can be written", err)
 }
 
 // errUnreadable says of an error without a hint what it means for the directory.

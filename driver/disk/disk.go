@@ -16,6 +16,7 @@
 //	directory  whose directory it is, and which format
 //	owner      the lock, with the pid of its owner
 //	space      refuses messages before the disk is full
+//	ballast    a part of the reserve that is really there
 //	backup     a consistent copy while everything runs
 //	check      reads every record of a store that nobody uses
 //	diagnose   what an operator should know
@@ -48,8 +49,8 @@ type Options struct {
 	// MaxMessages bounds what is held in all topics together, dead letters and kept messages included; beyond it
 	// publishing answers ErrFull. Defaults to 50 million.
 	MaxMessages int64
-	// Reserve is how much of the disk stays free: with less, publishing answers ErrFull while consuming goes on.
-	// Defaults to 256 MiB.
+	// Reserve is how much of the disk stays free: with less, publishing answers ErrFull while consuming goes on. On Linux an
+	// eighth of it, at most 32 MiB, is laid out in a file, so that others cannot take it. Defaults to 256 MiB.
 	Reserve int64
 	// CacheBytes is how much content of messages may stay in memory, so that fresh ones are not read from the store.
 	// Defaults to 64 MiB.
@@ -124,7 +125,35 @@ var _ driver.Driver = (*Driver)(nil)
 // New opens the store in o.Dir, or makes a new one, and reads what is in it. Close it when it is no longer used.
 func New(o Options) (*Driver, error) { return newDriver(context.Background(), o) }
 
+// newDriver returns when ctx ends, although a store that is being opened cannot be interrupted: it is closed, and its
+// directory given up, when it is open.
 func newDriver(ctx context.Context, o Options) (*Driver, error) {
+	if ctx.Done() == nil {
+		return openDriver(ctx, o)
+	}
+	type result struct {
+		d   *Driver
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		d, err := openDriver(ctx, o)
+		opened <- result{d, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.d, r.err
+	case <-ctx.Done():
+	}
+	go func() {
+		if r := <-opened; r.err == nil {
+			_ = r.d.Close(context.WithoutCancel(ctx)) // nobody is there to be told
+		}
+	}()
+	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the store in %s was not open in time", o.Dir), "give it more time", context.Cause(ctx))
+}
+
+func openDriver(ctx context.Context, o Options) (*Driver, error) {
 	o, err := o.resolved()
 	if err != nil {
 		return nil, err

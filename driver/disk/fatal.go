@@ -4,20 +4,42 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
-
-	"github.com/ferrymq/ferry/driver"
 )
 
-// fatalLogger turns Pebble's fatal errors, which would end the process, into failures of the store.
+// fatalLogger hears what Pebble says, and turns its fatal errors, which would end the process, into failures of the store.
 type fatalLogger struct {
-	log    *slog.Logger
-	failed func(error) // nil while Pebble is opened
+	log     *slog.Logger
+	opening atomic.Bool
+
+	flushFailure atomic.Pointer[error] // of the newest flush; nil: it succeeded
+	stalled      atomic.Bool           // a write waits for a flush
+	trouble      chan struct{}         // a flush or a compaction failed
+	troubled     func()                // is told of that
+
+	mu      sync.Mutex
+	failure error       // the first
+	failed  func(error) // is told of it
 }
 
-// fatal is what ends an attempt to open Pebble.
-type fatal struct{ err error }
+func newFatalLogger(log *slog.Logger, troubled func()) *fatalLogger {
+	return &fatalLogger{log: log, trouble: make(chan struct{}, 1), troubled: troubled}
+}
+
+// fatal is what Pebble calls so. It is of no kind: that is for whoever tells a caller.
+type fatal struct {
+	text  string
+	cause error
+}
+
+// Error returns what Pebble said.
+func (f *fatal) Error() string { return f.text }
+
+// Unwrap returns the error of which Pebble spoke.
+func (f *fatal) Unwrap() error { return f.cause }
 
 // Infof is dropped: Pebble tells much.
 func (l *fatalLogger) Infof(string, ...any) {}
@@ -27,32 +49,113 @@ func (l *fatalLogger) Errorf(format string, args ...any) {
 	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
+// Fatalf must not return, since its caller would go on with a broken state: the calling goroutine ends.
+func (l *fatalLogger) Fatalf(format string, args ...any) {
+	f := &fatal{text: fmt.Sprintf(format, args...)}
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			f.cause = err
+		}
+	}
+	l.fail(f)
+	runtime.Goexit()
+}
+
+// listener is what Pebble tells of its work.
+func (l *fatalLogger) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		DataCorruption:  l.damage, // by default damage is fatal. Whoever reads it gets an error here, and everything else goes on
+		BackgroundError: l.background,
+		FlushEnd:        func(i pebble.FlushInfo) { l.flushed(i.Err) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { l.stalled.Store(true); l.stopIfStuck() },
+		WriteStallEnd:   func() { l.stalled.Store(false) },
+	}
+}
+
 // damage is told of a table that cannot be read.
 func (l *fatalLogger) damage(info pebble.DataCorruptionInfo) {
 	l.log.Error("a table is damaged: restore the directory from a backup", "file", info.Path, "error", info.Details)
 }
 
-// Fatalf must not return, since its caller would go on with a broken state: the calling goroutine ends.
-func (l *fatalLogger) Fatalf(format string, args ...any) {
-	err := driver.NewError(driver.ErrUnknown, fmt.Sprintf(format, args...), "see to the disk, then open the store again", nil)
-	l.log.Error("the store stopped", "error", err)
-	if l.failed == nil {
-		panic(fatal{err})
+// background is told of a flush or compaction that failed, before Pebble tries again. It does so for ever, and who opens
+// a store would wait for it: then it ends here.
+func (l *fatalLogger) background(err error) {
+	if l.opening.Load() {
+		l.fail(err)
+		runtime.Goexit()
 	}
-	l.failed(err)
-	runtime.Goexit()
+	l.log.Warn("pebble: what it does in the background failed, and is tried again", "error", err)
+	l.troubled()
+	signal(l.trouble)
 }
 
-// guard opens Pebble, and returns what is fatal as an error.
-func (l *fatalLogger) guard(open func() (*pebble.DB, error)) (db *pebble.DB, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			f, ok := p.(fatal)
-			if !ok {
-				panic(p)
-			}
-			err = f.err
+func (l *fatalLogger) flushed(err error) {
+	if err == nil {
+		l.flushFailure.Store(nil)
+		return
+	}
+	l.flushFailure.Store(&err)
+	l.stopIfStuck()
+}
+
+// stopIfStuck stops the store when a write waits for a flush that fails: nobody knows when it will not.
+func (l *fatalLogger) stopIfStuck() {
+	if err := l.flushFailure.Load(); err != nil && l.stalled.Load() {
+		l.fail(*err)
+	}
+}
+
+// fail tells of the first failure.
+func (l *fatalLogger) fail(err error) {
+	l.mu.Lock()
+	first := l.failure == nil
+	if first {
+		l.failure = err
+	}
+	tell := l.failed
+	l.mu.Unlock()
+	if first {
+		l.log.Error("the store stopped", "error", err)
+		if tell != nil {
+			tell(err)
 		}
+	}
+}
+
+// tell has failed called with the first failure, at once if there was one.
+func (l *fatalLogger) tell(failed func(error)) {
+	l.mu.Lock()
+	l.failed = failed
+	err := l.failure
+	l.mu.Unlock()
+	if err != nil {
+		failed(err)
+	}
+}
+
+// guard opens Pebble, and returns as an error what would end the process or never end. If that happens in a goroutine of
+// Pebble's own, the one that opens waits for it for ever, and is left behind: nothing of it writes any more.
+func (l *fatalLogger) guard(open func() (*pebble.DB, error)) (*pebble.DB, error) {
+	l.opening.Store(true)
+	defer l.opening.Store(false)
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	opened, failed := make(chan result, 1), make(chan error, 1)
+	l.tell(func(err error) { failed <- err })
+	go func() {
+		var r result
+		defer func() { opened <- r }() // also when Fatalf ends this goroutine
+		r.db, r.err = open()
 	}()
-	return open()
+	select {
+	case r := <-opened:
+		if r.err == nil && r.db == nil {
+			return nil, <-failed
+		}
+		return r.db, r.err
+	case err := <-failed:
+		return nil, err
+	}
 }

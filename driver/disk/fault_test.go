@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -42,9 +43,9 @@ func TestFailedWriteStops(t *testing.T) {
 				t.Errorf("write %d failed, and no publish did", n)
 			}
 			_, err := d.Publish(ctx, []*driver.Message{{ID: "late", Topic: "jobs"}}, driver.PublishOptions{})
-			refused(t, "a publish after a failed write", err, driver.ErrNotApplied, "stopped")
+			refused(t, "a publish after a failed write", err, driver.ErrClosed, "stopped")
 			_, err = d.Stats(ctx, "jobs")
-			refused(t, "Stats after a failed write", err, driver.ErrNotApplied, "stopped")
+			refused(t, "Stats after a failed write", err, driver.ErrClosed, "stopped")
 		}
 		if err := d.Close(ctx); failed == (err == nil) {
 			t.Errorf("write %d: failed %v, Close says %v", n, failed, err)
@@ -99,7 +100,7 @@ func TestFailureEndsWaits(t *testing.T) {
 	broken.Store(true)
 	_, err = publishUntil(d, 1)
 	refused(t, "a publish whose sync fails", err, driver.ErrUnknown, "may or may not")
-	refused(t, "a Receive that waits", <-ended, driver.ErrNotApplied, "stopped")
+	refused(t, "a Receive that waits", <-ended, driver.ErrClosed, "stopped")
 	if err := d.Close(ctx); err == nil {
 		t.Error("Close does not tell that a sync failed")
 	}
@@ -195,4 +196,46 @@ func flip(t *testing.T, mem *vfs.MemFS, rng *rand.Rand) {
 		}
 	}
 	t.Fatal(errors.New("there is no log"))
+}
+
+// TestOpenEndsWithItsContext: a disk that does not answer while a store is opened does not keep its caller, who was told to
+// end. When it answers, what was opened is closed, and the store can be opened again.
+func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem := vfs.NewMem()
+		if err := open(t, Options{Dir: "/store", fs: mem}).Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan struct{})
+		stuck := newFaultFS(mem, func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileSync {
+				<-answer
+			}
+			return nil
+		})
+		told, tell := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := Open(told, Options{Dir: "/store", fs: stuck})
+			ended <- err
+		}()
+		synctest.Wait()
+		tell()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			refused(t, "Open that was told to end", err, driver.ErrNotApplied, "not open in time")
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%v does not say why", err)
+			}
+		default:
+			t.Error("Open does not end")
+		}
+		close(answer)
+		synctest.Wait()
+		if err := open(t, Options{Dir: "/store", fs: mem}).Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -21,6 +21,7 @@ const (
 // reclaimer gives the disk back that removed ranges took.
 type reclaimer struct {
 	db     *pebble.DB
+	space  *space
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 	wake   chan struct{}
@@ -31,9 +32,9 @@ type reclaimer struct {
 
 type span struct{ from, to []byte }
 
-func newReclaimer(db *pebble.DB) *reclaimer {
+func newReclaimer(db *pebble.DB, space *space) *reclaimer {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &reclaimer{db: db, cancel: cancel, wake: make(chan struct{}, 1), ranges: map[string]span{}}
+	r := &reclaimer{db: db, space: space, cancel: cancel, wake: make(chan struct{}, 1), ranges: map[string]span{}}
 	r.wait.Go(func() { r.run(ctx) })
 	return r
 }
@@ -69,7 +70,7 @@ func (r *reclaimer) run(ctx context.Context) {
 			return
 		}
 		for _, s := range r.take() {
-			if total := r.db.Metrics().Total(); total.TablesSize < reclaimFrom || ctx.Err() != nil {
+			if total := r.db.Metrics().Total(); total.TablesSize < reclaimFrom || ctx.Err() != nil || r.space.tight() {
 				break
 			}
 			_ = r.db.Compact(ctx, s.from, s.to, false) // what fails stays as it is; a failed write is told to the logger

@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +28,16 @@ func newSpace(d *directory, reserve int64) *space {
 	return &space{fs: d.fs, path: d.path, reserve: uint64(reserve)}
 }
 
+// flushTakes is the room without which nothing is flushed that can wait: the log that is open has its room already, and
+// a new one, which a flush begins, may find none.
+const flushTakes = 4 << 20
+
+// tight reports whether what can wait should.
+func (s *space) tight() bool {
+	usage, err := s.fs.GetDiskUsage(s.path)
+	return err == nil && usage.AvailBytes < flushTakes
+}
+
 // room says why no more messages can be stored, or nil.
 func (s *space) room() error {
 	if now, next := time.Now().UnixNano(), s.next.Load(); now >= next && s.next.CompareAndSwap(next, now+int64(lookEvery)) {
@@ -45,4 +57,23 @@ func (s *space) look() {
 	}
 	s.full.Store(driver.NewError(driver.ErrFull, fmt.Sprintf("the disk of %s has %d MiB left, less than the reserve of %d MiB", s.path, usage.AvailBytes>>20, s.reserve>>20),
 		"free space, or let consumers catch up; publishing goes on by itself", nil))
+}
+
+// openingTakes is the room without which a store is not opened: files of Pebble, and what a first look at the messages stores.
+const openingTakes = 1 << 20
+
+const fullHint = "free space, and open it again: what is stored is still there"
+
+// refuseFull says that the disk has no room to open a store. Nothing is changed.
+func (d *directory) refuseFull() error {
+	for path := d.path; ; path = d.fs.PathDir(path) {
+		usage, err := d.fs.GetDiskUsage(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && path != d.fs.PathDir(path):
+			continue // it is made later
+		case err != nil || usage.AvailBytes >= openingTakes:
+			return nil // what cannot be told does not stop anybody
+		}
+		return driver.NewError(driver.ErrFull, fmt.Sprintf("the store in %s cannot be opened: the disk has %d KiB left", d.path, usage.AvailBytes>>10), fullHint, nil)
+	}
 }

@@ -49,7 +49,16 @@ const (
 )
 
 func openStore(dir *directory, o Options) (*store, error) {
-	s := &store{fs: newWALFS(dir.fs, dir.real), space: newSpace(dir, o.Reserve), log: &fatalLogger{log: o.Logger},
+	below := dir.fs
+	if dir.real {
+		b := newBallast(dir, o)
+		if err := b.layOut(dir, o.Reserve); err != nil {
+			return nil, dir.errUnusable(err)
+		}
+		below = b.below(below)
+	}
+	fs := newWALFS(below, dir.real)
+	s := &store{fs: fs, space: newSpace(dir, o.Reserve), log: newFatalLogger(o.Logger, fs.troubled),
 		readers: newReaders(), layers: cmp.Or(o.layers, usualLayers)}
 	if err := s.fs.MkdirAll(dir.data, dirMode); err != nil {
 		return nil, dir.errUnusable(err)
@@ -70,18 +79,17 @@ func openStore(dir *directory, o Options) (*store, error) {
 	if o.Sync.always() {
 		every = lazily
 	}
-	s.reclaimer = newReclaimer(s.db)
+	s.reclaimer = newReclaimer(s.db, s.space)
 	s.c = newCommitter(s.write, s.sync, every)
-	s.log.failed = s.c.fail
+	s.log.tell(s.c.fail)
+	s.fs.tell(s.c.fail)
 	return s, nil
 }
 
 // options are those of Pebble.
 func (s *store) options() *pebble.Options {
 	o := &pebble.Options{
-		FS: s.fs, Lock: s.lock, Cache: s.cache, Logger: s.log,
-		// By default damage is fatal. Whoever reads it gets an error here, and everything else goes on.
-		EventListener:               &pebble.EventListener{DataCorruption: s.log.damage},
+		FS: s.fs, Lock: s.lock, Cache: s.cache, Logger: s.log, EventListener: s.log.listener(),
 		FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
 		MemTableSize:                writeBuffer,
 		MemTableStopWritesThreshold: 4,
@@ -119,35 +127,64 @@ func (s *store) sync() error {
 
 // close ends the store. A Pebble that failed is not trusted to close: its files are given up after a while.
 func (s *store) close() error {
+	closed := make(chan error, 1)
+	go func() {
+		err := errors.New("pebble did not close")
+		defer func() { closed <- err }() // also when Fatalf ends this goroutine
+		err = s.shut()
+	}()
+	var err error
+	select {
+	case err = <-closed:
+	case <-s.c.stopped:
+		select {
+		case err = <-closed:
+		case <-time.After(closePatience):
+			return errors.Join(s.c.failed(), s.lock.Close()) // its cache is left to it
+		}
+	}
+	s.cache.Unref()
+	return errors.Join(cmp.Or(s.c.failed(), err), s.lock.Close())
+}
+
+const closePatience = 2 * time.Second
+
+// shut writes what is left, and closes Pebble when everybody has left it.
+func (s *store) shut() error {
 	failure := s.c.close()
 	if failure == nil {
 		s.reclaimer.close()
 	} else {
 		s.reclaimer.cancel() // Pebble is not trusted to return
 	}
-	closed := make(chan error, 1)
-	go func() {
-		err := errors.New("pebble did not close")
-		defer func() { closed <- err }() // also when Fatalf ends this goroutine
-		s.readers.shut()
-		if failure == nil {
-			err = s.db.Flush() // so that there is no log to read when it is opened
-		}
-		err = errors.Join(err, s.db.Close())
-	}()
+	s.readers.shut()
 	if failure == nil {
-		err := <-closed
-		s.cache.Unref()
-		return errors.Join(err, s.lock.Close())
+		s.flush()
 	}
-	select {
-	case <-closed:
-	case <-time.After(closePatience):
-	}
-	return errors.Join(failure, s.lock.Close())
+	s.fs.hurry()
+	return s.db.Close()
 }
 
-const closePatience = 2 * time.Second
+// flush makes tables of what is in the log, so that there is none to read when the store is opened. Where there is little
+// room that waits.
+func (s *store) flush() {
+	if s.space.tight() {
+		return
+	}
+	select {
+	case <-s.log.trouble: // an old one
+	default:
+	}
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return
+	}
+	select {
+	case <-flushed:
+	case <-s.log.trouble:
+	case <-s.c.stopped:
+	}
+}
 
 // Batch returns an empty batch.
 func (s *store) Batch() engine.Batch {

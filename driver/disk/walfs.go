@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -16,18 +17,78 @@ import (
 // system, so that it survives the process, and synced later or by others. So Pebble is told to sync everything, its
 // syncs of the log do nothing, and the committer syncs the log itself. A log that is closed is always synced.
 //
-// It also makes every file private to its owner, whatever the umask.
+// Pebble answers errors of its log by ending the process, in places where nothing else can be done. So it is not told of
+// them: the first one stops the store, from then on nothing reaches a log, and whoever waits for a write gets the error.
+//
+// It also makes every file private to its owner, whatever the umask, and slows down what fails in the background.
 type walFS struct {
 	vfs.FS
-	private bool // on a real file system
+	private bool          // on a real file system
+	pause   atomic.Int64  // until when no other file is made
+	closing chan struct{} // nothing is slowed down any more
 
-	mu   sync.Mutex
-	logs map[*walFile]struct{} // open
+	mu     sync.Mutex
+	logs   map[*walFile]struct{} // open
+	err    error                 // the first of a log
+	failed func(error)           // is told of it; nil while Pebble is opened, which can return an error
 }
 
 func newWALFS(fs vfs.FS, private bool) *walFS {
-	return &walFS{FS: fs, private: private, logs: map[*walFile]struct{}{}}
+	return &walFS{FS: fs, private: private, logs: map[*walFile]struct{}{}, closing: make(chan struct{})}
 }
+
+// tell has failed called with the first error of a log.
+func (fs *walFS) tell(failed func(error)) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.failed = failed
+}
+
+// failure returns the first error of a log.
+func (fs *walFS) failure() error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.err
+}
+
+// fail notes an error of a log, and returns what Pebble is told.
+func (fs *walFS) fail(err error) error {
+	fs.mu.Lock()
+	failed, first := fs.failed, fs.err == nil
+	if err != nil && failed != nil && first {
+		fs.err = err
+	}
+	fs.mu.Unlock()
+	switch {
+	case err == nil || failed == nil:
+		return err
+	case first:
+		failed(err)
+	}
+	return nil
+}
+
+// retryAfter is how long Pebble waits before it makes another file when a flush or compaction has failed: by itself it
+// tries again at once, for ever.
+const retryAfter = 100 * time.Millisecond
+
+// troubled notes that a flush or compaction has failed.
+func (fs *walFS) troubled() { fs.pause.Store(time.Now().Add(retryAfter).UnixNano()) }
+
+// slowDown waits if something failed just now.
+func (fs *walFS) slowDown() {
+	wait := time.Until(time.Unix(0, fs.pause.Load()))
+	if wait <= 0 {
+		return
+	}
+	select {
+	case <-time.After(wait):
+	case <-fs.closing:
+	}
+}
+
+// hurry ends all pauses.
+func (fs *walFS) hurry() { close(fs.closing) }
 
 const (
 	walCategory = "pebble-wal"
@@ -44,12 +105,20 @@ func (fs *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 			return nil, err
 		}
 	}
+	if category != walCategory {
+		fs.slowDown()
+	} else if fs.failure() != nil {
+		return fs.nowhere()
+	}
 	f, err := fs.FS.Create(name, category)
 	return fs.made(name, f, err, category)
 }
 
 // ReuseForWrite makes a file from one that is no longer needed.
 func (fs *walFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if category == walCategory && fs.failure() != nil {
+		return fs.nowhere()
+	}
 	f, err := fs.FS.ReuseForWrite(oldname, newname, category)
 	return fs.made(newname, f, err, category)
 }
@@ -76,22 +145,28 @@ func (fs *walFS) Lock(name string) (io.Closer, error) {
 func (fs *walFS) Unwrap() vfs.FS { return fs.FS }
 
 func (fs *walFS) made(name string, f vfs.File, err error, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if err != nil {
-		return f, err
-	}
-	if fs.private {
-		if err := os.Chmod(name, fileMode); err != nil { // no window: nobody else can enter the directory
-			return nil, errors.Join(err, f.Close())
+	if err == nil && fs.private {
+		if err = os.Chmod(name, fileMode); err != nil { // no window: nobody else can enter the directory
+			f, err = nil, errors.Join(err, f.Close())
 		}
 	}
-	if category != walCategory {
-		return f, nil
+	switch {
+	case err != nil && category == walCategory && fs.fail(err) == nil:
+		return fs.nowhere()
+	case err != nil || category != walCategory:
+		return f, err
 	}
 	w := &walFile{File: f, fs: fs}
 	fs.mu.Lock()
 	fs.logs[w] = struct{}{}
 	fs.mu.Unlock()
 	return w, nil
+}
+
+// nowhere returns a log of a store that has failed: nothing is kept of it.
+func (fs *walFS) nowhere() (vfs.File, error) {
+	f, err := vfs.NewMem().Create("log", walCategory)
+	return &walFile{File: f, fs: fs}, err
 }
 
 // sync makes everything survive a power loss that was written to logs before.
@@ -123,8 +198,14 @@ type walFile struct {
 
 // Write hands data to the operating system.
 func (w *walFile) Write(p []byte) (int, error) {
+	if w.fs.failure() != nil {
+		return len(p), nil
+	}
 	n, err := w.File.Write(p)
 	w.dirty.Store(true)
+	if err != nil && w.fs.fail(err) == nil {
+		return len(p), nil
+	}
 	return n, err
 }
 
@@ -146,7 +227,7 @@ func (w *walFile) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	return errors.Join(err, w.File.Close())
+	return w.fs.fail(errors.Join(err, w.File.Close()))
 }
 
 func (w *walFile) force() error {

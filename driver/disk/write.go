@@ -34,12 +34,14 @@ func (s *store) commit(bs []*batch, size int) (err error) {
 	}
 	s.written++
 	s.mark = appendMark(s.mark[:0], s.written, s.synced.Load())
-	if err := errors.Join(b.Set(markKey, s.mark, nil), b.Commit(pebble.Sync)); err != nil {
+	if err := errors.Join(b.Set(markKey, s.mark, nil), b.Commit(pebble.Sync), s.fs.failure()); err != nil {
 		return err
 	}
 	s.readable.Store(s.written)
 	if slices.ContainsFunc(bs, func(x *batch) bool { return x.swept != nil }) {
-		_, err = s.db.AsyncFlush() // only what is in a table lets Pebble drop other tables
+		if !s.space.tight() {
+			_, err = s.db.AsyncFlush() // only what is in a table lets Pebble drop other tables
+		}
 		for _, x := range bs {
 			s.reclaimer.note(x.swept)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -236,7 +237,7 @@ func (e *Engine) stopped() error {
 	if err == nil {
 		return nil
 	}
-	return driver.NewError(driver.ErrNotApplied, "the store stopped after a failed write, and takes nothing more",
+	return driver.NewError(driver.ErrClosed, "the store stopped after a failed write, and takes nothing more",
 		"see to the disk, then close the broker and open it again: that reads what was really stored", err)
 }
 
@@ -253,6 +254,8 @@ func (e *Engine) outcome(ctx context.Context, r Round, synced bool) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, driver.ErrClosed): // it came too late to be written
+		return err
 	case ctx.Err() != nil && e.o.Store.Failure() == nil:
 		return driver.NewError(driver.ErrUnknown, "the context ended before the disk had confirmed the write", "it is likely stored: check, or repeat it with the same id", err)
 	}
