@@ -96,13 +96,13 @@ func ParseFilter(text string) (*Filter, error) {
 func filterError(text string, err error) error {
 	var at *file.Error
 	if !errors.As(err, &at) {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %q is broken: %v", text, err), "it may use "+FilterFields, nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken: %v", text, err), "it may use "+FilterFields, nil)
 	}
 	place := fmt.Sprintf("column %d", at.Column+1)
 	if at.Line > 1 {
 		place = fmt.Sprintf("line %d, column %d", at.Line, at.Column+1)
 	}
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %q is broken at %s: %s", text, place, at.Message), "it may use "+FilterFields, nil)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken at %s: %s", text, place, at.Message), "it may use "+FilterFields, nil)
 }
 
 // bounds finds what could make an evaluation long or large.

@@ -101,7 +101,7 @@ type SubscribeOptions struct {
 	MaxRun int
 	// MaxInflight is the most deliveries this subscription holds at once. Defaults to 1000.
 	MaxInflight int
-	// Weights share the claims between the lanes, low to urgent, while several are not empty. Each is at least 1.
+	// Weights share the claims between the lanes, low to urgent, while several are not empty. Each is 1 to MaxWeight.
 	// Defaults to 1, 4, 16, 64. Ignored when StrictPriority is set.
 	Weights [4]int
 	// StrictPriority always takes the highest lane that is not empty; low ones may starve.
@@ -122,6 +122,9 @@ const (
 	DefaultMaxRun      = 1
 	DefaultMaxInflight = 1000
 )
+
+// MaxWeight is the largest weight of a lane.
+const MaxWeight = 10_000
 
 // DefaultWeights share claims between the lanes low, normal, high and urgent.
 var DefaultWeights = [4]int{1, 4, 16, 64}

@@ -47,9 +47,23 @@ type Error struct {
 	Cause error  // the error underneath, or nil
 }
 
-// NewError returns an Error of the given kind. Cause may be nil.
+// Limits of an error in bytes: whatever a caller or a backend said, it does not fill a log.
+const (
+	errorTextLimit  = 2 << 10
+	errorCauseLimit = 4 << 10
+)
+
+// NewError returns an Error of the given kind. Cause may be nil. A very long text or hint is cut.
 func NewError(kind error, text, hint string, cause error) *Error {
-	return &Error{Kind: kind, Text: text, Hint: hint, Cause: cause}
+	return &Error{Kind: kind, Text: shorten(text, errorTextLimit), Hint: shorten(hint, errorTextLimit), Cause: cause}
+}
+
+// shorten cuts a text that is longer than limit, and shows that it did.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return clip(s, limit) + "…"
 }
 
 // Error returns what happened, the cause and the hint in one line.
@@ -59,7 +73,7 @@ func (e *Error) Error() string {
 	b.WriteString(e.Text)
 	if e.Cause != nil {
 		b.WriteString(": ")
-		b.WriteString(e.Cause.Error())
+		b.WriteString(shorten(e.Cause.Error(), errorCauseLimit))
 	}
 	if e.Hint != "" {
 		b.WriteString(" (hint: ")

@@ -144,13 +144,13 @@ func (s TopicStats) Unbalanced() []string {
 // Query selects what Browse returns.
 type Query struct {
 	Topic string
-	Group string // required for states that belong to a group
+	Group string // required for states that belong to a group, and otherwise without meaning
 	State State
-	// Cursor continues after an earlier page. Empty: from the oldest.
+	// Cursor continues after an earlier page of the same topic, group and state. Empty: from the oldest.
 	Cursor string
-	// Limit is the most entries returned. Defaults to 100, at most 1000.
+	// Limit is the most entries returned. Defaults to 100; more than 1000 are returned in several pages.
 	Limit int
-	// MaxScan is the most entries looked at. Defaults to 10,000.
+	// MaxScan is the most entries looked at. Defaults to 10,000, and is 1,000,000 at most.
 	MaxScan int
 }
 

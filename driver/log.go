@@ -55,8 +55,8 @@ type PartitionConsumer struct {
 type PendingQuery struct {
 	Topic, Group string
 	Instance     string // only what this one has; empty for all
-	Cursor       string // continues after an earlier page
-	Limit        int    // Defaults to 100, at most 1000.
+	Cursor       string // continues after an earlier page of the same query
+	Limit        int    // Defaults to 100; more than 1000 are returned in several pages.
 }
 
 // PendingPage is one answer of Pending.
@@ -86,7 +86,7 @@ type RangeQuery struct {
 	Topic     string
 	Partition int32
 	From, To  Position // From FromEnd means the begin, To FromEnd the end
-	Limit     int      // Defaults to 100, at most 1000.
+	Limit     int      // Defaults to 100; more than 1000 are returned in several pages.
 }
 
 // RangePage is one answer of Range.

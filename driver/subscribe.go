@@ -24,10 +24,7 @@ func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
 	if o.Weights == [4]int{} {
 		o.Weights = DefaultWeights
 	}
-	if err := CheckName("topic", o.Topic); err != nil {
-		return o, err
-	}
-	if err := CheckName("group", o.Group); err != nil {
+	if err := CheckGroup(o.Topic, o.Group); err != nil {
 		return o, err
 	}
 	if err := checkText("instance name", o.Instance, MaxNameLen); err != nil {
@@ -41,18 +38,14 @@ func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
 			fmt.Sprintf("use at least %v", c.MinLease), nil)
 	case o.MaxRun < 0 || o.MaxInflight < 0:
 		return o, NewError(ErrInvalid, "MaxRun or MaxInflight is negative", "leave it zero for the default", nil)
-	case o.Order > Relaxed:
-		return o, NewError(ErrInvalid, fmt.Sprintf("order %d does not exist", o.Order), "use Strict or Relaxed", nil)
-	case o.Start.From != FromEnd && c.History == None:
-		return o, NewError(ErrUnsupported, c.Driver+" keeps no history to start from", "start at the end", nil)
 	}
 	for _, w := range o.Weights {
-		if w < 1 {
-			return o, NewError(ErrInvalid, fmt.Sprintf("lane weights %v contain less than 1", o.Weights),
-				"use 1 or more for each lane, or StrictPriority", nil)
+		if w < 1 || w > MaxWeight {
+			return o, NewError(ErrInvalid, fmt.Sprintf("lane weights %v contain less than 1 or more than %d", o.Weights, MaxWeight),
+				"use something between for each lane, or StrictPriority", nil)
 		}
 	}
-	return o, nil
+	return o, GroupOptions{Order: o.Order, Start: o.Start}.Check(c)
 }
 
 // EmitID is the id of the index-th follow-up that has none of its own, of a parent named by topic, group and id: the same each time it is derived,

@@ -47,6 +47,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"negative in flight", func(o *driver.SubscribeOptions) { o.MaxInflight = -1 }, driver.ErrInvalid, "MaxRun or MaxInflight"},
 		{"order", func(o *driver.SubscribeOptions) { o.Order = driver.Relaxed + 1 }, driver.ErrInvalid, "order 2 does not exist"},
 		{"history", func(o *driver.SubscribeOptions) { o.Start.From = driver.FromBegin }, driver.ErrUnsupported, "test keeps no history"},
+		{"endless weight", func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 1, 1, driver.MaxWeight + 1} }, driver.ErrInvalid, "more than 10000"},
 		{"one weight left out", func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 0, 1, 1} }, driver.ErrInvalid, "less than 1"},
 	} {
 		o := driver.SubscribeOptions{Topic: "orders", Instance: "host-1"}

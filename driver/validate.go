@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -34,34 +35,6 @@ func CheckName(what, name string) error {
 		"use 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit", nil)
 }
 
-// Check says what is wrong with a target of Move or Delete, or nil.
-func (t Target) Check() error {
-	if t.Death < 0 || t.Death > 0 && t.Group == "" {
-		return NewError(ErrInvalid, fmt.Sprintf("death %d of a message in group %s does not exist", t.Death, quote(t.Group)),
-			"name the group of the dead letter; Death is 1 + its Rounds, or zero", nil)
-	}
-	return nil
-}
-
-// Check says what is wrong with a move, or nil. Its edit is checked apart.
-func (m Move) Check() error {
-	if m.To != "" && (m.Group == "" || m.Group == m.To) {
-		return NewError(ErrInvalid, fmt.Sprintf("a dead letter cannot go from group %s to group %s", quote(m.Group), quote(m.To)),
-			"name the group where it died, and another one", nil)
-	}
-	return m.Target.Check()
-}
-
-// Outlived is the error for a Target whose Death is over.
-func (t Target) Outlived() error {
-	what := t.Ref.String()
-	if t.Ref.IsZero() {
-		what = quote(t.ID)
-	}
-	return NewError(ErrConflict, fmt.Sprintf("message %s is not that dead letter of group %s any more", what, quote(t.Group)),
-		"it was replayed meanwhile; look at it again", nil)
-}
-
 // checkText says what is wrong with a key or id: text that may contain anything printable.
 func checkText(what, s string, limit int) error {
 	if len(s) > limit {
@@ -87,6 +60,17 @@ func plain(s string) bool {
 
 // quote shows hostile text on one bounded line.
 func quote(s string) string { return strconv.QuoteToASCII(clip(s, 80)) }
+
+// CheckPublish says what is wrong with a message that a driver is asked to store, or nil. Drivers call it first for each.
+func (m *Message) CheckPublish(maxBody int) error {
+	switch {
+	case m == nil:
+		return NewError(ErrInvalid, "a message is nil", "publish messages only", nil)
+	case m.ID == "":
+		return NewError(ErrInvalid, "the message has no id", "give each message its own", nil)
+	}
+	return m.Validate(maxBody)
+}
 
 // Validate says what is wrong with a message that is to be published, or nil. The ID may still be empty.
 func (m *Message) Validate(maxBody int) error {
@@ -150,6 +134,8 @@ func (m *Message) checkNumbers() error {
 		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority), "use Low, Normal, High or Urgent", nil)
 	case m.Delay != 0 && !m.At.IsZero():
 		return NewError(ErrInvalid, "both a delay and a schedule are set", "use one of Delay and At", nil)
+	case !m.At.IsZero() && (m.At.Year() < 1 || m.At.Year() > 9999): // which cannot be written down
+		return NewError(ErrInvalid, fmt.Sprintf("the schedule is in the year %d", m.At.Year()), "use the years 1 to 9999, or Hold", nil)
 	case m.TTL < 0:
 		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is negative", m.TTL), "leave it out for a message that never expires", nil)
 	case m.TTL > 0 && m.Delay != Hold && m.Delay >= m.TTL:
@@ -161,6 +147,8 @@ func (m *Message) checkNumbers() error {
 		return NewError(ErrInvalid, "a dedup id needs a window, and a window an id", "set both", nil)
 	case m.MaxAttempts < 0:
 		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts), "use 1 for no retry, or leave it out", nil)
+	case m.MaxAttempts > math.MaxInt32:
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts), "use a number that can be reached", nil)
 	case m.OwnID && m.ID == "":
 		return NewError(ErrInvalid, "the message id is empty", "leave the id out, or set one", nil)
 	}
@@ -170,7 +158,7 @@ func (m *Message) checkNumbers() error {
 // ParseRef reads what Ref.String wrote.
 func ParseRef(s string) (Ref, error) {
 	var r Ref
-	parts := strings.Split(s, "-")
+	parts := strings.SplitN(s, "-", 4)
 	bad := len(parts) < 2 || len(parts) > 3
 	for i, p := range parts {
 		if bad {

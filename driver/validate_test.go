@@ -92,6 +92,9 @@ func TestValidate(t *testing.T) {
 		{"window without dedup", func(m *driver.Message) { m.DedupWindow = 1 }, driver.ErrInvalid, "a window an id"},
 		{"window too long", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", driver.MaxDedup+1 }, driver.ErrInvalid, "out of range"},
 		{"negative window", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", -1 }, driver.ErrInvalid, "out of range"},
+		{"schedule in the last year", func(m *driver.Message) { m.At = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }, nil, ""},
+		{"schedule behind all years", func(m *driver.Message) { m.At = time.Unix(1<<40, 0) }, driver.ErrInvalid, "schedule is in the year 36812"},
+		{"endless attempts", func(m *driver.Message) { m.MaxAttempts = 1 << 40 }, driver.ErrInvalid, "max attempts 1099511627776 is out of range"},
 		{"negative attempts", func(m *driver.Message) { m.MaxAttempts = -1 }, driver.ErrInvalid, "max attempts -1"},
 	} {
 		m := &driver.Message{Topic: "orders"}
@@ -119,11 +122,11 @@ func TestRefText(t *testing.T) {
 	if got := (driver.Ref{Partition: 3, Pos: 42, Sub: 7}).String(); got != "3-42-7" {
 		t.Errorf("with sub: %s", got)
 	}
-	for _, s := range []string{"", "-", "42", "1-", "-1-2", "1-2-3-4", "1-x", "1-+2", " 1-2", "2147483648-1", "0-18446744073709551616"} {
+	for _, s := range []string{"", "-", "42", "1-", "-1-2", "1-2-3-4", "1-x", "1-+2", " 1-2", "2147483648-1", "0-18446744073709551616", "1_0-2", "0x1-2", "１-2", "1-2\x00", strings.Repeat("-", 1<<20), strings.Repeat("1", 1<<20) + "-1"} {
 		got, err := driver.ParseRef(s)
 		wantError(t, s, err, driver.ErrInvalid, "is not a message reference")
-		if !got.IsZero() {
-			t.Errorf("ParseRef(%q) = %v beside its error", s, got)
+		if !got.IsZero() || len(err.Error()) > 400 {
+			t.Errorf("ParseRef(%.80q) = %v beside its error", s, got)
 		}
 	}
 }

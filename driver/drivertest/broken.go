@@ -21,11 +21,13 @@ type broken struct {
 	leave     func(ctx context.Context, below driver.Subscription) error
 
 	configured func(c *driver.TopicConfig)
+	grouped    func(o *driver.GroupOptions)
 	pause      func() error
 	purge      func(ctx context.Context, below driver.Driver, topic, group string) (int, error)
 	remove     func(ts []driver.Target) []error
 	move       func(ms []driver.Move) []error
 	stats      func(s *driver.TopicStats, err error) error
+	query      func(q *driver.Query)
 	page       func(p *driver.Page)
 	caps       func(c *driver.Capabilities)
 
@@ -106,6 +108,13 @@ func (b *broken) EnsureTopic(ctx context.Context, topic string, c driver.TopicCo
 	return b.Driver.EnsureTopic(ctx, topic, c)
 }
 
+func (b *broken) EnsureGroup(ctx context.Context, topic, group string, o driver.GroupOptions) error {
+	if b.grouped != nil {
+		b.grouped(&o)
+	}
+	return b.Driver.EnsureGroup(ctx, topic, group, o)
+}
+
 func (b *broken) Pause(ctx context.Context, topic, group string, paused bool) error {
 	if b.pause != nil {
 		return b.pause()
@@ -143,6 +152,9 @@ func (b *broken) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 }
 
 func (b *broken) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	if b.query != nil {
+		b.query(&q)
+	}
 	p, err := b.Driver.Browse(ctx, q)
 	if b.page != nil {
 		b.page(&p)

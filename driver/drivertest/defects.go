@@ -33,7 +33,7 @@ func (f Defect) Break(h Harness) Harness {
 
 // Defects returns every defect. Each one is known from a real queue.
 func Defects() []Defect {
-	return slices.Concat(publishDefects(), deliveryDefects(), settleDefects(), managerDefects())
+	return slices.Concat(publishDefects(), deliveryDefects(), settleDefects(), managerDefects(), inputDefects())
 }
 
 // editing makes a defect that changes a copy of each message before it is stored.
@@ -50,8 +50,10 @@ func editing(edit func(*driver.Message)) func(driver.Driver) driver.Driver {
 func edited(ms []*driver.Message, edit func(*driver.Message)) []*driver.Message {
 	copies := make([]*driver.Message, len(ms))
 	for i, m := range ms {
-		copies[i] = m.Clone()
-		edit(copies[i])
+		if m != nil {
+			copies[i] = m.Clone()
+			edit(copies[i])
+		}
 	}
 	return copies
 }

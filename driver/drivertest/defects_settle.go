@@ -10,7 +10,7 @@ import (
 func settleDefects() []Defect {
 	return []Defect{
 		{"stale settlement accepted", staleAccepted,
-			[]string{"lease/stale settle refused", "lease/settled only once", "order/retry in a run returns the tail"}, true},
+			[]string{"lease/stale settle refused", "lease/settled only once", "order/retry in a run returns the tail", "input/foreign deliveries"}, true},
 		{"stale extend accepted", staleExtended, []string{"lease/stale extend refused"}, true},
 		{"extend without effect", extendIgnored, []string{"lease/extend keeps it", "lease/extend is a full lease"}, true},
 		{"release to the tail", releaseToTail, []string{"release/to the head", "release/counts nothing"}, true},
@@ -90,7 +90,7 @@ func tailKept(d driver.Driver) driver.Driver {
 	b.settle = func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
 		errs := below.Settle(ctx, ss)
 		for i, x := range ss {
-			if x.Outcome == driver.Ack && x.Delivery.Key != "" && x.Delivery.Attempt == 1 {
+			if x.Outcome == driver.Ack && x.Delivery.Check() == nil && x.Delivery.Key != "" && x.Delivery.Attempt == 1 {
 				errs[i] = hiding(errs[i:i+1], driver.ErrLeaseLost)[0]
 			}
 		}

@@ -19,45 +19,6 @@ func (t *T) hinted(err error) {
 	}
 }
 
-func badSubscribeOptions(t *T) {
-	for what, change := range map[string]func(*driver.SubscribeOptions){
-		"no topic":             func(o *driver.SubscribeOptions) { o.Topic = "" },
-		"bad topic":            func(o *driver.SubscribeOptions) { o.Topic = "a b{}" },
-		"bad group":            func(o *driver.SubscribeOptions) { o.Group = "-x" },
-		"no instance":          func(o *driver.SubscribeOptions) { o.Instance = "" },
-		"control characters":   func(o *driver.SubscribeOptions) { o.Instance = "a\nb" },
-		"negative MaxRun":      func(o *driver.SubscribeOptions) { o.MaxRun = -1 },
-		"negative MaxInflight": func(o *driver.SubscribeOptions) { o.MaxInflight = -1 },
-		"unknown order":        func(o *driver.SubscribeOptions) { o.Order = 9 },
-		"zero weight":          func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 0, 1, 1} },
-	} {
-		o := driver.SubscribeOptions{Topic: topic, Instance: "tester", Lease: longLease}
-		change(&o)
-		_, err := t.Subscribe(t.ctx(), o)
-		t.wantErr(err, driver.ErrInvalid, "Subscribe with "+what)
-		t.hinted(err)
-	}
-	_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "tester", Lease: t.Caps.MinLease - 1})
-	t.wantErr(err, driver.ErrUnsupported, "Subscribe with too short a lease")
-	t.hinted(err)
-	infos, err := t.Topics(t.ctx())
-	t.ok(err, "Topics")
-	t.equal(len(infos), 0, "topics created by refused calls")
-}
-
-func badNames(t *T) {
-	t.oneLane(topic)
-	for _, name := range []string{"", "a b", "{tag}", "../x", "a/b", "摆渡"} {
-		for what, err := range map[string]error{
-			"EnsureTopic": t.EnsureTopic(t.ctx(), name, driver.TopicConfig{}),
-			"EnsureGroup": t.EnsureGroup(t.ctx(), topic, name, driver.GroupOptions{}),
-		} {
-			t.wantErr(err, driver.ErrInvalid, what+" of the name "+name)
-			t.hinted(err)
-		}
-	}
-}
-
 // errorsCarryHints provokes errors of every kind a driver gives.
 func errorsCarryHints(t *T) {
 	s := t.consumer()

@@ -8,6 +8,9 @@ import (
 
 // Audit looks at the unsettled messages of every group. Counts are estimates here, so that they are not compared.
 func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditReport, error) {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return driver.AuditReport{}, err
+	}
 	t, err := d.existing(ctx, topic)
 	if err != nil {
 		return driver.AuditReport{}, err

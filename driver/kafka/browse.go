@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -63,25 +62,23 @@ func sortKey(ms int64, ref driver.Ref) string {
 
 // Browse returns a page of entries in one state, oldest first.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
-	if q.Limit == 0 {
-		q.Limit = 100
+	q, err := q.Resolve(d.caps)
+	if err != nil {
+		return driver.Page{}, err
 	}
-	if q.MaxScan == 0 {
-		q.MaxScan = 10_000
-	}
-	if q.Limit < 0 || q.Limit > 1000 || q.MaxScan < 0 {
-		return driver.Page{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("a limit of %d, scanning %d, is out of range", q.Limit, q.MaxScan), "use 1 to 1000 entries", nil)
-	}
-	if q.Cursor != "" && strings.Count(q.Cursor, ".") != 3 {
-		return driver.Page{}, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use Page.Next of the page before", nil)
-	}
+	page, err := d.browse(ctx, q)
+	page.Next = q.Continue(d.caps, page.Next)
+	return page, err
+}
+
+func (d *Driver) browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	t, err := d.existing(ctx, q.Topic)
 	if err != nil {
 		return driver.Page{}, err
 	}
 	switch q.State {
 	case driver.StateDead:
-		if err := d.checkGroup(t, q.Group, q.State); err != nil {
+		if err := d.checkGroup(t, q.Group); err != nil {
 			return driver.Page{}, err
 		}
 		x, err := d.deadLetters(ctx, t)
@@ -118,12 +115,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 }
 
 func (d *Driver) inState(ctx context.Context, t *topicState, group string, state driver.State) ([]found, error) {
-	switch state {
-	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDone:
-	default:
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", state), "use one of the State constants", nil)
-	}
-	if err := d.checkGroup(t, group, state); err != nil {
+	if err := d.checkGroup(t, group); err != nil {
 		return nil, err
 	}
 	if state == driver.StateDone {
@@ -137,11 +129,8 @@ func (d *Driver) inState(ctx context.Context, t *topicState, group string, state
 	return vs.entries(func(it *item) bool { return it.entryState() == state }), nil
 }
 
-// checkGroup refuses to browse a state of a group that is not named, or does not exist.
-func (d *Driver) checkGroup(t *topicState, group string, state driver.State) error {
-	if group == "" {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %s belongs to a group, and none is named", state), "set Query.Group", nil)
-	}
+// checkGroup refuses to browse a group that does not exist.
+func (d *Driver) checkGroup(t *topicState, group string) error {
 	var row groupRow
 	if !d.metaRow(groupKey(t.name, group), &row) {
 		return errNoGroup(t.name, group)

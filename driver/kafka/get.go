@@ -18,6 +18,9 @@ func named(t driver.Target, ref driver.Ref, id string) bool {
 
 // Get returns a message as every group sees it.
 func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
+	if err := target.Check(); err != nil {
+		return nil, err
+	}
 	t, err := d.existing(ctx, target.Topic)
 	if err != nil {
 		return nil, err

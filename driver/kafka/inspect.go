@@ -39,6 +39,9 @@ func (d *Driver) topicNames() []string {
 
 // Stats estimates from offsets, the side logs and what this process has seen.
 func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, error) {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return driver.TopicStats{}, err
+	}
 	t, err := d.existing(ctx, topic)
 	if err != nil {
 		return driver.TopicStats{}, err

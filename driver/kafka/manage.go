@@ -41,8 +41,8 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 	if err := driver.CheckName("topic", topic); err != nil {
 		return err
 	}
-	if c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0 {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the configuration %+v contains a negative number", c), "use zero for no bound", nil)
+	if err := c.Check(); err != nil {
+		return err
 	}
 	if c.KeepMost > 0 {
 		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only", "set Keep, and leave KeepMost zero", nil)
@@ -96,6 +96,9 @@ func (d *Driver) refuseConsumers(ctx context.Context, topic, group string) error
 
 // DeleteTopic removes a topic with everything that belongs to it.
 func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, topic)
 	if err != nil {
 		return err
@@ -131,14 +134,11 @@ func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
 
 // EnsureGroup creates a group.
 func (d *Driver) EnsureGroup(ctx context.Context, topic, group string, o driver.GroupOptions) error {
-	if err := driver.CheckName("group", group); err != nil {
+	if err := driver.CheckGroup(topic, group); err != nil {
 		return err
 	}
-	if err := driver.CheckName("topic", topic); err != nil {
+	if err := o.Check(d.caps); err != nil {
 		return err
-	}
-	if o.Order > driver.Relaxed {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("order %d does not exist", o.Order), "use Strict or Relaxed", nil)
 	}
 	t, err := d.ensure(ctx, topic, topicRow{Implicit: true})
 	if err != nil {
@@ -149,6 +149,9 @@ func (d *Driver) EnsureGroup(ctx context.Context, topic, group string, o driver.
 
 // DeleteGroup removes a group with what it has not settled.
 func (d *Driver) DeleteGroup(ctx context.Context, topic, group string) error {
+	if err := driver.CheckGroup(topic, group); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, topic)
 	if err != nil {
 		return err
@@ -192,6 +195,9 @@ func (d *Driver) deleteTopics(ctx context.Context, names ...string) error {
 
 // Pause stops deliveries of a topic, or of one group of it.
 func (d *Driver) Pause(ctx context.Context, topic, group string, paused bool) error {
+	if err := driver.CheckScope(topic, group); err != nil {
+		return err
+	}
 	defer d.metaChanged() // before it returns, not a moment later
 	t, err := d.existing(ctx, topic)
 	if err != nil {

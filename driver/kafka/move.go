@@ -17,7 +17,7 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 	errs := make([]error, len(ms))
 	var all []request
 	for i := range ms {
-		if errs[i] = d.checkMove(&ms[i]); errs[i] == nil {
+		if errs[i] = ms[i].Check(d.caps.MaxBody); errs[i] == nil {
 			all = append(all, request{ms[i].Target, &ms[i], &errs[i]})
 		}
 	}
@@ -90,15 +90,6 @@ func meant(target driver.Target, es []driver.Entry) bool {
 		}
 	}
 	return len(es) > 0
-}
-
-func (d *Driver) checkMove(m *driver.Move) error {
-	if err := m.Check(); err != nil || m.Edit == nil {
-		return err
-	}
-	c := *m.Edit
-	c.Topic = m.Topic
-	return c.Validate(d.caps.MaxBody)
 }
 
 func (d *Driver) moveEntry(ctx context.Context, t *topicState, m *driver.Move, e driver.Entry) error {
@@ -279,7 +270,7 @@ func (d *Driver) mend(ctx context.Context, t *topicState, m *driver.Move, e driv
 		return driver.NewError(driver.ErrInvalid, "an invalid message has no content to move", "set Move.Edit to what it should be", nil)
 	}
 	c := m.Edit.Clone()
-	c.Topic, c.Delay = t.name, max(0, m.After)
+	c.Topic, c.Delay, c.At = t.name, max(0, m.After), time.Time{}
 	if c.ID == "" {
 		c.ID = "mended-" + e.Ref.String()
 	}

@@ -116,8 +116,8 @@ func (d *Driver) refusal(ctx context.Context, o driver.PublishOptions) error {
 
 // prepare turns a message into a record, or says why there is none. While somebody else publishes the same id it returns what to wait for.
 func (d *Driver) prepare(ctx context.Context, c *call, m *driver.Message, p *posting) (driver.Receipt, <-chan struct{}) {
-	if err := m.Validate(d.caps.MaxBody); err != nil {
-		return driver.Receipt{ID: m.ID, Err: err}, nil
+	if err := m.CheckPublish(d.caps.MaxBody); err != nil {
+		return driver.Receipt{Err: err}, nil
 	}
 	if c.topic == nil || c.topic.name != m.Topic {
 		t, err := d.ensurePublished(ctx, m.Topic)

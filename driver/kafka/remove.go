@@ -17,6 +17,9 @@ func errBusy(id string, state driver.State) error {
 
 // Purge removes what is ready, waiting or delayed as of its start.
 func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
+	if err := driver.CheckScope(topic, group); err != nil {
+		return 0, err
+	}
 	t, err := d.existing(ctx, topic)
 	if err != nil {
 		return 0, err

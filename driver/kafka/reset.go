@@ -13,6 +13,9 @@ import (
 // Reset makes a group start again from a position, by committing other offsets.
 func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (driver.ResetReport, error) {
 	var report driver.ResetReport
+	if err := o.Check(topic, group); err != nil {
+		return report, err
+	}
 	t, err := d.existing(ctx, topic)
 	if err != nil {
 		return report, err

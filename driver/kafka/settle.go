@@ -84,6 +84,9 @@ type batch struct {
 // start lets an outcome take effect that needs nothing stored, as most do, and prepares the others.
 func (b *batch) start(i int, now time.Time) {
 	s, o := b.s, &b.ss[i]
+	if b.errs[i] = o.Check(s.m.d.caps.MaxBody); b.errs[i] != nil {
+		return
+	}
 	c, err := s.living(o.Delivery, now)
 	wait := false
 	if err == nil {

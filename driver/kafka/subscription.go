@@ -113,6 +113,9 @@ func (m *member) awaitJoined(ctx context.Context) error {
 
 // Receive claims what is ready. It does no I/O: the partitions are ours.
 func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Delivery, error) {
+	if err := driver.CheckMax(most); err != nil {
+		return nil, err
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -244,13 +247,13 @@ func (s *subscription) deliver(c *claim, now time.Time) *driver.Delivery {
 func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error) {
 	c, ok := d.Token.(*claim)
 	switch {
-	case !ok:
-		return nil, errLost("the delivery is not of this driver")
+	case !ok || c.sub != s:
+		return nil, errLost("the delivery is not of this subscription")
 	case s.closed:
 		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
 	case c.p.handed || c.p.succeeded || !s.m.vouched(now):
 		return nil, errLost("the partition is with another consumer")
-	case c.sub != s || c.ended || c.settling != nil:
+	case c.ended || c.settling != nil:
 		return nil, errLost("the delivery is no longer held")
 	case !c.until.After(now):
 		return nil, errLost("the lease has ended")
@@ -267,6 +270,9 @@ func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error 
 	defer s.m.saveLapsed(lapsed)
 	defer s.m.mu.Unlock()
 	for i, d := range ds {
+		if errs[i] = d.Check(); errs[i] != nil {
+			continue
+		}
 		c, err := s.living(d, now)
 		if err != nil {
 			errs[i] = err

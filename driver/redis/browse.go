@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	browseLimit   = 100
-	browseMost    = 1000
-	browseScan    = 10_000
 	browseAtATime = 128 // messages read in one go
 	segmentSize   = 1024
 	maxSegment    = maxSeq / segmentSize
@@ -25,6 +22,10 @@ const (
 // Browse returns a page of entries in one state: in the order of publishing, dead letters in the order of dying, what
 // waits or is delayed in the order of being due.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	q, err := q.Resolve(d.caps)
+	if err != nil {
+		return driver.Page{}, err
+	}
 	b := &browser{q: q}
 	if err := b.resolve(); err != nil {
 		return driver.Page{}, err
@@ -43,7 +44,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 			return driver.Page{}, err
 		}
 		if !ended {
-			b.page.Next = strconv.Itoa(b.shard) + "." + b.at
+			b.page.Next = q.Continue(d.caps, strconv.Itoa(b.shard)+"."+b.at)
 			return b.page, nil
 		}
 		b.shard, b.at = b.shard+1, ""
@@ -60,32 +61,15 @@ type browser struct {
 	page  driver.Page
 }
 
+// resolve finds where the page begins.
 func (b *browser) resolve() error {
-	q := &b.q
-	if q.Limit <= 0 {
-		q.Limit = browseLimit
-	}
-	q.Limit = min(q.Limit, browseMost)
-	if q.MaxScan <= 0 {
-		q.MaxScan = browseScan
-	}
-	switch q.State {
-	case driver.StateDelayed, driver.StateHeld, driver.StateInvalid:
-		q.Group = ""
-	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDone:
-		if q.Group == "" {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q belongs to groups, and none is named", q.State), "set Query.Group", nil)
-		}
-	default:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", q.State), "use one of the states of package driver", nil)
-	}
-	if q.Cursor == "" {
+	if b.q.Cursor == "" {
 		return nil
 	}
-	shard, at, ok := strings.Cut(q.Cursor, ".")
+	shard, at, ok := strings.Cut(b.q.Cursor, ".")
 	n, err := strconv.Atoi(shard)
 	if !ok || err != nil || n < 0 {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", q.Cursor), "use Page.Next of an earlier page, or none", err)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", b.q.Cursor), "use Page.Next of an earlier page, or none", err)
 	}
 	b.shard, b.at = n, at
 	return nil

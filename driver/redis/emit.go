@@ -47,9 +47,6 @@ func (s *subscription) here(t *token, msgs []*driver.Message) bool {
 func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlement) error {
 	parcel := newParcel(s.t, s.t.shards[t.shard], nil, len(x.Emit))
 	for i, m := range x.Emit {
-		if err := s.d.checkMessage(m); err != nil {
-			return err
-		}
 		parcel.add(i, m)
 	}
 	return unfull(s.sendEmit(ctx, t, x, parcel))
@@ -72,7 +69,7 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 	s.drop(t)
 	s.mu.Unlock()
 	if text(reply, 0) != "k" {
-		return errLost(x.Delivery)
+		return x.Delivery.Lost(nil)
 	}
 	return nil
 }

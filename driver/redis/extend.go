@@ -52,7 +52,7 @@ func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Deliv
 			errs[i] = err
 		case leases[n] == "":
 			delete(s.held, t)
-			errs[i] = errLost(ds[i])
+			errs[i] = ds[i].Lost(nil)
 		default:
 			if leases[n] != t.lease { // what else is in that is not known
 				t.leaveBatch()

@@ -35,6 +35,9 @@ func (t *topic) find(ctx context.Context, target driver.Target) (*shard, string,
 
 // Get returns a message as every group sees it.
 func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
+	if err := target.Check(); err != nil {
+		return nil, err
+	}
 	t, err := d.existing(ctx, target.Topic)
 	if err != nil {
 		return nil, err

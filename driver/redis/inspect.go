@@ -54,6 +54,9 @@ func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
 
 // Stats adds up the shards.
 func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, error) {
+	if err := driver.CheckName("topic", name); err != nil {
+		return driver.TopicStats{}, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return driver.TopicStats{}, err

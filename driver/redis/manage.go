@@ -24,15 +24,19 @@ func whole(f map[string]string, name string) int64 {
 
 // fieldsOf writes the configuration of a topic. A bound is divided among the shards, rounded up.
 func fieldsOf(c driver.TopicConfig, shards int) []any {
-	share := func(n int64) int64 { return (n + int64(shards) - 1) / int64(shards) }
+	share := func(n int64) int64 { return n/int64(shards) + min(n%int64(shards), 1) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages), "max_bytes", share(c.MaxBytes),
 		"expired_dead", flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
 }
 
-func checkConfig(c driver.TopicConfig) error {
+func checkConfig(topic string, c driver.TopicConfig) error {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return err
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
 	switch {
-	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
 	case c.Keep > 0 || c.KeepMost > 0:
 		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages", "leave Keep zero, or use the redisstream driver", nil)
 	case c.Partitions > maxShards:
@@ -43,13 +47,10 @@ func checkConfig(c driver.TopicConfig) error {
 
 // EnsureTopic creates a topic with this configuration.
 func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicConfig) error {
+	if err := checkConfig(name, c); err != nil {
+		return err
+	}
 	if err := d.open(); err != nil {
-		return err
-	}
-	if err := driver.CheckName("topic", name); err != nil {
-		return err
-	}
-	if err := checkConfig(c); err != nil {
 		return err
 	}
 	t, err := d.ensure(ctx, name, c.Partitions)
@@ -61,7 +62,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 
 // AlterTopic changes the configuration of a topic; the number of its shards stays.
 func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConfig) error {
-	if err := checkConfig(c); err != nil {
+	if err := checkConfig(name, c); err != nil {
 		return err
 	}
 	t, err := d.existing(ctx, name)
@@ -115,6 +116,9 @@ func (d *Driver) configureShard(ctx context.Context, t *topic, s *shard, args []
 
 // Pause stops or resumes deliveries of a topic or of one group.
 func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) error {
+	if err := driver.CheckScope(name, group); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return err
@@ -122,9 +126,6 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 	what, keys := "topic", driver.DefaultGroup
 	if group != "" {
 		what, keys = "group", group
-		if err := driver.CheckName("group", group); err != nil {
-			return err
-		}
 	}
 	for _, s := range t.shards {
 		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(keys), s.of, what, "!", "paused", flag(paused))
@@ -152,14 +153,14 @@ func (d *Driver) staleGroup(ctx context.Context, t *topic, group string) error {
 
 // EnsureGroup creates a group, and its topic if that does not exist.
 func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.GroupOptions) error {
+	if err := driver.CheckGroup(name, group); err != nil {
+		return err
+	}
+	if err := o.Check(d.caps); err != nil {
+		return err
+	}
 	if err := d.open(); err != nil {
 		return err
-	}
-	if err := driver.CheckName("group", group); err != nil {
-		return err
-	}
-	if o.Start.From != driver.FromEnd {
-		return errNoHistory()
 	}
 	t, err := d.ensure(ctx, name, 0)
 	if err != nil {
@@ -178,16 +179,21 @@ func errNoHistory() error {
 }
 
 // Reset is refused: nothing is kept to go back to.
-func (d *Driver) Reset(ctx context.Context, topic, group string, _ driver.ResetOptions) (driver.ResetReport, error) {
+func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (driver.ResetReport, error) {
+	if err := o.Check(topic, group); err != nil {
+		return driver.ResetReport{}, err
+	}
 	if _, err := d.existing(ctx, topic); err != nil {
 		return driver.ResetReport{}, err
 	}
-	_ = group
 	return driver.ResetReport{}, errNoHistory()
 }
 
 // DeleteTopic removes a topic with everything in it.
 func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
+	if err := driver.CheckName("topic", name); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
-	if err := d.checkMove(m); err != nil {
+	if err := m.Check(d.caps.MaxBody); err != nil {
 		return err
 	}
 	t, s, seq, err := d.target(ctx, m.Target)
@@ -95,16 +95,6 @@ func (v *view) moved(seq string, m *driver.Move) (text string, edit []byte, ok b
 		edit = envelope.Append(nil, &stored)
 	}
 	return itemText(&msg, seq), edit, true
-}
-
-// checkMove says what is wrong with a move and the content that an operator wrote.
-func (d *Driver) checkMove(m *driver.Move) error {
-	if err := m.Check(); err != nil || m.Edit == nil {
-		return err
-	}
-	c := driver.Message{ID: m.Edit.ID, Topic: m.Topic, Key: m.Edit.Key, Body: m.Edit.Body, ContentType: m.Edit.ContentType,
-		Headers: m.Edit.Headers, Priority: m.Edit.Priority, MaxAttempts: m.Edit.MaxAttempts, Retry: m.Edit.Retry}
-	return c.Validate(d.caps.MaxBody)
 }
 
 // mend publishes what an operator wrote in place of an entry that could not be decoded.

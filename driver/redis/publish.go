@@ -63,6 +63,11 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 	}
 	var first *shard
 	for _, m := range p.msgs {
+		if err := m.CheckPublish(p.d.caps.MaxBody); err != nil {
+			return err
+		}
+	}
+	for _, m := range p.msgs {
 		if m.Topic != p.msgs[0].Topic {
 			return unsupported("an atomic publish reaches over topics", "publish to one topic, or not atomically")
 		}
@@ -89,7 +94,7 @@ func (p *publication) run(ctx context.Context) {
 		}
 	}
 	for i, m := range p.msgs {
-		if p.rs[i].Err = p.d.checkMessage(m); p.rs[i].Err != nil {
+		if p.rs[i].Err = m.CheckPublish(p.d.caps.MaxBody); p.rs[i].Err != nil {
 			continue
 		}
 		t, err := p.d.ensure(ctx, m.Topic, 0)
@@ -121,16 +126,6 @@ func (p *publication) run(ctx context.Context) {
 		send(x)
 		p.d.arenas.giveBack(x.spent())
 	}
-}
-
-func (d *Driver) checkMessage(m *driver.Message) error {
-	if m.ID == "" {
-		return driver.NewError(driver.ErrInvalid, "the message has no id", "give each message its own", nil)
-	}
-	if len(m.Body) > d.caps.MaxBody || !m.Priority.Valid() {
-		return m.Validate(d.caps.MaxBody)
-	}
-	return nil
 }
 
 // send publishes a parcel and fills in its receipts.

@@ -15,6 +15,9 @@ const purgeAtOnce = 250
 
 // Purge removes what is ready, waiting or delayed now, in small steps, up to what was published last when it began.
 func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
+	if err := driver.CheckScope(name, group); err != nil {
+		return 0, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return 0, err
@@ -90,11 +93,11 @@ func (s *shard) sweep(ctx context.Context, upto string, call func(g *groups, aft
 
 // DeleteGroup removes a group with what it has not settled. Interrupted, it is done by deleting the group again.
 func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
-	t, err := d.existing(ctx, name)
-	if err != nil {
+	if err := driver.CheckGroup(name, group); err != nil {
 		return err
 	}
-	if err := driver.CheckName("group", group); err != nil {
+	t, err := d.existing(ctx, name)
+	if err != nil {
 		return err
 	}
 	for _, s := range t.shards {

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,8 +21,8 @@ const claimMost = 500
 
 // Receive waits until it can return at least one delivery, and returns at most max.
 func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery, error) {
-	if max < 1 {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cannot receive %d deliveries", max), "ask for at least one", nil)
+	if err := driver.CheckMax(max); err != nil {
+		return nil, err
 	}
 	for {
 		if err := ctx.Err(); err != nil {

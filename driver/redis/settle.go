@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -29,10 +28,10 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		}
 	}
 	for i := range ss {
-		t, err := s.tokenOf(ss[i].Delivery)
-		if err == nil && ss[i].Outcome > driver.Drop {
-			err = driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", ss[i].Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
+		if errs[i] = ss[i].Check(s.d.caps.MaxBody); errs[i] != nil {
+			continue
 		}
+		t, err := s.tokenOf(ss[i].Delivery)
 		if errs[i] = err; err != nil {
 			continue
 		}
@@ -60,8 +59,8 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 
 // tokenOf returns the token of a delivery that this subscription received.
 func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
-	if d == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	t, ok := d.Token.(*token)
 	s.mu.Lock()
@@ -71,14 +70,9 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	case closed:
 		return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
 	case !ok || t.s != s:
-		return nil, errLost(d)
+		return nil, d.Lost(nil)
 	}
 	return t, nil
-}
-
-func errLost(d *driver.Delivery) error {
-	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", d.Token),
-		"extend leases in time; the message is delivered again", nil)
 }
 
 // unseen gives back what nobody has seen, as if it had not been claimed.
@@ -116,7 +110,7 @@ func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run [
 		case err != nil:
 			errs[i] = err
 		case results[n] != 'k':
-			errs[i] = errLost(ss[i].Delivery)
+			errs[i] = ss[i].Delivery.Lost(nil)
 		}
 		if err == nil {
 			s.mu.Lock()

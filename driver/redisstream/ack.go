@@ -57,7 +57,7 @@ func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int,
 			odd = append(odd, i)
 			continue
 		case results[at] != 'k':
-			errs[i] = errLost(ss[i].Delivery)
+			errs[i] = ss[i].Delivery.Lost(nil)
 		}
 		delete(s.held, ss[i].Delivery.Token.(*token))
 	}

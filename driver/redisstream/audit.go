@@ -30,6 +30,9 @@ const auditTries = 3
 // Audit looks at every message of a topic, some in each call of a script, and repairs what is wrong with it in the same step. The counts of
 // a partition are compared only if they did not change while it was looked at.
 func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.AuditReport, error) {
+	if err := driver.CheckName("topic", name); err != nil {
+		return driver.AuditReport{}, err
+	}
 	report := driver.AuditReport{Topic: name}
 	t, err := d.existing(ctx, name)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver
 			errs[i] = err
 		case results[n] != 'k':
 			delete(s.held, t)
-			errs[i] = errLost(ds[i])
+			errs[i] = ds[i].Lost(nil)
 		default:
 			t.until = begun.Add(s.o.Lease)
 		}

@@ -67,6 +67,9 @@ func whole(f map[string]string, name string) int64 {
 
 // Stats adds up the counts of all partitions.
 func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, error) {
+	if err := driver.CheckName("topic", name); err != nil {
+		return driver.TopicStats{}, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return driver.TopicStats{}, err
@@ -133,6 +136,9 @@ func addGroup(g *driver.GroupStats, item []any, members map[string]bool) {
 
 // Get returns a message as every group sees it.
 func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
+	if err := target.Check(); err != nil {
+		return nil, err
+	}
 	t, err := d.existing(ctx, target.Topic)
 	if err != nil {
 		return nil, err
@@ -184,31 +190,20 @@ func placeText(target driver.Target) string {
 
 // Browse returns a page of entries in one state, oldest first: dead letters of all partitions together, others one partition after the other.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	q, err := q.Resolve(d.caps)
+	if err != nil {
+		return driver.Page{}, err
+	}
 	t, err := d.existing(ctx, q.Topic)
 	if err != nil {
 		return driver.Page{}, err
 	}
-	letter := letterOf(q.State)
-	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
-	ofTopic := q.State == driver.StateDelayed || q.State == driver.StateHeld || q.State == driver.StateInvalid
-	if ofTopic {
-		q.Group = ""
-	}
-	switch {
-	case letter == "":
-		return driver.Page{}, bad(fmt.Sprintf("state %q does not exist", q.State), "use one of the states of package driver")
-	case q.Group == "" && !ofTopic:
-		return driver.Page{}, bad(fmt.Sprintf("state %q belongs to a group", q.State), "name the group")
-	case q.Limit < 0 || q.MaxScan < 0:
-		return driver.Page{}, bad("Limit or MaxScan is negative", "leave it zero for the default")
-	}
-	if q.Limit == 0 {
-		q.Limit = 100
-	}
-	if q.MaxScan == 0 {
-		q.MaxScan = 10_000
-	}
-	q.Limit = min(q.Limit, 1000)
+	page, err := d.list(ctx, t, q)
+	page.Next = q.Continue(d.caps, page.Next)
+	return page, err
+}
+
+func (d *Driver) list(ctx context.Context, t *topic, q driver.Query) (driver.Page, error) {
 	if q.State == driver.StateDead {
 		return d.browseDead(ctx, t, q)
 	}
@@ -216,7 +211,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	return d.browse(ctx, t, q, letter, at, rest)
+	return d.browse(ctx, t, q, letterOf(q.State), at, rest)
 }
 
 // cursorOf reads a cursor: a partition, and a place in it, which is a number, or "s" and the id of an entry.

@@ -15,6 +15,9 @@ var _ driver.Log = (*Driver)(nil)
 
 // Partitions tells of each partition of a topic what it holds, and how far each group has come in it.
 func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partition, error) {
+	if err := driver.CheckName("topic", name); err != nil {
+		return nil, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return nil, err
@@ -54,6 +57,10 @@ func number(reply []any, i int) int64 {
 // Pending returns a page of what a group has read and not settled. A cursor is a partition and the last id of it.
 func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.PendingPage, error) {
 	page := driver.PendingPage{}
+	q, err := q.Resolve(d.caps)
+	if err != nil {
+		return page, err
+	}
 	t, err := d.existing(ctx, q.Topic)
 	if err != nil {
 		return page, err
@@ -62,15 +69,14 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 	if q.Cursor != "" {
 		n, rest, ok := strings.Cut(q.Cursor, ":")
 		if at, err = strconv.Atoi(n); err != nil || !ok || at < 0 || at >= len(t.parts) || !validID.MatchString(rest) {
-			return page, driver.NewError(driver.ErrInvalid, "the cursor is not one of ours", "pass PendingPage.Next, or nothing", nil)
+			return page, errCursor()
 		}
 		after = rest
 	}
-	limit := min(cmp.Or(max(q.Limit, 0), 100), 1000)
 	for ; at < len(t.parts); at++ {
 		p := t.parts[at]
 		one := &topic{name: t.name, parts: []*partition{p}}
-		replies, err := d.each(ctx, one, &d.scripts.pending, q.Group, q.Group, q.Instance, after, limit-len(page.Entries))
+		replies, err := d.each(ctx, one, &d.scripts.pending, q.Group, q.Group, q.Instance, after, q.Limit-len(page.Entries))
 		if err != nil {
 			return page, err
 		}
@@ -79,8 +85,8 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 			page.Entries = append(page.Entries, p.pendingEntry(v))
 			after = text(v, 0)
 		}
-		if len(page.Entries) >= limit {
-			page.Next = strconv.Itoa(at) + ":" + after
+		if len(page.Entries) >= q.Limit {
+			page.Next = q.Continue(d.caps, strconv.Itoa(at)+":"+after)
 			return page, nil
 		}
 		after = "0-0"
@@ -95,6 +101,9 @@ func (p *partition) pendingEntry(v []any) driver.PendingEntry {
 
 // Replay makes what is kept in a range ready again for a group.
 func (d *Driver) Replay(ctx context.Context, name, group string, o driver.ReplayOptions) (driver.ResetReport, error) {
+	if err := o.Check(name, group); err != nil {
+		return driver.ResetReport{}, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return driver.ResetReport{}, err

@@ -19,15 +19,22 @@ func configOf(f map[string]string) driver.TopicConfig {
 
 // configFields writes the configuration of a topic. A bound is divided among the partitions, rounded up.
 func configFields(c driver.TopicConfig, partitions int) []any {
-	part := func(n int64) int64 { return (n + int64(partitions) - 1) / int64(partitions) }
+	part := func(n int64) int64 { return divided(n, int64(partitions)) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages), "max_bytes", part(c.MaxBytes),
 		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
 }
 
-func checkConfig(c driver.TopicConfig) error {
+// divided is the share of one partition in a bound of a topic, rounded up.
+func divided(n, partitions int64) int64 { return n/partitions + min(n%partitions, 1) }
+
+func checkConfig(topic string, c driver.TopicConfig) error {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return err
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
 	switch {
-	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
 	case c.KeepMost > 0:
 		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only", "set Keep, and leave KeepMost zero", nil)
 	case c.Partitions > maxPartitions:
@@ -38,13 +45,10 @@ func checkConfig(c driver.TopicConfig) error {
 
 // EnsureTopic creates a topic with this configuration.
 func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicConfig) error {
+	if err := checkConfig(name, c); err != nil {
+		return err
+	}
 	if err := d.open(); err != nil {
-		return err
-	}
-	if err := driver.CheckName("topic", name); err != nil {
-		return err
-	}
-	if err := checkConfig(c); err != nil {
 		return err
 	}
 	for range staleTries {
@@ -67,7 +71,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 
 // AlterTopic changes the configuration of a topic; the number of its partitions only when there is nothing in it.
 func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConfig) error {
-	if err := checkConfig(c); err != nil {
+	if err := checkConfig(name, c); err != nil {
 		return err
 	}
 	t, err := d.existing(ctx, name)
@@ -102,6 +106,9 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 
 // Pause stops or resumes deliveries of a topic or of one group.
 func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) error {
+	if err := driver.CheckScope(name, group); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return err
@@ -116,10 +123,13 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 
 // EnsureGroup creates a group, and its topic if that does not exist.
 func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.GroupOptions) error {
-	if err := d.open(); err != nil {
+	if err := driver.CheckGroup(name, group); err != nil {
 		return err
 	}
-	if err := driver.CheckName("group", group); err != nil {
+	if err := o.Check(d.caps); err != nil {
+		return err
+	}
+	if err := d.open(); err != nil {
 		return err
 	}
 	_, err := d.joinAll(ctx, name, membership{group: group, order: strconv.Itoa(int(o.Order)), start: positionText(o.Start)})
@@ -128,6 +138,9 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 
 // DeleteGroup removes a group with what it has not settled.
 func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
+	if err := driver.CheckGroup(name, group); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return err
@@ -182,6 +195,9 @@ func membersIn(replies [][]any, what string) error {
 
 // DeleteTopic removes a topic with everything in it.
 func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
+	if err := driver.CheckName("topic", name); err != nil {
+		return err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return err
@@ -201,6 +217,9 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 
 // Purge removes what is ready, waiting or delayed.
 func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
+	if err := driver.CheckScope(name, group); err != nil {
+		return 0, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return 0, err

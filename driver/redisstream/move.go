@@ -29,7 +29,7 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (d *Driver) move(ctx context.Context, m driver.Move) error {
-	if err := m.Check(); err != nil {
+	if err := m.Check(d.caps.MaxBody); err != nil {
 		return err
 	}
 	args := []any{m.Death, m.To, redisconn.Milliseconds(m.After), "", 0}

@@ -57,6 +57,11 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 	}
 	var first *partition
 	for _, m := range p.msgs {
+		if err := m.CheckPublish(p.d.caps.MaxBody); err != nil {
+			return err
+		}
+	}
+	for _, m := range p.msgs {
 		t, err := p.d.ensure(ctx, m.Topic, 0)
 		if err != nil {
 			return err
@@ -75,7 +80,7 @@ func (p *publication) run(ctx context.Context) {
 	parcels := map[*partition]*parcel{}
 	var order []*parcel
 	for i, m := range p.msgs {
-		if p.rs[i].Err = p.d.checkMessage(m); p.rs[i].Err != nil {
+		if p.rs[i].Err = m.CheckPublish(p.d.caps.MaxBody); p.rs[i].Err != nil {
 			continue
 		}
 		t, err := p.d.ensure(ctx, m.Topic, 0)
@@ -93,16 +98,6 @@ func (p *publication) run(ctx context.Context) {
 		x.add(i, m)
 	}
 	p.sendAll(ctx, order)
-}
-
-func (d *Driver) checkMessage(m *driver.Message) error {
-	if m.ID == "" {
-		return driver.NewError(driver.ErrInvalid, "the message has no id", "give each message its own", nil)
-	}
-	if len(m.Body) > d.caps.MaxBody || !m.Priority.Valid() {
-		return m.Validate(d.caps.MaxBody)
-	}
-	return nil
 }
 
 // sendAll sends parcels: those of different partitions in one round trip, those of one partition one after the other.

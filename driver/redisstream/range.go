@@ -1,7 +1,6 @@
 package redisstream
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -15,24 +14,27 @@ var validID = regexp.MustCompile(`^\d{1,20}(-\d{1,20})?$`)
 // Range returns a page of what is in one partition, whatever became of it, as long as it is in the stream.
 func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePage, error) {
 	page := driver.RangePage{}
+	q, err := q.Resolve()
+	if err != nil {
+		return page, err
+	}
 	t, err := d.existing(ctx, q.Topic)
 	if err != nil {
 		return page, err
 	}
-	if q.Partition < 0 || int(q.Partition) >= len(t.parts) {
+	if int(q.Partition) >= len(t.parts) {
 		return page, driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic %q has no partition %d", q.Topic, q.Partition), fmt.Sprintf("use 0 to %d", len(t.parts)-1), nil)
 	}
 	p := t.parts[q.Partition]
-	limit := min(cmp.Or(max(q.Limit, 0), 100), 1000)
 	one := &topic{name: t.name, parts: []*partition{p}}
 	from, to := positionText(placeIn(q.From, p)), positionText(placeIn(q.To, p))
-	replies, err := d.each(ctx, one, &d.scripts.span, "", from, to, limit+1)
+	replies, err := d.each(ctx, one, &d.scripts.span, "", from, to, q.Limit+1)
 	if err != nil {
 		return page, err
 	}
 	for i, x := range list(replies[0], 1) {
 		v, _ := x.([]any)
-		if i == limit {
+		if i == q.Limit {
 			page.Next = p.ref(text(v, 0))
 			break
 		}

@@ -10,15 +10,18 @@ import (
 
 // Retain sets the retention of a topic. Consumers apply it as they renew their ownership; Trim applies it at once.
 func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) error {
-	if r.Age < 0 || r.Entries < 0 || r.Bytes < 0 {
-		return driver.NewError(driver.ErrInvalid, "a bound of the retention is negative", "use zero for no bound", nil)
+	if err := driver.CheckName("topic", name); err != nil {
+		return err
+	}
+	if err := r.Check(); err != nil {
+		return err
 	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return err
 	}
 	n := int64(len(t.parts))
-	part := func(all int64) int64 { return (all + n - 1) / n }
+	part := func(all int64) int64 { return divided(all, n) }
 	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", redisconn.Milliseconds(r.Age), "retain_entries", part(r.Entries),
 		"retain_bytes", part(r.Bytes), "retain_drop", flag(r.DropUnsettled), "retains", flag(r != driver.Retention{}),
 		"retain_age_ns", int64(r.Age), "retain_all_entries", r.Entries, "retain_all_bytes", r.Bytes)
@@ -27,6 +30,9 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 
 // Retention returns what Retain has set, for all partitions together.
 func (d *Driver) Retention(ctx context.Context, name string) (driver.Retention, error) {
+	if err := driver.CheckName("topic", name); err != nil {
+		return driver.Retention{}, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return driver.Retention{}, err
@@ -42,6 +48,9 @@ func (d *Driver) Retention(ctx context.Context, name string) (driver.Retention, 
 // Trim applies the retention of a topic.
 func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, error) {
 	report := driver.TrimReport{}
+	if err := driver.CheckName("topic", name); err != nil {
+		return report, err
+	}
 	t, err := d.existing(ctx, name)
 	if err != nil {
 		return report, err

@@ -3,7 +3,6 @@ package redisstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,11 +23,10 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	defer cancel()
 	run := make([]int, 0, len(ss)) // settlements that wait to be sent
 	for i := range ss {
-		_, err := s.tokenOf(ss[i].Delivery)
-		if err == nil && ss[i].Outcome > driver.Drop {
-			err = driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", ss[i].Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
+		if errs[i] = ss[i].Check(s.d.caps.MaxBody); errs[i] != nil {
+			continue
 		}
-		if errs[i] = err; err != nil {
+		if _, errs[i] = s.tokenOf(ss[i].Delivery); errs[i] != nil {
 			continue
 		}
 		if len(ss[i].Emit) > 0 {
@@ -95,8 +93,8 @@ func (s *subscription) sort(ss []driver.Settlement, run []int) (acks, rest map[*
 
 // tokenOf returns the token of a delivery that this subscription received.
 func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
-	if d == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	t, ok := d.Token.(*token)
 	s.mu.Lock()
@@ -106,14 +104,9 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	case closed:
 		return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
 	case !ok || t.s != s:
-		return nil, errLost(d)
+		return nil, d.Lost(nil)
 	}
 	return t, nil
-}
-
-func errLost(d *driver.Delivery) error {
-	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", d.Token),
-		"extend leases in time; the message is delivered again", nil)
 }
 
 var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
@@ -145,7 +138,7 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 			errs[i] = err
 			continue
 		case results[n] != 'k':
-			errs[i] = errLost(ss[i].Delivery)
+			errs[i] = ss[i].Delivery.Lost(nil)
 		}
 		delete(s.held, ss[i].Delivery.Token.(*token))
 	}
@@ -178,7 +171,7 @@ func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*dri
 		return err
 	}
 	if text(reply, 1) != "k" {
-		return errLost(d)
+		return d.Lost(nil)
 	}
 	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}
 	p.run(ctx)

@@ -34,7 +34,7 @@ func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs [
 func (e *Engine) prepare(msgs []*driver.Message, now moment) ([]*entry, []string, error) {
 	entries, names := make([]*entry, len(msgs)), make([]string, len(msgs))
 	for i, m := range msgs {
-		if err := e.check(m); err != nil {
+		if err := m.CheckPublish(e.o.Capabilities.MaxBody); err != nil {
 			return nil, nil, err
 		}
 		entries[i], names[i] = e.newEntry(m, now), m.Topic

@@ -10,6 +10,9 @@ import (
 // Audit counts every message of a topic one by one and compares that with the counts, and with the store if there is
 // one. What is wrong in memory cannot be repaired: it is a bug of the engine, and the report says so.
 func (e *Engine) Audit(ctx context.Context, topic string, fix bool) (driver.AuditReport, error) {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return driver.AuditReport{}, err
+	}
 	report := driver.AuditReport{Topic: topic}
 	if err := ctx.Err(); err != nil {
 		return report, err

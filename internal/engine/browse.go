@@ -11,16 +11,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-const (
-	browseLimit   = 100
-	browseMost    = 1000
-	browseScan    = 10_000
-	browseAtATime = 1024 // looked at in one critical section
-)
+// browseAtATime is how many entries are looked at in one critical section.
+const browseAtATime = 1024
 
 // Browse returns a page of entries in one state, in the order of publishing; dead letters in the order of dying.
 func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
-	at, err := resolveQuery(&q)
+	q, err := q.Resolve(e.o.Capabilities)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	at, err := placeOf(q)
 	if err != nil {
 		return driver.Page{}, err
 	}
@@ -48,27 +48,12 @@ func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 			return b.page, nil
 		}
 	}
-	b.page.Next = strconv.FormatUint(b.at, 10)
+	b.page.Next = q.Continue(e.o.Capabilities, strconv.FormatUint(b.at, 10))
 	return b.page, nil
 }
 
-func resolveQuery(q *driver.Query) (at uint64, err error) {
-	if q.Limit <= 0 {
-		q.Limit = browseLimit
-	}
-	q.Limit = min(q.Limit, browseMost)
-	if q.MaxScan <= 0 {
-		q.MaxScan = browseScan
-	}
-	switch q.State {
-	case driver.StateDelayed, driver.StateHeld, driver.StateInvalid:
-	case driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDone:
-		if q.Group == "" {
-			return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q belongs to groups, and none is named", q.State), "set Query.Group", nil)
-		}
-	default:
-		return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("state %q does not exist", q.State), "use one of the states of package driver", nil)
-	}
+// placeOf returns the place where a query goes on.
+func placeOf(q driver.Query) (at uint64, err error) {
 	if q.Cursor == "" {
 		return 0, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // EnsureTopic creates a topic with this configuration.
 func (e *Engine) EnsureTopic(ctx context.Context, topic string, c driver.TopicConfig) (err error) {
-	if err := checkConfig(c); err != nil {
+	if err := checkConfig(topic, c); err != nil {
 		return err
 	}
 	now := e.now()
@@ -30,7 +30,7 @@ func (e *Engine) EnsureTopic(ctx context.Context, topic string, c driver.TopicCo
 
 // AlterTopic changes the configuration of a topic; all of it can change at any time.
 func (e *Engine) AlterTopic(ctx context.Context, topic string, c driver.TopicConfig) (err error) {
-	if err := checkConfig(c); err != nil {
+	if err := checkConfig(topic, c); err != nil {
 		return err
 	}
 	now := e.now()
@@ -44,18 +44,18 @@ func (e *Engine) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 	return nil
 }
 
-func checkConfig(c driver.TopicConfig) error {
-	if c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0 {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
+func checkConfig(topic string, c driver.TopicConfig) error {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return err
 	}
-	if c.KeepMost > 0 && c.Keep == 0 {
-		return driver.NewError(driver.ErrInvalid, "KeepMost bounds what Keep holds, and Keep is zero", "set Keep too", nil)
-	}
-	return nil
+	return c.Check()
 }
 
 // DeleteTopic removes a topic with everything in it.
 func (e *Engine) DeleteTopic(ctx context.Context, topic string) error {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return err
+	}
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
@@ -86,7 +86,10 @@ func (g *group) errConsumers(what string) error {
 
 // EnsureGroup creates a group, and its topic if that does not exist.
 func (e *Engine) EnsureGroup(ctx context.Context, topic, group string, o driver.GroupOptions) (err error) {
-	if err := driver.CheckName("group", group); err != nil {
+	if err := driver.CheckGroup(topic, group); err != nil {
+		return err
+	}
+	if err := o.Check(e.o.Capabilities); err != nil {
 		return err
 	}
 	now := e.now()
@@ -104,6 +107,9 @@ func (e *Engine) EnsureGroup(ctx context.Context, topic, group string, o driver.
 
 // DeleteGroup removes a group with what it has not settled.
 func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
+	if err := driver.CheckGroup(in, name); err != nil {
+		return err
+	}
 	now := e.now()
 	t, err := e.lockExisting(in, now)
 	if err != nil {
@@ -157,6 +163,9 @@ func (t *topic) errDeleteGroup(name string) error {
 
 // Pause stops or resumes deliveries of a topic or of one group.
 func (e *Engine) Pause(ctx context.Context, topic, group string, paused bool) (err error) {
+	if err := driver.CheckScope(topic, group); err != nil {
+		return err
+	}
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {

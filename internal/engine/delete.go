@@ -9,6 +9,9 @@ import (
 
 // Purge removes what is ready, waiting or delayed now.
 func (e *Engine) Purge(ctx context.Context, in, name string) (n int, err error) {
+	if err := driver.CheckScope(in, name); err != nil {
+		return 0, err
+	}
 	now := e.now()
 	t, err := e.lockExisting(in, now)
 	if err != nil {

@@ -28,6 +28,9 @@ func (e *Engine) Topics(context.Context) ([]driver.TopicInfo, error) {
 
 // Stats returns exact counts.
 func (e *Engine) Stats(_ context.Context, topic string) (driver.TopicStats, error) {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return driver.TopicStats{}, err
+	}
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err != nil {
@@ -49,6 +52,9 @@ func (t *topic) statistics(now moment) driver.TopicStats {
 
 // Get returns a message as every group sees it.
 func (e *Engine) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
+	if err := target.Check(); err != nil {
+		return nil, err
+	}
 	now := e.now()
 	t, err := e.lockReaching(ctx, target, now)
 	if err != nil {

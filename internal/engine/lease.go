@@ -97,13 +97,12 @@ func (c *claim) end() {
 
 // living returns the claim of a delivery that s still holds.
 func (s *subscription) living(d *driver.Delivery, now moment) (*claim, error) {
-	if d == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	c, ok := d.Token.(*claim)
 	if !ok || c.s != s || c.item == nil || c.expires <= now.tick {
-		return nil, driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", d.Token),
-			"extend leases in time; the message is delivered again", s.whyLost())
+		return nil, d.Lost(s.whyLost())
 	}
 	return c, nil
 }

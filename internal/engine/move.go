@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -17,7 +18,7 @@ func (e *Engine) Move(ctx context.Context, ms []driver.Move) []error {
 }
 
 func (e *Engine) moveOne(ctx context.Context, m *driver.Move) (err error) {
-	if err := e.checkMove(m); err != nil {
+	if err := m.Check(e.o.Capabilities.MaxBody); err != nil {
 		return err
 	}
 	now := e.now()
@@ -90,25 +91,13 @@ func errHandOver(m *driver.Move) error {
 		"only dead letters go to another group, and only where that group has settled the message", nil)
 }
 
-// checkMove says what is wrong with a move and the content that an operator wrote.
-func (e *Engine) checkMove(m *driver.Move) error {
-	if err := m.Check(); err != nil || m.Edit == nil {
-		return err
-	}
-	c := driver.Message{
-		ID: m.Edit.ID, Topic: m.Topic, Key: m.Edit.Key, Body: m.Edit.Body, ContentType: m.Edit.ContentType,
-		Headers: m.Edit.Headers, Priority: m.Edit.Priority, MaxAttempts: m.Edit.MaxAttempts,
-	}
-	return c.Validate(e.o.Capabilities.MaxBody)
-}
-
 // republish replaces an entry that could not be decoded by what the operator wrote.
 func (t *topic) republish(e *entry, m *driver.Move, now moment) error {
 	if m.Edit == nil {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)), "give its content in Edit, or delete it", nil)
 	}
 	msg := *m.Edit
-	msg.Topic, msg.Delay = t.name, m.After
+	msg.Topic, msg.Delay, msg.At = t.name, m.After, time.Time{}
 	if msg.ID == "" {
 		msg.ID = driver.EmitID(t.name+"/invalid", int(e.seq))
 	}

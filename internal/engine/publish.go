@@ -80,7 +80,7 @@ func (e *Engine) refuse(ctx context.Context, o driver.PublishOptions) error {
 }
 
 func (e *Engine) publishOne(ctx context.Context, m *driver.Message, o driver.PublishOptions) driver.Receipt {
-	if err := e.check(m); err != nil {
+	if err := m.CheckPublish(e.o.Capabilities.MaxBody); err != nil {
 		return driver.Receipt{Err: err}
 	}
 	now := e.now()
@@ -104,10 +104,10 @@ func (t *topic) secure(synced bool) {
 	}
 }
 
-// sameTopic returns how many of the first messages have one topic, up to a chunk.
+// sameTopic returns how many of the first messages have one topic, up to a chunk. A nil one is alone.
 func sameTopic(msgs []*driver.Message) int {
 	n := 1
-	for n < len(msgs) && n < publishChunk && msgs[n].Topic == msgs[0].Topic {
+	for n < len(msgs) && n < publishChunk && msgs[0] != nil && msgs[n] != nil && msgs[n].Topic == msgs[0].Topic {
 		n++
 	}
 	return n
@@ -116,13 +116,17 @@ func sameTopic(msgs []*driver.Message) int {
 // publishEach stores messages of one topic, each on its own, and reports whether one failed.
 func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) (failed bool, r Round) {
 	var entries [publishChunk]*entry
-	now := e.now()
+	now, valid := e.now(), 0
 	for i, m := range msgs {
-		if rs[i].Err = e.check(m); rs[i].Err != nil {
+		if rs[i].Err = m.CheckPublish(e.o.Capabilities.MaxBody); rs[i].Err != nil {
 			failed = true
 			continue
 		}
 		entries[i] = e.newEntry(m, now)
+		valid++
+	}
+	if valid == 0 { // no topic is made for what is refused
+		return true, nil
 	}
 	t, err := e.lockNew(ctx, msgs[0].Topic, entries[:len(msgs)], now)
 	if err != nil {
@@ -138,17 +142,6 @@ func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []d
 	}
 	t.secure(e.synced(o))
 	return failed, t.unlock(now)
-}
-
-// check refuses what the indexes cannot hold. Callers have validated the rest.
-func (e *Engine) check(m *driver.Message) error {
-	if len(m.Body) <= e.o.Capabilities.MaxBody && m.Priority.Valid() && m.ID != "" {
-		return nil
-	}
-	if m.ID == "" {
-		return driver.NewError(driver.ErrInvalid, "the message has no id", "give each message its own", nil)
-	}
-	return m.Validate(e.o.Capabilities.MaxBody)
 }
 
 // accept stores one message unless it is a duplicate or there is no room.

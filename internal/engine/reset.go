@@ -49,8 +49,6 @@ func (t *topic) position(p driver.Position, now moment, complete bool) (behind f
 			"start at the end, or set TopicConfig.Keep for the future", nil)
 	}
 	switch p.From {
-	case driver.FromBegin:
-		return func(*entry) bool { return true }, nil
 	case driver.FromTime:
 		since := now.of(p.Time)
 		if t.trimmed > 0 && t.trimmedDue >= since {
@@ -60,7 +58,7 @@ func (t *topic) position(p driver.Position, now moment, complete bool) (behind f
 	case driver.FromRef:
 		return t.fromRef(p.Ref)
 	}
-	return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("position kind %d does not exist", p.From), "use FromEnd, FromBegin, FromTime or FromRef", nil)
+	return func(*entry) bool { return true }, nil
 }
 
 func (t *topic) fromRef(ref driver.Ref) (func(*entry) bool, error) {
@@ -85,6 +83,9 @@ func (t *topic) errTrimmed(position string) error {
 
 // Reset makes a group start again from a position.
 func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (report driver.ResetReport, err error) {
+	if err := o.Check(topic, group); err != nil {
+		return report, err
+	}
 	now := e.now()
 	t, err := e.lockExisting(topic, now)
 	if err == nil {

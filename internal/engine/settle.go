@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -65,12 +64,12 @@ func errClosedAndLost() error {
 }
 
 func (s *subscription) settle(o *driver.Settlement, now moment) error {
+	if err := o.Check(s.e.o.Capabilities.MaxBody); err != nil {
+		return err
+	}
 	c, err := s.living(o.Delivery, now)
 	if err != nil {
 		return err
-	}
-	if o.Outcome > driver.Drop {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("outcome %d does not exist", o.Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
 	}
 	s.apply(c, o, now)
 	return nil
@@ -78,6 +77,9 @@ func (s *subscription) settle(o *driver.Settlement, now moment) error {
 
 // settleAndEmit publishes follow-ups and applies the outcome in one step over all topics.
 func (s *subscription) settleAndEmit(ctx context.Context, o *driver.Settlement) (Round, error) {
+	if err := o.Check(s.e.o.Capabilities.MaxBody); err != nil {
+		return nil, err
+	}
 	now := s.e.now()
 	if err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
 		return nil, err
