@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // ballast is a part of the reserve that nobody else can take: a file that has room and no content. It is removed when a
@@ -30,7 +32,7 @@ func (b *ballast) layOut(d *directory, reserve int64) error {
 	if err != nil || b.size == 0 || usage.AvailBytes < uint64(reserve+b.size) {
 		return nil //nolint:nilerr // what cannot be told does not stop anybody
 	}
-	f, err := openPrivate(b.path, os.O_RDWR|os.O_CREATE)
+	f, err := privatefile.Open(b.path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}

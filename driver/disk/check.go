@@ -14,6 +14,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/engine"
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // mostProblems is how many damaged records Check names; the others are counted.
@@ -98,7 +99,7 @@ func visit(fs vfs.FS, path string) (*directory, error) {
 	if !d.real {
 		return d, nil
 	}
-	f, err := os.Open(filepath.Join(d.path, ownerName))
+	f, err := privatefile.Open(filepath.Join(d.path, ownerName), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return d, nil // a copy that nobody has opened yet
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // A directory of a store contains:
@@ -32,8 +33,8 @@ const (
 	formatVersion = 1
 	formatMagic   = "ferry disk store, version "
 
-	dirMode  = 0o700
-	fileMode = 0o600
+	dirMode  = privatefile.DirMode
+	fileMode = privatefile.Mode
 )
 
 // directory is a directory that this process owns.
@@ -101,6 +102,9 @@ func (d *directory) inspect() (fresh bool, err error) {
 	if !info.IsDir() {
 		return false, driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is not a directory", d.path), "give the path of a directory, or of one that does not exist yet", nil)
 	}
+	if err := d.refusePlanted(info); err != nil {
+		return false, err
+	}
 	names, err := d.fs.List(d.path)
 	if err != nil {
 		return false, d.errUnusable(err)
@@ -113,6 +117,24 @@ func (d *directory) inspect() (fresh bool, err error) {
 		return false, d.errUnusable(err)
 	}
 	return false, d.checkFormat(format)
+}
+
+// refusePlanted refuses a directory in which others may put what they like, and links in the place of what is ours: they
+// would decide where we write.
+func (d *directory) refusePlanted(info os.FileInfo) error {
+	if !d.real {
+		return nil
+	}
+	if err := privatefile.Exposed(info); err != nil {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is no place for a store", d.path), "chmod 700 "+d.path+", if what is in it is yours", err)
+	}
+	for _, name := range []string{formatName, ownerName, reserveName, dataName} {
+		path := filepath.Join(d.path, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			return driver.NewError(driver.ErrInvalid, path+" is a symbolic link, and may lead anywhere", "find out who made it; to move a store, move its whole directory", nil)
+		}
+	}
+	return nil
 }
 
 // refuseForeign refuses a directory without a format that contains something. A store that could not be finished when
@@ -128,12 +150,19 @@ func (d *directory) refuseForeign(names []string) error {
 }
 
 func (d *directory) readFormat() (string, error) {
-	f, err := d.fs.Open(d.fs.PathJoin(d.path, formatName))
+	f, err := d.openFormat()
 	if err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	return string(text), errors.Join(err, f.Close())
+}
+
+func (d *directory) openFormat() (io.ReadCloser, error) {
+	if d.real {
+		return privatefile.Open(filepath.Join(d.path, formatName), os.O_RDONLY)
+	}
+	return d.fs.Open(d.fs.PathJoin(d.path, formatName))
 }
 
 func (d *directory) checkFormat(text string) error {
@@ -153,6 +182,9 @@ func (d *directory) checkFormat(text string) error {
 // begin makes an empty store. The format is there before the data, and whole.
 func (d *directory) begin() error {
 	name := d.fs.PathJoin(d.path, formatName)
+	if err := d.fs.Remove(name + ".tmp"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // what an attempt before left, or somebody else: it is not written to
+	}
 	f, err := d.fs.Create(name+".tmp", "ferry-format")
 	if err != nil {
 		return err

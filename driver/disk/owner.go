@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // own takes the lock of the directory, and writes down who has it.
@@ -17,7 +18,7 @@ func (d *directory) own() error {
 		return nil // Pebble's own lock is enough inside one process
 	}
 	name := filepath.Join(d.path, ownerName)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+	f, err := privatefile.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return d.errUnusable(err)
 	}
@@ -51,9 +52,6 @@ func (d *directory) take(f *os.File) error {
 }
 
 func writeOwner(f *os.File) error {
-	if err := f.Chmod(fileMode); err != nil {
-		return err
-	}
 	if err := f.Truncate(0); err != nil {
 		return err
 	}

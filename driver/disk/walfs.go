@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -98,8 +99,22 @@ const (
 	markerPrefix = "marker."
 )
 
+// refuseLink refuses a link in the place of a file that is to be written: it would be written to where that leads.
+func (fs *walFS) refuseLink(name string) error {
+	if !fs.private {
+		return nil
+	}
+	if info, err := os.Lstat(name); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a symbolic link", name)
+	}
+	return nil
+}
+
 // Create makes a file.
 func (fs *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := fs.refuseLink(name); err != nil {
+		return nil, err
+	}
 	if strings.HasPrefix(fs.PathBase(name), markerPrefix) {
 		if err := syncDir(fs.FS, fs.PathDir(name)); err != nil {
 			return nil, err
@@ -125,6 +140,9 @@ func (fs *walFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCa
 
 // OpenReadWrite opens a file, and makes it if need be.
 func (fs *walFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := fs.refuseLink(name); err != nil {
+		return nil, err
+	}
 	f, err := fs.FS.OpenReadWrite(name, category, opts...)
 	return fs.made(name, f, err, category)
 }
@@ -134,6 +152,9 @@ func (fs *walFS) MkdirAll(dir string, _ os.FileMode) error { return fs.FS.MkdirA
 
 // Lock locks a file.
 func (fs *walFS) Lock(name string) (io.Closer, error) {
+	if err := fs.refuseLink(name); err != nil {
+		return nil, err
+	}
 	l, err := fs.FS.Lock(name)
 	if err == nil && fs.private {
 		err = os.Chmod(name, fileMode)

@@ -117,5 +117,7 @@ var (
 		"internal/archtest": "reads files",
 		"examples/start":    "shows a reader the smallest test; ferrytest looks for what is left running",
 		"internal/uuid7":    "computes ids",
+
+		"internal/privatefile": "opens files",
 	}
 )
