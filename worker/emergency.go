@@ -3,20 +3,19 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
 // Emergency is for dead letters that the broker does not take. They stay unsettled in the broker and are tried again, and
 // never acknowledged; after a time they are also written to a file, which 'ferry dlq import' reads.
 type Emergency struct {
-	// File gets one JSON object on each line, synced, readable by its owner only. Defaults to none.
+	// File gets one JSON object on each line, synced, readable by its owner only. It is a file of this user, not a link to
+	// one; the rights of others are taken away. Defaults to none.
 	File string
 	// After is how long the broker is tried before. Defaults to 1 minute.
 	After time.Duration
@@ -47,6 +46,7 @@ type emergencies struct {
 	Emergency
 	kick    chan struct{}
 	waiting map[string]*unburied // by topic, group and id
+	open    func(name string) (letterFile, error)
 }
 
 // unburied is one of them.
@@ -66,7 +66,7 @@ func newEmergencies(o Emergency) *emergencies {
 	if o.After == 0 {
 		o.After = time.Minute
 	}
-	return &emergencies{Emergency: o, kick: make(chan struct{}, 1), waiting: map[string]*unburied{}}
+	return &emergencies{Emergency: o, kick: make(chan struct{}, 1), waiting: map[string]*unburied{}, open: openLetters}
 }
 
 // watchDead takes in the broker's answer to the settlement of r.
@@ -133,7 +133,7 @@ func (e *engine) dueEmergencies() (due []unburied, next time.Duration) {
 
 // writeEmergencies writes dead letters to the file, and makes noise.
 func (e *engine) writeEmergencies(ctx context.Context, due []unburied) {
-	err := appendLetters(e.emergency.File, due)
+	err := e.emergency.write(due)
 	e.mu.Lock()
 	for _, u := range due {
 		name := u.c.topic + "/" + u.c.group + "/" + u.d.ID
@@ -157,56 +157,6 @@ func (e *engine) writeEmergencies(ctx context.Context, due []unburied) {
 			e.hooks.Emergency(ctx, ferry.Event{Topic: u.c.topic, Group: u.c.group, Instance: e.instance, Delivery: u.d, Outcome: driver.Dead, Err: u.err})
 		}
 	}
-}
-
-// appendLetters appends dead letters to the file, in one write that is synced before it returns.
-func appendLetters(file string, letters []unburied) (err error) {
-	var text []byte
-	for _, u := range letters {
-		if text, err = letterjson.Of(u.c.topic, u.entry()).Append(text); err != nil {
-			return err
-		}
-	}
-	_, missing := os.Stat(file)
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if torn(f) {
-		text = append([]byte("\n"), text...)
-	}
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if missing == nil {
-		return nil
-	}
-	return syncDirectory(filepath.Dir(file))
-}
-
-// torn reports whether the file ends in the middle of a line, because a write before was cut off.
-func torn(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return false
-	}
-	last := make([]byte, 1)
-	_, err = f.ReadAt(last, info.Size()-1)
-	return err == nil && last[0] != '\n'
-}
-
-// syncDirectory makes a new name in a directory durable. Where directories cannot be synced, the name is as durable as it gets.
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("emergency file: %w", err)
-	}
-	_ = d.Sync()
-	return d.Close()
 }
 
 // entry is the dead letter as the broker would show it. The time is ours: the broker has given none.
