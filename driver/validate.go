@@ -134,8 +134,6 @@ func (m *Message) checkNumbers() error {
 		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority), "use Low, Normal, High or Urgent", nil)
 	case m.Delay != 0 && !m.At.IsZero():
 		return NewError(ErrInvalid, "both a delay and a schedule are set", "use one of Delay and At", nil)
-	case !m.At.IsZero() && (m.At.Year() < 1 || m.At.Year() > 9999): // which cannot be written down
-		return NewError(ErrInvalid, fmt.Sprintf("the schedule is in the year %d", m.At.Year()), "use the years 1 to 9999, or Hold", nil)
 	case m.TTL < 0:
 		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is negative", m.TTL), "leave it out for a message that never expires", nil)
 	case m.TTL > 0 && m.Delay != Hold && m.Delay >= m.TTL:

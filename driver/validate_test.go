@@ -92,8 +92,6 @@ func TestValidate(t *testing.T) {
 		{"window without dedup", func(m *driver.Message) { m.DedupWindow = 1 }, driver.ErrInvalid, "a window an id"},
 		{"window too long", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", driver.MaxDedup+1 }, driver.ErrInvalid, "out of range"},
 		{"negative window", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", -1 }, driver.ErrInvalid, "out of range"},
-		{"schedule in the last year", func(m *driver.Message) { m.At = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }, nil, ""},
-		{"schedule behind all years", func(m *driver.Message) { m.At = time.Unix(1<<40, 0) }, driver.ErrInvalid, "schedule is in the year 36812"},
 		{"endless attempts", func(m *driver.Message) { m.MaxAttempts = 1 << 40 }, driver.ErrInvalid, "max attempts 1099511627776 is out of range"},
 		{"negative attempts", func(m *driver.Message) { m.MaxAttempts = -1 }, driver.ErrInvalid, "max attempts -1"},
 	} {
