@@ -170,6 +170,16 @@ func (p Position) checkStart(c Capabilities) error {
 	return nil
 }
 
+// CheckKept says why a new group cannot begin at p in a topic that keeps settled messages for so long, or nil. What is not settled alone is no
+// history: which messages that are depends on how far other groups happen to be.
+func (p Position) CheckKept(topic string, keep time.Duration) error {
+	if p.From == FromEnd || keep > 0 {
+		return nil
+	}
+	return NewError(ErrUnsupported, fmt.Sprintf("topic %s keeps no history for a new group to start from", quote(topic)),
+		"start at the end, or set TopicConfig.Keep (ferry topic alter --keep) before what it shall get is published", nil)
+}
+
 // Check says what is wrong with a reset of a group, or nil.
 func (o ResetOptions) Check(topic, group string) error {
 	if err := CheckGroup(topic, group); err != nil {

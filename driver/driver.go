@@ -107,7 +107,7 @@ type SubscribeOptions struct {
 	// StrictPriority always takes the highest lane that is not empty; low ones may starve.
 	StrictPriority bool
 	// Start is where a group that this call creates begins. The zero Position is End. Refused with ErrUnsupported
-	// beyond Capabilities.History.
+	// beyond Capabilities.History, and where TopicConfig.Keep is zero. A group that exists goes on where it is.
 	Start Position
 	// Revoking is called when ownership of deliveries is going away before their lease ends (a rebalance). The
 	// receiver settles or releases them before ctx ends; what remains then is lost to it (ErrLeaseLost). May be nil.

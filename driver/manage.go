@@ -15,7 +15,8 @@ type Manager interface {
 	// DeleteTopic removes a topic with all its messages, groups and dead letters. ErrConflict while it has consumers.
 	DeleteTopic(ctx context.Context, topic string) error
 
-	// EnsureGroup creates a group. One that exists with another order is ErrConflict.
+	// EnsureGroup creates a group. One that exists with another order is ErrConflict. A Start before the end is ErrUnsupported
+	// beyond Capabilities.History, and where TopicConfig.Keep is zero (a topic that does not exist included).
 	EnsureGroup(ctx context.Context, topic, group string, o GroupOptions) error
 	// DeleteGroup removes a group with what it has not settled. ErrConflict while it has consumers.
 	DeleteGroup(ctx context.Context, topic, group string) error
@@ -60,7 +61,8 @@ type GroupOptions struct {
 	Start Position
 }
 
-// Position is a place in the history of a topic.
+// Position is a place in the history of a topic: what TopicConfig.Keep holds and what is not settled. A topic without Keep has none, even
+// while some messages are not settled, so that a new group cannot begin there: it means the same on every backend.
 type Position struct {
 	From PositionKind
 	Time time.Time // FromTime

@@ -87,7 +87,7 @@ func Lease(d time.Duration) HandlerOption { return func(s *handlerSettings) { s.
 // MaxRun is how many messages of one key are held at once, which makes a hot key fast. Defaults to 32.
 func MaxRun(n int) HandlerOption { return func(s *handlerSettings) { s.maxRun = n } }
 
-// Start is where the group begins if this handler creates it. Defaults to what becomes ready from then on.
+// Start is where the group begins if this handler creates it. Defaults to what becomes ready from then on; anything before needs TopicConfig.Keep.
 func Start(p driver.Position) HandlerOption { return func(s *handlerSettings) { s.start = p } }
 
 // Use wraps this handler in middleware, inside that of Worker.Use. The first is the outermost.

@@ -236,6 +236,7 @@ func Cases() []Case {
 		{"reset/is one group's", resetIsOneGroups},
 		{"reset/unsupported", resetUnsupported},
 		{"reset/group from the begin", groupFromTheBegin},
+		{"reset/group needs Keep", groupNeedsKeep},
 		{"reset/kept is shown and ends", keptIsShownAndEnds},
 
 		{"inspect/browse each state", browseEachState},

@@ -60,6 +60,9 @@ func inputDefects() []Defect {
 		{"unknown order taken for strict", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, grouped: func(o *driver.GroupOptions) { o.Order = min(o.Order, driver.Relaxed) }}
 		}, []string{"input/group options"}, false},
+		{"start left out where nothing is kept", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, grouped: func(o *driver.GroupOptions) { o.Start = driver.Position{} }}
+		}, []string{"reset/group needs Keep"}, false},
 		{"negative bounds taken for none", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, configured: func(c *driver.TopicConfig) { c.MaxMessages = max(0, c.MaxMessages) }}
 		}, []string{"input/topic configurations"}, false},

@@ -176,6 +176,35 @@ func groupFromTheBegin(t *T) {
 	t.subscribe(driver.SubscribeOptions{Group: "ensured"}).expect(numbered("a", 5)...)
 }
 
+// groupNeedsKeep: without Keep there is no history for a new group, whatever is not settled; with it there is.
+func groupNeedsKeep(t *T) {
+	s := t.consumer()
+	rs := t.put("settled", "open")
+	s.ack(s.expect("settled", "open")[0])
+	starts := map[string]driver.Position{
+		"begin": {From: driver.FromBegin}, "ref": {From: driver.FromRef, Ref: rs[0].Ref}, "time": {From: driver.FromTime, Time: time.Now().Add(-time.Hour)},
+	}
+	for what, start := range starts {
+		for _, name := range []string{topic, "nowhere"} {
+			t.refuses(t.EnsureGroup(t.ctx(), name, "new", driver.GroupOptions{Start: start}), driver.ErrUnsupported, "EnsureGroup from a "+what+" without Keep")
+			_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: name, Group: "new", Instance: "x", Lease: longLease, Start: start})
+			t.refuses(err, driver.ErrUnsupported, "Subscribe from a "+what+" without Keep")
+		}
+	}
+	t.onlyTopics(topic)
+	t.equal(len(t.stats(topic).Groups), 1, "groups after refused calls")
+	if t.Caps.History == driver.None {
+		return
+	}
+	t.ok(t.EnsureGroup(t.ctx(), topic, driver.DefaultGroup, driver.GroupOptions{Start: starts["begin"]}), "EnsureGroup of one that exists")
+	t.ok(t.AlterTopic(t.ctx(), topic, t.onePartition(driver.TopicConfig{Keep: time.Hour})), "AlterTopic")
+	t.put("kept")
+	late := t.subscribe(driver.SubscribeOptions{Group: "new", Start: starts["begin"]})
+	for d := late.one(); string(d.Body) != "kept"; d = late.one() { // what was settled before may be gone or not
+		late.ack(d)
+	}
+}
+
 // keptIsBounded: what is kept is done for everybody, and gone after Keep.
 func keptIsShownAndEnds(t *T) {
 	if t.Caps.History == driver.None {

@@ -140,6 +140,9 @@ func (d *Driver) EnsureGroup(ctx context.Context, topic, group string, o driver.
 	if err := o.Check(d.caps); err != nil {
 		return err
 	}
+	if err := d.mayStart(ctx, topic, group, o.Start); err != nil {
+		return err
+	}
 	t, err := d.ensure(ctx, topic, topicRow{Implicit: true})
 	if err != nil {
 		return err

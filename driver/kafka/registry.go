@@ -235,6 +235,28 @@ func (d *Driver) single(ctx context.Context, name string) (release func(), err e
 	}
 }
 
+// mayStart refuses a new group that begins in a history that its topic does not keep. A topic is not made for it.
+func (d *Driver) mayStart(ctx context.Context, topic, group string, start driver.Position) error {
+	if start.From == driver.FromEnd {
+		return nil
+	}
+	t, err := d.existing(ctx, topic)
+	switch {
+	case isNotFound(err):
+		return start.CheckKept(topic, 0)
+	case err != nil:
+		return err
+	}
+	if err := d.meta.sync(ctx); err != nil { // others may have made the group, or changed Keep
+		return err
+	}
+	var row groupRow
+	if d.metaRow(groupKey(topic, group), &row) {
+		return nil
+	}
+	return start.CheckKept(topic, d.rowOf(t).Config.Keep)
+}
+
 // ensureGroup makes a group that begins at a position, if it does not exist.
 func (d *Driver) ensureGroup(ctx context.Context, t *topicState, group string, row groupRow, start driver.Position) error {
 	release, err := d.single(ctx, "group/"+t.name+"/"+group)

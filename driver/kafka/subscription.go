@@ -30,6 +30,9 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err != nil {
 		return nil, err
 	}
+	if err := d.mayStart(ctx, o.Topic, o.Group, o.Start); err != nil {
+		return nil, err
+	}
 	t, err := d.ensure(ctx, o.Topic, topicRow{Implicit: true})
 	if err != nil {
 		return nil, err

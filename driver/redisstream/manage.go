@@ -132,7 +132,7 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 	if err := d.open(); err != nil {
 		return err
 	}
-	_, err := d.joinAll(ctx, name, membership{group: group, order: strconv.Itoa(int(o.Order)), start: positionText(o.Start)})
+	_, err := d.joinAll(ctx, name, membership{group: group, order: strconv.Itoa(int(o.Order)), start: o.Start})
 	return err
 }
 

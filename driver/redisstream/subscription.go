@@ -80,7 +80,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 			s.steps[lane] = stepScale / w
 		}
 	}
-	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: positionText(o.Start)}
+	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: o.Start}
 	if s.t, err = d.joinAll(ctx, o.Topic, m); err != nil {
 		return nil, err
 	}

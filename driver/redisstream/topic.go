@@ -249,12 +249,12 @@ type membership struct {
 	group string
 	order string // "0", "1", or "" not decided
 	only  bool   // only if there is no group at all
-	start string
+	start driver.Position
 }
 
 // join creates a group in a partition, if need be, and returns the names of all groups.
 func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
-	reply, err := p.run(ctx, &p.d.scripts.group, m.group, m.order, flag(m.only), m.start)
+	reply, err := p.run(ctx, &p.d.scripts.group, m.group, m.order, flag(m.only), positionText(m.start))
 	if err != nil {
 		return nil, err
 	}
@@ -264,6 +264,9 @@ func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
 	case "order":
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
 			"use the same order for all members, or delete the group first", nil)
+	}
+	if text(reply, 0) == "keep" {
+		return nil, m.start.CheckKept(p.topic, 0)
 	}
 	if start := text(reply, 2); start != "" { // also where whoever created the group did not come to an end
 		r := rewind{group: m.group, from: positionOf(start, p), cause: driver.CauseFirst, force: true}
@@ -282,9 +285,14 @@ const staleTries = 5
 
 // joinAll creates a group in all partitions of a topic, which is created if it does not exist.
 func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic, error) {
-	var err error
+	t, err := d.lookup(ctx, name)
+	if err == nil && t == nil { // it is not made for a group that begins in a history
+		err = m.start.CheckKept(name, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for range staleTries {
-		var t *topic
 		if t, err = d.ensure(ctx, name, 0); err != nil {
 			return nil, err
 		}

@@ -92,6 +92,9 @@ func (e *Engine) EnsureGroup(ctx context.Context, topic, group string, o driver.
 	if err := o.Check(e.o.Capabilities); err != nil {
 		return err
 	}
+	if err := e.checkStart(topic, o.Start); err != nil {
+		return err
+	}
 	now := e.now()
 	t, err := e.lock(topic, now)
 	if err != nil {

@@ -9,9 +9,17 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// checkStart refuses a group that begins in the history of a topic that does not exist: the topic is not made for it.
+func (e *Engine) checkStart(topic string, start driver.Position) error {
+	if _, ok := e.topics.Load(topic); ok {
+		return nil
+	}
+	return start.CheckKept(topic, 0)
+}
+
 // createGroup makes a group that begins at a position.
 func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*group, error) {
-	behind, err := t.position(o.Start, now, t.stats.Published == 0)
+	behind, err := t.position(o.Start, now)
 	if err != nil {
 		return nil, err
 	}
@@ -40,15 +48,13 @@ func (t *topic) history() []*entry {
 }
 
 // position returns a function that tells what lies behind p, or why that position does not exist.
-func (t *topic) position(p driver.Position, now moment, complete bool) (behind func(*entry) bool, err error) {
-	if p.From == driver.FromEnd {
-		return func(*entry) bool { return false }, nil
-	}
-	if t.config.Keep <= 0 && !complete {
-		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q keeps no history", t.name),
-			"start at the end, or set TopicConfig.Keep for the future", nil)
+func (t *topic) position(p driver.Position, now moment) (behind func(*entry) bool, err error) {
+	if err := p.CheckKept(t.name, t.config.Keep); err != nil {
+		return nil, err
 	}
 	switch p.From {
+	case driver.FromEnd:
+		return func(*entry) bool { return false }, nil
 	case driver.FromTime:
 		since := now.of(p.Time)
 		if t.trimmed > 0 && t.trimmedDue >= since {
@@ -103,7 +109,7 @@ func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err := g.errConsumers("reset"); err != nil && !o.Force {
 		return report, err
 	}
-	behind, err := t.position(o.To, now, false)
+	behind, err := t.position(o.To, now)
 	if err != nil {
 		return report, err
 	}
@@ -119,7 +125,7 @@ func (e *Engine) meltForReset(ctx context.Context, t *topic, group string, o dri
 	if !ok || len(g.members) > 0 && !o.Force {
 		return t, nil
 	}
-	if _, err := t.position(o.To, now, false); err != nil {
+	if _, err := t.position(o.To, now); err != nil {
 		return t, nil //nolint:nilerr // said when nothing was done
 	}
 	return e.melt(ctx, t, now, nil)

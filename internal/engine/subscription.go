@@ -33,6 +33,9 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (_ dr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := e.checkStart(o.Topic, o.Start); err != nil {
+		return nil, err
+	}
 	now := e.now()
 	t, err := e.lock(o.Topic, now)
 	if err != nil {
