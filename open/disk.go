@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver/disk"
 )
 
-// openDisk opens disk:///absolute/path or disk://./relative/path, with ?sync=always or an interval such as sync=1s.
+// openDisk opens disk:///absolute/path or disk://./relative/path, with ?sync=always or an interval such as sync=1s,
+// and create=false where a store must be there.
 func openDisk(ctx context.Context, rest string, p *parameters, o ferry.Options) (*ferry.Broker, error) {
 	do, err := diskOptions(rest, p)
 	if err != nil {
@@ -43,6 +44,9 @@ func diskOptions(rest string, p *parameters) (disk.Options, error) {
 	}
 	do := disk.Options{
 		Dir: dir, MaxMessages: p.number("max_messages"), MaxBody: int(p.number("max_body")), Reserve: p.number("reserve"),
+	}
+	if p.values.Has("create") {
+		do.MustExist = !p.flag("create")
 	}
 	if p.values.Get("sync") == "always" {
 		p.values.Del("sync")

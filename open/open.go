@@ -14,7 +14,7 @@ import (
 
 // schemes is what the hints say about the URLs that work today.
 const schemes = "what works today: memory:// (parameters: max_messages, max_body); " +
-	"disk:///path or disk://./path (sync, reserve, max_messages, max_body); " +
+	"disk:///path or disk://./path (sync, reserve, create, max_messages, max_body); " +
 	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2 (prefix, shards, strict, max_body, and those of the connection); " +
 	"redisstream in place of redis in each (prefix, partitions, window, strict, max_body, and those of the connection); " +
 	"kafka://h1:9092,h2:9092, kafkas:// over TLS (namespace, partitions, internal_partitions, replicas, session, transactions, foreign, max_body, client_id, rack, sasl, ca, cert, key)"

@@ -51,6 +51,7 @@ func newPub(p process) *cobra.Command {
 	var o pubOptions
 	c := &cobra.Command{Use: "pub TOPIC [BODY...]", Short: "Publish messages: from arguments, or NDJSON from standard input", Long: pubLong, Example: pubExample}
 	r := newRemote(p, c)
+	r.begins = true
 	o.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		topic, bodies := args[0], args[1:]

@@ -18,6 +18,7 @@ type remote struct {
 	process
 	url    string
 	format string
+	begins bool // it may be the first to use a broker; the others look at one, or change it
 }
 
 // newRemote adds the flags to a command, and the check of its arguments.
@@ -50,12 +51,27 @@ func (r *remote) with(ctx context.Context, work func(s session) error) (err erro
 	if err != nil {
 		return err
 	}
+	if !r.begins {
+		url = existing(url)
+	}
 	broker, err := r.open(ctx, url, ferry.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	return work(session{remote: r, broker: broker, driver: broker.Driver()})
+}
+
+// existing makes a URL refuse a directory without a store, so that a typing error does not make one.
+func existing(url string) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if !strings.EqualFold(scheme, "disk") || strings.Contains(rest, "create=") {
+		return url
+	}
+	if strings.Contains(rest, "?") {
+		return url + "&create=false"
+	}
+	return url + "?create=false"
 }
 
 const brokerHint = "set FERRY_BROKER to its URL, redis://localhost:6379 for example; one with a password may be in a file: FERRY_BROKER_FILE"

@@ -114,7 +114,7 @@ func visit(fs vfs.FS, path string) (*directory, error) {
 }
 
 func (d *directory) errNoStore() error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no store in %s", d.path), "give the path of a directory that a broker has used", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no store in %s", d.path), "check the path; a program that opens the broker makes a store, as do ferry dev and ferry pub", nil)
 }
 
 // readOnlyFS refuses every change.

@@ -47,7 +47,7 @@ type directory struct {
 }
 
 // enter makes sure that path is a store, or can become one, and takes it. Nothing is changed unless it can.
-func enter(fs vfs.FS, path string) (*directory, error) {
+func enter(fs vfs.FS, path string, mustExist bool) (*directory, error) {
 	d, err := at(fs, path)
 	if err != nil {
 		return nil, err
@@ -55,6 +55,9 @@ func enter(fs vfs.FS, path string) (*directory, error) {
 	fresh, err := d.inspect()
 	if err != nil {
 		return nil, err
+	}
+	if fresh && mustExist {
+		return nil, d.errNoStore()
 	}
 	if err := d.refuseFull(); err != nil {
 		return nil, err

@@ -42,6 +42,8 @@ import (
 type Options struct {
 	// Dir holds the data. It is made if it does not exist, readable by its owner only. Required.
 	Dir string
+	// MustExist refuses a directory without a store, with ErrNotFound, instead of making one.
+	MustExist bool
 	// Sync says when what is written is forced to the disk. Defaults to Always.
 	Sync Sync
 	// MaxBody is the largest body in bytes. Defaults to 4 MiB.
@@ -158,7 +160,7 @@ func openDriver(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := enter(o.fs, o.Dir)
+	dir, err := enter(o.fs, o.Dir, o.MustExist)
 	if err != nil {
 		return nil, err
 	}
