@@ -38,7 +38,7 @@ func scriptBrokers(t *testing.T) []scriptBroker {
 		{name: "memory"},
 		{
 			name:  "disk",
-			start: func(env *testscript.Env) (string, error) { return "disk://" + filepath.Join(env.WorkDir, "data"), nil },
+			start: func(env *testscript.Env) (string, error) { return emptyStore(filepath.Join(env.WorkDir, "data")) },
 			plant: plantOnDisk,
 		},
 		{
@@ -97,6 +97,15 @@ func plantOnStream(server *redistest.Server, url, topic, raw string) error {
 		err = passPlanted(b.Driver(), topic)
 	}
 	return errors.Join(err, b.Close(ctx))
+}
+
+// emptyStore makes a store as a program does that has not published yet: the commands do not.
+func emptyStore(dir string) (url string, err error) {
+	d, err := disk.New(disk.Options{Dir: dir})
+	if err == nil {
+		err = d.Close(context.Background())
+	}
+	return "disk://" + dir, err
 }
 
 func TestBrokerScripts(t *testing.T) {
