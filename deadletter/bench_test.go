@@ -138,7 +138,7 @@ func BenchmarkFilter(b *testing.B) {
 			l := sample()
 			b.ReportAllocs()
 			for b.Loop() {
-				if yes, err := f.Match(l); !yes || err != nil {
+				if yes, err := f.Match(b.Context(), l); !yes || err != nil {
 					b.Fatal(yes, err)
 				}
 			}

@@ -87,7 +87,10 @@ func (s *scan) fill(ctx context.Context, page *Page, limit, scan int) error {
 		if err != nil {
 			return err
 		}
-		got, used := s.pick(p.Entries, from, room)
+		got, used, err := s.pick(ctx, p.Entries, from, room)
+		if err != nil {
+			return err
+		}
 		if used < len(p.Entries) && size > room {
 			size = max(room, min(used, size-1))
 			continue
@@ -102,11 +105,14 @@ func (s *scan) fill(ctx context.Context, page *Page, limit, scan int) error {
 	}
 }
 
-// pick returns up to room of the entries that match, and how many entries it looked at for them.
-func (s *scan) pick(entries []driver.Entry, from string, room int) (got Page, used int) {
+// pick returns up to room of the entries that match, and how many entries it looked at for them. The error is that of ctx.
+func (s *scan) pick(ctx context.Context, entries []driver.Entry, from string, room int) (got Page, used int, err error) {
 	for i, e := range entries {
 		l := Letter{Entry: e, From: from}
-		yes, err := s.sel.Where.Match(l)
+		yes, err := s.sel.Where.Match(ctx, l)
+		if ctx.Err() != nil {
+			return got, i, ctx.Err()
+		}
 		if err != nil {
 			got.Faulty++
 			if got.Fault == nil {
@@ -117,8 +123,8 @@ func (s *scan) pick(entries []driver.Entry, from string, room int) (got Page, us
 			continue
 		}
 		if got.Letters = append(got.Letters, l); len(got.Letters) == room {
-			return got, i + 1
+			return got, i + 1, nil
 		}
 	}
-	return got, len(entries)
+	return got, len(entries), nil
 }

@@ -68,7 +68,11 @@ func (o *Office) eachOf(ctx context.Context, sel Selection, visit func(Letter, e
 		if err != nil {
 			return err
 		}
-		if yes, fault := sel.Where.Match(l); yes || fault != nil {
+		yes, fault := sel.Where.Match(ctx, l)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if yes || fault != nil {
 			if _, err := visit(l, fault); err != nil {
 				return err
 			}

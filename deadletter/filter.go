@@ -1,15 +1,14 @@
 package deadletter
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
@@ -17,11 +16,13 @@ import (
 )
 
 // Filter is a condition on letters, in the language of expr-lang: reason == "timeout" and attempts > 3. It is safe for
-// concurrent use, and its evaluation is bounded: no loop in a loop, no text or list that it could grow.
+// concurrent use, and its evaluation is bounded: each part of it looks at a letter once (see bounds), and a letter that is too
+// large for so many parts is not asked.
 type Filter struct {
 	text                 string
 	program              *vm.Program
 	needsBody, needsJSON bool
+	weight               int // how often it may look at every byte of a letter
 }
 
 // fields are what a filter may name. Of a parse error only id, topic, ref, size, problem and body (what was found) are set.
@@ -61,6 +62,9 @@ const (
 	maxFilterText   = 4 << 10
 	maxFilterNodes  = 100
 	maxFilterMemory = 100_000 // elements of lists that one evaluation may make
+	maxFilterSteps  = 500_000_000
+
+	smallPart = 128 << 10 // what a letter has at most beside its body: headers, stack, error
 )
 
 // filterFunctions are the functions of expr-lang that can neither loop without bound nor make anything large.
@@ -81,7 +85,7 @@ func ParseFilter(text string) (*Filter, error) {
 		return nil, filterError(text, err)
 	}
 	c := bounds{}
-	c.walk(plain.Node(), 0)
+	c.walk(plain.Node(), false)
 	if c.broken != nil {
 		return nil, filterError(text, c.broken.Bind(file.NewSource(text)))
 	}
@@ -89,7 +93,7 @@ func ParseFilter(text string) (*Filter, error) {
 	if err != nil {
 		return nil, filterError(text, err)
 	}
-	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json}, nil
+	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json, weight: c.weight}, nil
 }
 
 // filterError says where a filter is broken.
@@ -105,57 +109,6 @@ func filterError(text string, err error) error {
 	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken at %s: %s", text, place, at.Message), "it may use "+FilterFields, nil)
 }
 
-// bounds finds what could make an evaluation long or large.
-type bounds struct {
-	body, json bool // is asked for
-	broken     *file.Error
-}
-
-func (b *bounds) refuse(n ast.Node, text string) {
-	if b.broken == nil {
-		b.broken = &file.Error{Location: n.Location(), Message: text}
-	}
-}
-
-// walk looks at a node and all below it, inside so many loops.
-func (b *bounds) walk(n ast.Node, loops int) {
-	switch n := n.(type) {
-	case *ast.IdentifierNode:
-		b.body, b.json = b.body || n.Value == "body", b.json || n.Value == "json"
-	case *ast.BuiltinNode:
-		if !slices.Contains(filterFunctions, n.Name) {
-			b.refuse(n, n.Name+" is not allowed here")
-		}
-	case *ast.PredicateNode:
-		if loops > 0 {
-			b.refuse(n, "a loop inside a loop is not allowed")
-		}
-		loops++
-	case *ast.BinaryNode:
-		b.binary(n)
-	}
-	for _, child := range children(n) {
-		b.walk(child, loops)
-	}
-}
-
-func (b *bounds) binary(n *ast.BinaryNode) {
-	switch n.Operator {
-	case "..":
-		b.refuse(n, "ranges are not allowed")
-	case "matches":
-		if _, ok := n.Right.(*ast.StringNode); !ok {
-			b.refuse(n, "the pattern of matches must be a text in quotes")
-		}
-	case "+":
-		if k := n.Type(); k == nil || !isNumber(k.Kind()) && k != timeType && k != durationType {
-			b.refuse(n, "only numbers and times can be added")
-		}
-	case "**", "^":
-		b.refuse(n, "powers are not allowed")
-	}
-}
-
 // Text returns the filter as it was written.
 func (f *Filter) Text() string {
 	if f == nil {
@@ -164,11 +117,27 @@ func (f *Filter) Text() string {
 	return f.text
 }
 
+// Steps is how many steps it takes at most to ask the filter of a letter with a body of so many bytes. Match asks where that is at most 500 million.
+func (f *Filter) Steps(body int) int {
+	size := smallPart
+	if f.needsBody {
+		size += body
+	}
+	return f.weight * size
+}
+
 // Match reports whether the letter meets the condition. An error means that it cannot be asked of this letter, because its
-// body is no JSON for example; it then does not match.
-func (f *Filter) Match(l Letter) (bool, error) {
+// body is no JSON for example; it then does not match. When ctx has ended, its error is returned bare.
+func (f *Filter) Match(ctx context.Context, l Letter) (bool, error) {
 	if f == nil {
 		return true, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if f.Steps(l.size()) > maxFilterSteps {
+		return false, driver.NewError(driver.ErrInvalid, fmt.Sprintf("the filter takes too long for letter %s with its %d bytes", l.name(), l.size()),
+			"use fewer and shorter patterns, or ask for less of the body", nil)
 	}
 	env := fieldsOf(l, f.needsBody)
 	if f.needsJSON {

@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/stall"
 )
 
 func sample() deadletter.Letter {
@@ -46,7 +46,7 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got, err := f.Match(sample()); got != want || err != nil {
+		if got, err := f.Match(context.Background(), sample()); got != want || err != nil {
 			t.Errorf("%s is %v, %v; want %v", text, got, err, want)
 		}
 	}
@@ -69,6 +69,21 @@ func TestABrokenFilterPointsAtTheColumn(t *testing.T) {
 		`repeat(body, 1000) == ""`:                "column 1",
 		`len(map(json, #)) > 1`:                   "column 5",
 		`reduce(json, # + #acc) > 1`:              "column 1",
+		`count(json, 2 in json) > 0`:              "column 18: json is not allowed inside a loop",
+		`any(json, body contains string(#))`:      "column 11: body is not allowed inside a loop",
+		`all(json, # == json)`:                    "column 16: json is not allowed inside a loop",
+		`let x = json; count(x, # in x) > 0`:      "column 29: x is not allowed inside a loop",
+		`count(json, stack contains "x") > 0`:     "column 13: stack is not allowed inside a loop",
+		`one(json, # in headers)`:                 "column 16: headers is not allowed inside a loop",
+		`any(json, let y = #; y == 1)`:            "let inside a loop",
+		`any(json, $env.body == #)`:               "$env is not allowed",
+		`any(json, # in $env["json"])`:            "$env is not allowed",
+		`let a = [json, json]; a == a`:            "column 9: a list may have",
+		`string([body, body]) == ""`:              "column 8: a list may have",
+		`{"a": json} == json`:                     "maps are not allowed",
+		`body matches "((a?){30}){30}"`:           "column 14: the pattern is too long",
+		`any(json, "aaa" matches "a*a*b")`:        "only the element can match",
+		`any(json, key matches "a*a*b")`:          "only the element can match",
 		strings.Repeat("a", 5000):                 "too long",
 		strings.Repeat("true and ", 300) + "true": "node",
 	} {
@@ -85,25 +100,68 @@ func TestAFilterThatCannotBeAskedMatchesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	yes, err := f.Match(sample())
+	yes, err := f.Match(context.Background(), sample())
 	if yes || err == nil || !strings.Contains(err.Error(), "letter 42") {
 		t.Errorf("%v, %v", yes, err)
 	}
 }
 
-// Whatever is written as a filter: an error, or a verdict. Never a panic, and never long.
+// hostile is a letter whose body makes loops long: a list of many short elements.
+func hostile() deadletter.Letter {
+	l := sample()
+	l.Body = []byte("[" + strings.Repeat(`1,"a",[2],{"b":3},`, 3000) + "4]")
+	l.Dead.Stack = strings.Repeat("a", 16<<10)
+	return l
+}
+
+// Whatever is written as a filter: an error, or a verdict after a bounded number of steps. Never a panic.
 func TestNoFilterHangsOrPanics(t *testing.T) {
-	words := rapid.SampledFrom([]string{"reason", "json", "body", "attempts", "headers", "any(", "all(", "count(", "#", ")", "[", "]", ".", ",", "(", "+", "..", "==", ">", "and", "not", "1", "9999999", `"a"`, "matches", "in", "?", ":", "let x = ", ";", "keys(", "len("})
-	machine := stall.Watch(t)
+	words := rapid.SampledFrom([]string{"reason", "json", "body", "stack", "key", "attempts", "headers", "any(json, ", "any(", "all(", "count(", "#", ")", "[", "]", ".", ",", "(", "+", "..", "==", ">", "and", "not", "1", "9999999", `"a"`, "matches", "contains", "in", "?", ":", "let x = ", "let x = json; ", "x", ";", "keys(", "values(", "len(", "lower(", "string(", "$env"})
+	l := hostile()
 	rapid.Check(t, func(t *rapid.T) {
 		f, err := deadletter.ParseFilter(strings.Join(rapid.SliceOfN(words, 1, 12).Draw(t, "words"), " "))
 		if err != nil {
 			return
 		}
-		begin := time.Now()
-		_, _ = f.Match(sample())
-		if took := machine.Elapsed(begin); took > 2*time.Second {
-			t.Fatalf("%s took %v", f.Text(), took)
+		if n := f.Steps(len(l.Body)); n > 500*(128<<10+len(l.Body))*10 {
+			t.Fatalf("%s may take %d steps", f.Text(), n)
 		}
+		_, _ = f.Match(context.Background(), l)
 	})
+}
+
+// The steps grow with the letter and with what the filter does, and a letter that would take too many is not asked.
+func TestFilterSteps(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	parse := func(text string) *deadletter.Filter {
+		f, err := deadletter.ParseFilter(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if f := parse(`reason == "timeout" and attempts > 3`); f.Steps(0) != f.Steps(64*mib) {
+		t.Errorf("%s does not look at the body, and takes %d steps for a large one", f.Text(), f.Steps(64*mib))
+	}
+	plain, nested := parse(`json.user.id == 7`), parse(`any(json.items, .n > 4 and .name matches "^[a-z]+$")`)
+	if plain.Steps(4*mib) >= nested.Steps(4*mib) || nested.Steps(4*mib) > 500_000_000 {
+		t.Errorf("%d and %d steps for 4 MiB", plain.Steps(4*mib), nested.Steps(4*mib))
+	}
+	greedy := parse(`body matches "(?:a?){100}b" or body matches "(?:b?){100}c"`)
+	l := sample()
+	if _, err := greedy.Match(t.Context(), l); err != nil {
+		t.Errorf("a small letter: %v", err)
+	}
+	l.Body = []byte(strings.Repeat("a", 4*mib))
+	_, err := greedy.Match(t.Context(), l)
+	var e *driver.Error
+	if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &e) || e.Hint == "" || !strings.Contains(e.Text, "takes too long for letter 42") {
+		t.Errorf("a letter that takes %d steps: %v", greedy.Steps(len(l.Body)), err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := plain.Match(ended, sample()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
 }

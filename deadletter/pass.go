@@ -74,7 +74,10 @@ func (r *Runner) read(ctx context.Context, at string) (letters []Letter, next st
 		if err != nil {
 			return nil, "", err
 		}
-		got, _ := s.pick(p.Entries, from, len(p.Entries)+1)
+		got, _, err := s.pick(ctx, p.Entries, from, len(p.Entries)+1)
+		if err != nil {
+			return nil, "", err
+		}
 		letters = append(letters, got.Letters...)
 		s.done(p)
 	}
@@ -84,7 +87,7 @@ func (r *Runner) read(ctx context.Context, at string) (letters []Letter, next st
 
 // decide returns the strategy that brings the letter back now, if one does, and counts it otherwise.
 func (r *Runner) decide(ctx context.Context, l Letter, now, deployed time.Time, p *pass) *Strategy {
-	i := slices.IndexFunc(r.o.Strategies, func(s Strategy) bool { return s.takes(l) })
+	i := slices.IndexFunc(r.o.Strategies, func(s Strategy) bool { return s.takes(ctx, l) })
 	if i < 0 {
 		p.counts.AwaitingReview++
 		return nil

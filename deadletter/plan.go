@@ -43,7 +43,10 @@ func (op *Operation) plan(ctx context.Context, s *scan) ([]planned, error) {
 		if err != nil {
 			return nil, err
 		}
-		got, _ := s.pick(p.Entries, from, len(p.Entries)+1)
+		got, _, err := s.pick(ctx, p.Entries, from, len(p.Entries)+1)
+		if err != nil {
+			return nil, err
+		}
 		for range got.Faulty {
 			op.skip(Outcome{Topic: from}, got.Fault)
 		}
@@ -119,7 +122,10 @@ func (op *Operation) planOnly(ctx context.Context) ([]planned, error) {
 		case err != nil:
 			return nil, err
 		}
-		yes, err := op.replay.Where.Match(l)
+		yes, err := op.replay.Where.Match(ctx, l)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			op.skip(outcomeOf(l), err)
 		}

@@ -187,7 +187,10 @@ func (s *scan) each(ctx context.Context, visit func(l Letter, err error) (bool, 
 		}
 		for _, e := range p.Entries {
 			l := Letter{Entry: e, From: from}
-			yes, err := s.sel.Where.Match(l)
+			yes, err := s.sel.Where.Match(ctx, l)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if !yes && err == nil {
 				continue
 			}

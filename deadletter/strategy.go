@@ -58,7 +58,7 @@ func (s Strategy) check() error {
 }
 
 // takes reports whether the letter is one of this strategy.
-func (s *Strategy) takes(l Letter) bool {
+func (s *Strategy) takes(ctx context.Context, l Letter) bool {
 	if l.Dead == nil {
 		return false
 	}
@@ -71,7 +71,7 @@ func (s *Strategy) takes(l Letter) bool {
 			return false
 		}
 	}
-	yes, err := s.Where.Match(l)
+	yes, err := s.Where.Match(ctx, l)
 	return yes && err == nil
 }
 

@@ -80,7 +80,10 @@ func (o *Office) Tally(ctx context.Context, q TallyQuery) (Tally, error) {
 		if err != nil {
 			return Tally{}, err
 		}
-		got, _ := s.pick(p.Entries, from, len(p.Entries)+1)
+		got, _, err := s.pick(ctx, p.Entries, from, len(p.Entries)+1)
+		if err != nil {
+			return Tally{}, err
+		}
 		c.tally.Faulty += got.Faulty
 		for _, l := range got.Letters {
 			c.add(l)
