@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/letterjson"
@@ -110,7 +111,10 @@ func (o *Office) imported(line []byte, im Import) (*driver.Message, letterjson.R
 		return nil, r, err
 	}
 	if r.State != driver.StateDead && (r.State != driver.StateInvalid || !im.RawBody) {
-		return nil, r, fmt.Errorf("a message that is %q cannot be imported, only dead letters", string(r.State))
+		return nil, r, fmt.Errorf("a message that is %.40q cannot be imported, only dead letters", string(r.State))
+	}
+	if err := r.Check(time.Now()); err != nil {
+		return nil, r, err
 	}
 	m, err := r.Message()
 	if err != nil {

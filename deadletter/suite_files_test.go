@@ -134,8 +134,23 @@ func badLineImportsNothing(k *kit) {
 	good := `{"id":"1","topic":"orders","body":"x","state":"dead","group":"default"}`
 	for name, line := range map[string]string{"rubbish": "{", "unknown field": `{"id":"2","topic":"orders","state":"dead","colour":"red"}`,
 		"alive": `{"id":"2","topic":"orders","state":"ready"}`, "bad topic": `{"id":"2","topic":"a b","state":"dead"}`, "no id": `{"topic":"orders","state":"dead"}`,
-		"priority": `{"id":"2","topic":"orders","state":"dead","priority":"huge"}`} {
+		"priority":          `{"id":"2","topic":"orders","state":"dead","priority":"huge"}`,
+		"bad group":         `{"id":"2","topic":"orders","state":"dead","group":"a b"}`,
+		"bad ref":           `{"id":"2","topic":"orders","state":"dead","ref":"here"}`,
+		"rounds":            `{"id":"2","topic":"orders","state":"dead","dead":{"rounds":9000000000000000}}`,
+		"negative rounds":   `{"id":"2","topic":"orders","state":"dead","dead":{"rounds":-1}}`,
+		"attempts":          `{"id":"2","topic":"orders","state":"dead","dead":{"attempts":1000001}}`,
+		"deliveries":        `{"id":"2","topic":"orders","state":"dead","deliveries":-5}`,
+		"long ago":          `{"id":"2","topic":"orders","state":"dead","published_at":"1815-06-18T00:00:00Z"}`,
+		"died in future":    `{"id":"2","topic":"orders","state":"dead","dead":{"died_at":"9999-01-01T00:00:00Z"}}`,
+		"history in future": `{"id":"2","topic":"orders","state":"dead","history":[{"at":"9999-01-01T00:00:00Z"}]}`,
+		"endless attempt":   `{"id":"2","topic":"orders","state":"dead","history":[{"duration":9223372036854775807}]}`,
+		"a huge field":      `{"id":"2","topic":"orders","state":"dead","` + strings.Repeat("x", 1<<20) + `":1}`,
+		"a huge history":    `{"id":"2","topic":"orders","state":"dead","history":[{}` + strings.Repeat(",{}", 100) + `]}`} {
 		_, err := k.office.Import(k.ctx(), strings.NewReader(good+"\n\n"+line+"\n"+good), deadletter.Import{})
+		if err != nil && len(err.Error()) > 10<<10 {
+			k.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+		}
 		if err == nil || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(err.Error(), "nothing was imported") || !errors.Is(err, driver.ErrInvalid) {
 			k.Errorf("%s: %v", name, err)
 		}
