@@ -35,7 +35,7 @@ func CheckMax(most int) error {
 	return nil
 }
 
-// Check says what is wrong with a delivery that is to be extended or settled, or nil. Whether it is held is the driver's to say.
+// Check says what is wrong with a delivery that is to be begun, extended or settled, or nil. Whether it is held is the driver's to say.
 func (d *Delivery) Check() error {
 	if d == nil || d.Message == nil {
 		return NewError(ErrInvalid, "no delivery is given", "pass what Receive returned", nil)

@@ -13,7 +13,7 @@ type Delivery struct {
 	Ref   Ref
 	// Attempt is 1 plus the number of failed attempts.
 	Attempt int
-	// Deliveries is 1 plus the number of leases lost by a crash or by expiry. A claim never counts, nor does a release.
+	// Deliveries is 1 plus the lost leases that count (see [Subscription]). A claim never counts, nor does a release.
 	Deliveries int
 	// Cause says why this message is delivered (again).
 	Cause Cause
@@ -34,7 +34,7 @@ type Cause uint8
 
 // Causes of a delivery.
 const (
-	CauseFirst        Cause = iota // never delivered before
+	CauseFirst        Cause = iota // no handler has seen it
 	CauseRetry                     // a handler failed
 	CauseLeaseExpired              // its holder crashed, hung, or lost the backend
 	CauseReleased                  // its holder gave it back
@@ -87,6 +87,8 @@ type Settlement struct {
 	Outcome  Outcome
 	// After counts from the backend's now. For Retry and Release; less than zero means zero.
 	After time.Duration
+	// Unseen says that no handler saw the delivery: its Cause stays what it was. For Release.
+	Unseen bool
 	// Failure is appended to the history of the message in this group. For Retry and Dead.
 	Failure *Failure
 	// Emit is published no later than the outcome takes effect: in the same step where Capabilities.AtomicEmit covers

@@ -135,6 +135,13 @@ var DefaultWeights = [4]int{1, 4, 16, 64}
 // retry is due joins the tail of its lane or key, like one that was delayed, moved or replayed; but in strict order a
 // retry never leaves the head of its key. When a lease is lost, the later held messages of that key return with it,
 // uncounted, in any order.
+//
+// A lease is lost when its holder vanishes: it crashes, or does not extend in time, or a partition is taken from it
+// without a handover. Of a message's losses in a group the first counts in Delivery.Deliveries, whoever held it; a later
+// one counts only if Begin had recorded the delivery and its holder never speaks again. A late Extend, Settle or Close with
+// the token of a lost delivery that had begun is refused with ErrLeaseLost like any other, and takes its count back, once:
+// the holder lives, so that not this message ended it. The latest 16 such tokens of a message are known, as durably as its
+// counts, until it is settled, dies or is replayed. What goes back in order (Release, Close, a rebalance whose old owner is told) counts nothing.
 type Subscription interface {
 	// Receive waits until it can return at least one delivery, and returns at most max. Cancelling ctx ends the wait,
 	// never a claim in progress: what such a claim took is returned by the next Receive, or released by Close. While
@@ -144,10 +151,15 @@ type Subscription interface {
 	// caller, body included: changing it changes nothing that is stored.
 	Receive(ctx context.Context, max int) ([]*Delivery, error)
 
+	// Begin records that the handlers of ds are about to start, durably before it returns, and returns one error each
+	// (nil, ErrLeaseLost, ErrNotApplied, ErrUnknown). It changes neither lease nor order, and may be repeated. A holder calls
+	// it for what was lost before (Deliveries of 2 and more) and starts no handler whose Begin failed; it may leave it out for the rest.
+	Begin(ctx context.Context, ds []*Delivery) []error
+
 	// Settle applies each settlement as one atomic step, in slice order, and returns one error each (nil,
 	// ErrLeaseLost, ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its
 	// state nor its Emit. In strict order, Retry and Release (with or without After) also return the later held
-	// messages of that key behind it, uncounted; their tokens die in the same step. A settlement stands even when ctx
+	// messages of that key behind it, uncounted and with the Cause they had; their tokens die in the same step. A settlement stands even when ctx
 	// is cancelled meanwhile: the call still waits for the answer, as long as the driver waits for its backend (at most
 	// 30 s), and returns ErrUnknown for what it could not learn. The slice is not retained.
 	Settle(ctx context.Context, s []Settlement) []error
@@ -155,6 +167,12 @@ type Subscription interface {
 	// Extend makes the leases end one full lease from the backend's now, and returns one error each. The deliveries
 	// are not changed: their holder reckons from the time before the call. It returns when ctx ends.
 	Extend(ctx context.Context, ds []*Delivery) []error
+
+	// Drain says that Receive is not called again; it returns ErrClosed from then on. What is held stays held until it is
+	// settled or Close. What the backend reserves for this member beyond that, such as partitions, goes to the other
+	// members at once if the backend can take it from a member that still works, and at Close otherwise (Kafka). Draining
+	// twice is harmless.
+	Drain(ctx context.Context) error
 
 	// Close releases what is held to the head of its queue, uncounted, and leaves the group. Nothing waits for a lease.
 	// It returns when ctx ends.

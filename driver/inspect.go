@@ -118,7 +118,7 @@ type GroupStats struct {
 	Cancelled uint64
 
 	Ready, Inflight, Waiting, Dead int64
-	// Redelivered counts leases lost.
+	// Redelivered counts leases lost, those that do not count as deliveries included.
 	Redelivered uint64
 	// Oldest is how long the oldest ready message has been ready.
 	Oldest time.Duration

@@ -249,7 +249,7 @@ func TestForcedBreakers(t *testing.T) {
 			t.Error("forced to be half open")
 		}
 		wantError(t, admin.ForceBreaker(r.ctx, "billing", "ajar", "x"), driver.ErrInvalid, `"ajar"`)
-		wantError(t, admin.ForceBreaker(r.ctx, "", guard.StateOpen, "x"), driver.ErrInvalid, "no name")
+		wantError(t, admin.ForceBreaker(r.ctx, "", guard.StateOpen, "x"), driver.ErrInvalid, "breaker name")
 		wantError(t, admin.ForceBreaker(r.ctx, "billing", guard.StateOpen, ""), driver.ErrInvalid, "reason")
 	})
 }

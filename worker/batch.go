@@ -14,7 +14,8 @@ import (
 // It occupies one slot. Messages of one key are in order within a batch, and no other batch has any of that key.
 //
 // The error it returns is that of every message; ItemErrors gives each its own. Settled in slice order, a message that
-// is retried or parked takes the later ones of its key back with it, handled or not: they come again behind it.
+// is retried or parked takes the later ones of its key back with it, handled or not: they come again behind it, and say
+// released.
 func HandleBatch[T any](w *Worker, topic string, handler func(ctx context.Context, ms []*ferry.Msg[T]) error, opts ...HandlerOption) {
 	if w == nil {
 		return

@@ -35,27 +35,54 @@ func (c *consumer) follow(r *run, o driver.Outcome) {
 
 // concludeBatch does so for the members of a batch, in order. Those of one key stand together.
 func (c *consumer) concludeBatch(items []*run, each []settlement, now time.Duration) {
-	var back *lane // went back with an earlier message
+	for i := 0; i < len(items); {
+		l, n := items[i].lane, 1
+		for l != nil && i+n < len(items) && items[i+n].lane == l {
+			n++
+		}
+		c.concludeKey(items[i:i+n], each[i:i+n])
+		if l != nil {
+			c.lanes.advance(l, now)
+		}
+		i += n
+	}
+}
+
+// concludeKey passes on the outcomes of members of one key, or of a single one without. The first that goes back takes
+// those behind it along, which were handled too: they go first, as seen, and the last of them before the others, because
+// each takes along what is behind it.
+func (c *consumer) concludeKey(items []*run, each []settlement) {
 	for i, m := range items {
-		l := m.lane
-		switch {
-		case l != nil && l == back:
-			c.refuse(m, each[i].Outcome, errFollowed)
-		case c.send(m, &each[i]) && l != nil:
-			c.follow(m, each[i].Outcome)
-			if c.returns(each[i].Outcome) {
-				back = l
+		back := m.lane != nil && c.returns(each[i].Outcome)
+		if back {
+			for k := len(items) - 1; k > i; k-- {
+				c.takeAlong(items[k], each[k].Outcome)
 			}
 		}
-		if l != nil && (i+1 == len(items) || items[i+1].lane != l) {
-			c.lanes.advance(l, now)
+		if c.send(m, &each[i]) && m.lane != nil {
+			c.follow(m, each[i].Outcome)
+		}
+		if back {
+			return
 		}
 	}
 }
 
-// send queues an outcome, unless the broker has said that the message is not ours any more.
+// takeAlong gives back a message that was handled, because an earlier one of its key goes back.
+func (c *consumer) takeAlong(r *run, o driver.Outcome) {
+	c.count.refused++
+	c.notify(r, o, errFollowed)
+	c.post(r, settlement{Delivery: r.d, Outcome: driver.Release})
+}
+
+// send queues an outcome, unless the broker has said that the message is not ours any more. If it has recorded that the
+// handler began it is told all the same: whoever speaks of a lost message was not killed by it, and the loss does not count.
 func (c *consumer) send(r *run, s *settlement) bool {
-	if r.refused {
+	switch {
+	case r.unheard():
+		c.post(r, *s)
+		return true
+	case r.refused:
 		c.refuse(r, s.Outcome, errLost)
 		return false
 	}
@@ -64,14 +91,14 @@ func (c *consumer) send(r *run, s *settlement) bool {
 	return true
 }
 
+// unheard reports whether the broker has to be told that we live although r is lost.
+func (r *run) unheard() bool { return r.refused && r.begun && !r.heard }
+
 // refuse ends a run whose outcome cannot be sent.
 func (c *consumer) refuse(r *run, o driver.Outcome, err error) {
 	c.count.refused++
 	c.notify(r, o, err)
 	r.leave()
-	if r == c.e.suspect {
-		c.e.cleared()
-	}
 }
 
 // returns reports whether the broker takes the followers of a key back with a message that is settled so.
@@ -85,14 +112,12 @@ func (c *consumer) abandon(r *run, now time.Duration, verdict func(r *run, took 
 	c.e.zombies++
 	c.count.zombies++
 	r.abandoned = true
+	c.e.suspectEnded(r)
 	var held []*run
 	var each []settlement
 	r.each(func(m *run) {
-		if m.refused {
+		if m.refused && !m.unheard() {
 			m.leave() // its late result is refused
-			if m == c.e.suspect {
-				c.e.cleared()
-			}
 			return
 		}
 		held, each = append(held, m), append(each, verdict(m, now-r.started))

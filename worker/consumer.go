@@ -30,10 +30,11 @@ type consumer struct {
 	pace     pace
 	intake   intake
 	outbox   outbox
-	timid    int // suspects given back: fetch one at a time until they have come again
+	starts   starts
 	count    counters
 	recent   recent
 	health   health
+	left     bool                   // its subscription is closed, or about to be
 	leaving  map[*run]chan struct{} // closed when a run is gone that somebody waits for
 }
 
@@ -54,6 +55,7 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 	c.margin = c.lease / 10
 	c.leaving = make(map[*run]chan struct{})
 	c.intake.wake = sync.NewCond(&e.mu)
+	c.starts.wake = sync.NewCond(&e.mu)
 	c.outbox.wake = sync.NewCond(&e.mu)
 	c.health.set(Starting, time.Now(), nil)
 	return c
@@ -98,7 +100,7 @@ func (c *consumer) subscribe(ctx context.Context) error {
 		Lease:          c.lease,
 		Order:          c.order,
 		MaxRun:         c.maxRun,
-		MaxInflight:    maxPrefetch + c.limit*max(c.maxRun, c.batchSize),
+		MaxInflight:    maxPrefetch + c.limit*max(c.maxRun, c.batchSize) + maxSuspects*c.maxRun,
 		Weights:        c.weights,
 		StrictPriority: c.strictPriority,
 		Start:          c.start,

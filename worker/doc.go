@@ -27,7 +27,8 @@
 // # Duplicates
 //
 // Delivery is at least once. A message runs again when its handler failed, or when its lease was lost: to a crash, or
-// to a backend that was away for longer than the lease. A message that lost two leases may have killed its process.
-// It runs again with nothing else in flight in the worker, so that the messages beside it do not share its fate, and
-// after Options.MaxDeliveries it becomes a dead letter.
+// to a backend that was away for longer than the lease. A message whose process vanished while its handler ran may have
+// killed it. From its third delivery on it does not start together with others like it, on its last it is the only one
+// of them, so that they do not share its fate, and after Options.MaxDeliveries it becomes a dead letter. It costs one
+// slot; all other messages go on. What no handler saw never dies so, nor does what a living worker lost.
 package worker

@@ -22,6 +22,7 @@ const (
 func (e *engine) drain(endWork func()) error {
 	e.beginDrain()
 	e.fetching.Wait()
+	e.yield()
 	limit := e.options.StopTimeout
 	if closed(e.failure()) {
 		limit = 0 // no outcome can be accepted any more
@@ -44,10 +45,6 @@ func (e *engine) beginDrain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.draining = true
-	if r := e.suspect; r != nil && r.state == waiting {
-		e.suspect = nil
-		r.c.giveBack(r)
-	}
 	for _, c := range e.consumers {
 		c.giveBackAll()
 		c.settleSoon()
@@ -59,6 +56,42 @@ func (e *engine) beginDrain() {
 	e.pool.wake.Broadcast()
 }
 
+// yield tells the broker that nothing more is fetched, so that others get what it keeps for us. Those that do not answer
+// in time pass it on when they are closed.
+func (e *engine) yield() {
+	ctx, cancel := context.WithTimeout(e.base, closeTimeout)
+	var told sync.WaitGroup
+	for _, c := range e.consumers {
+		if c.conn == nil {
+			continue
+		}
+		told.Go(func() {
+			if err := c.conn.Drain(ctx); err != nil && !closed(err) {
+				e.log.WarnContext(ctx, "the broker was not told that the worker drains",
+					"topic", c.topic, "group", c.group, "error", err)
+			}
+		})
+	}
+	e.leaving.Go(func() {
+		told.Wait()
+		cancel()
+	})
+}
+
+// closeIdle closes the subscriptions of which nothing is held, while handlers of others may still run.
+func (e *engine) closeIdle() {
+	for _, c := range e.consumers {
+		if c.conn != nil && !c.left && c.idle() {
+			c.unsubscribe()
+		}
+	}
+}
+
+// idle reports whether nothing of c runs or has to be settled. What a zombie returns is not settled.
+func (c *consumer) idle() bool {
+	return c.inUse == c.count.zombies && len(c.outbox.list) == 0 && len(c.outbox.sending) == 0
+}
+
 // await waits until done holds, for at most limit, and reports whether it does.
 func (e *engine) await(limit time.Duration, done func() bool) bool {
 	timer := time.NewTimer(limit)
@@ -66,6 +99,7 @@ func (e *engine) await(limit time.Duration, done func() bool) bool {
 	for over := false; ; {
 		e.mu.Lock()
 		ok := done()
+		e.closeIdle()
 		e.mu.Unlock()
 		if ok || over {
 			return ok
@@ -151,25 +185,35 @@ func (e *engine) abandoned() error {
 		"make them return when their context ends, or set a longer StopTimeout", nil)
 }
 
-// unsubscribe closes the subscriptions, which gives back whatever is still held.
+// unsubscribe closes what is not closed yet, which gives back whatever is still held.
 func (e *engine) unsubscribe() error {
-	ctx, cancel := context.WithTimeout(e.base, closeTimeout)
-	defer cancel()
-	var all sync.WaitGroup
-	errs := make([]error, len(e.consumers))
-	for i, c := range e.consumers {
-		if c.conn == nil {
-			continue
+	e.mu.Lock()
+	for _, c := range e.consumers {
+		if c.conn != nil && !c.left {
+			c.unsubscribe()
 		}
-		all.Go(func() {
-			if err := c.conn.Close(ctx); err != nil && !closed(err) {
-				errs[i] = err
-			}
-			e.setHealth(c, Stopped, nil)
-		})
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	e.mu.Unlock()
+	e.leaving.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return errors.Join(e.unclosed...)
+}
+
+// unsubscribe closes the subscription of c. engine.mu is held.
+func (c *consumer) unsubscribe() {
+	e := c.e
+	c.left = true
+	e.leaving.Go(func() {
+		ctx, cancel := context.WithTimeout(e.base, closeTimeout)
+		defer cancel()
+		if err := c.conn.Close(ctx); err != nil && !closed(err) {
+			e.mu.Lock()
+			e.unclosed = append(e.unclosed, err)
+			e.mu.Unlock()
+		}
+		e.setHealth(c, Stopped, nil)
+	})
 }
 
 func (e *engine) failure() error {

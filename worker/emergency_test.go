@@ -129,7 +129,7 @@ func TestADeadLetterWhileTheBrokerIsAway(t *testing.T) {
 		if got := lines(r.t, file); len(got) != 1 {
 			r.t.Errorf("%v", got)
 		}
-		d.set(func() { d.receive, d.extend, d.settle, d.close = nil, nil, nil, nil })
+		d.revive()
 		pause(time.Minute)
 		if g := r.group(topic); g.Dead != 1 || g.Acked != 0 {
 			r.t.Errorf("%+v", g)

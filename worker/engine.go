@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,30 +25,31 @@ type engine struct {
 	options  Options
 	instance string
 
-	base  context.Context // the values of Run's context, without its end
-	ended *liveContext    // the context of handlers that returned and never asked for one
-	epoch time.Time       // zero of the engine's clock
+	base    context.Context // the values of Run's context, without its end
+	working context.Context // ends when the drain begins
+	ended   *liveContext    // the context of handlers that returned and never asked for one
+	epoch   time.Time       // zero of the engine's clock
 
 	consumers []*consumer
 	fetching  sync.WaitGroup // fetchers
 	serving   sync.WaitGroup // settlers, renewers, the watchdog
+	leaving   sync.WaitGroup // subscriptions that drain or close
 
-	mu           sync.Mutex
-	emergency    *emergencies // nil: none
-	pool         pool
-	watch        watchdog
-	draining     bool
-	closing      bool // everything is settled, or given up: goroutines end
-	active       int  // runs in a handler, zombies not counted
-	parked       int  // fetchers that wait for room
-	fetches      int  // under way: what they bring is held from the moment the broker hands it out
-	zombies      int
-	worked       time.Duration // by all handlers that returned
-	unsettled    int           // outcomes with the settlers
-	suspect      *run          // the one that runs, or is to run, with nothing else in flight
-	suspectUntil time.Duration // how long it waits for that
-	failed       error
-	progress     chan struct{} // wakes the drainer
+	mu        sync.Mutex
+	emergency *emergencies // nil: none
+	pool      pool
+	watch     watchdog
+	draining  bool
+	closing   bool // everything is settled, or given up: goroutines end
+	active    int  // runs in a handler, zombies not counted
+	parked    int  // fetchers that wait for room
+	zombies   int
+	worked    time.Duration // by all handlers that returned
+	unsettled int           // outcomes with the settlers
+	suspects  suspects
+	failed    error
+	unclosed  []error       // what closing subscriptions said
+	progress  chan struct{} // wakes the drainer
 
 	stop context.CancelCauseFunc // ends Run
 }
@@ -90,7 +92,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e.stop = stop
+	e.stop, e.working = stop, ctx
 	work, endWork := context.WithCancel(e.base) // settling and renewing outlive ctx
 	defer endWork()
 
@@ -116,6 +118,20 @@ func (e *engine) fail(err error) {
 	}
 	e.mu.Unlock()
 	e.stop(err)
+}
+
+// failIfClosed ends Run if one of the broker's answers says that it is closed: no outcome can be accepted any more.
+func (c *consumer) failIfClosed(errs []error) {
+	i := slices.IndexFunc(errs, closed)
+	if i < 0 {
+		return
+	}
+	c.e.mu.Lock()
+	left := c.left
+	c.e.mu.Unlock()
+	if !left {
+		c.e.fail(errs[i])
+	}
 }
 
 // closed reports whether err says that the broker is closed.

@@ -18,6 +18,8 @@ type faulty struct {
 	settle    func(s []driver.Settlement) error // instead of the call
 	answer    func(s []driver.Settlement) error // instead of its answers
 	extend    func() error
+	begin     func() error
+	drained   func() // is told of Drain
 	lose      string // the body of a message whose lease is lost when it is to be extended
 	close     func() error
 	calls     map[string]int
@@ -37,9 +39,14 @@ func (f *faulty) set(change func()) {
 func (f *faulty) dead() {
 	gone := func() error { return ferry.ErrUnknown }
 	f.set(func() {
-		f.receive, f.extend, f.close = gone, gone, func() error { return nil }
+		f.receive, f.extend, f.begin, f.close = gone, gone, gone, func() error { return nil }
 		f.settle = func([]driver.Settlement) error { return ferry.ErrUnknown }
 	})
+}
+
+// revive lets every call through again.
+func (f *faulty) revive() {
+	f.set(func() { f.receive, f.extend, f.begin, f.close, f.settle = nil, nil, nil, nil, nil })
 }
 
 func (f *faulty) count(call string) int {
@@ -132,6 +139,23 @@ func (s *faultySubscription) Extend(ctx context.Context, ds []*driver.Delivery) 
 		}
 	})
 	return errs
+}
+
+func (s *faultySubscription) Begin(ctx context.Context, ds []*driver.Delivery) []error {
+	if err := s.f.fail("begin", func() func() error { return s.f.begin }); err != nil {
+		return same(err, len(ds))
+	}
+	return s.Subscription.Begin(ctx, ds)
+}
+
+func (s *faultySubscription) Drain(ctx context.Context) error {
+	s.f.mu.Lock()
+	drained := s.f.drained
+	s.f.mu.Unlock()
+	if drained != nil {
+		drained()
+	}
+	return s.Subscription.Drain(ctx)
 }
 
 func (s *faultySubscription) Close(ctx context.Context) error {

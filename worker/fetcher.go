@@ -21,10 +21,9 @@ const (
 // intake is the fetcher's side of a consumer. It is guarded by engine.mu.
 type intake struct {
 	wake    *sync.Cond
-	parked  bool               // the fetcher waits for room
-	fetches uint64             // so far
-	asked   time.Duration      // when the fetch under way began; zero: there is none
-	cancel  context.CancelFunc // ends the Receive under way; nil without one
+	parked  bool          // the fetcher waits for room
+	fetches uint64        // so far
+	asked   time.Duration // when the fetch under way began; zero: there is none
 }
 
 // fetch subscribes and brings in deliveries until ctx ends.
@@ -32,19 +31,13 @@ func (c *consumer) fetch(ctx, work context.Context) {
 	if !c.connect(ctx, work) {
 		return
 	}
-	receiving, cancel := c.receiving(ctx)
-	defer func() { cancel() }()
 	delay := backoff(0)
 	for {
 		n, ok := c.awaitRoom(ctx)
 		if !ok {
 			return
 		}
-		if receiving.Err() != nil { // it was interrupted, for a suspect
-			cancel()
-			receiving, cancel = c.receiving(ctx)
-		}
-		ds, err := c.receive(receiving, n, delay != 0)
+		ds, err := c.receive(ctx, n, delay != 0)
 		c.accept(ds)
 		switch {
 		case err == nil:
@@ -52,7 +45,7 @@ func (c *consumer) fetch(ctx, work context.Context) {
 				delay = 0
 				c.e.setHealth(c, OK, nil)
 			}
-		case ctx.Err() != nil || receiving.Err() != nil:
+		case ctx.Err() != nil:
 		case closed(err):
 			c.e.fail(err)
 			return
@@ -61,18 +54,6 @@ func (c *consumer) fetch(ctx, work context.Context) {
 			delay.sleep(ctx)
 		}
 	}
-}
-
-// receiving returns a context for Receive calls that a suspect can interrupt.
-func (c *consumer) receiving(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	c.e.mu.Lock()
-	c.intake.cancel = cancel
-	if c.e.suspect != nil {
-		cancel()
-	}
-	c.e.mu.Unlock()
-	return ctx, cancel
 }
 
 // receive asks for at most n deliveries. After a failure the wait is bounded: if nothing fails in that time, the
@@ -101,7 +82,6 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 		}
 		if n := c.room(); n > 0 {
 			c.ask()
-			e.fetches++
 			return n, true
 		}
 		c.intake.parked = true
@@ -114,15 +94,9 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 // are few and large.
 func (c *consumer) room() int {
 	e := c.e
-	if e.suspect != nil {
-		return 0
-	}
 	promised, hungry := e.others(c)
 	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies-promised)) * c.batchSize
 	target := min(max(free, c.pace.prefetch), c.pace.fits())
-	if c.timid > 0 {
-		target = min(free, 1)
-	}
 	if hungry {
 		target = min(target, max(0, c.share()-c.inUse)*c.batchSize)
 	}
@@ -155,7 +129,6 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.fetches--
 	c.intake.fetches++
 	size := 0
 	for i := range runs {
@@ -165,7 +138,6 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	}
 	c.intake.asked = 0
 	c.pace.sized(size, len(ds))
-	c.timid = max(0, c.timid-len(ds))
 	c.settleSoon()
 	e.offer(c)
 	e.wakeSlot()
@@ -177,7 +149,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 // admit puts one delivery where it belongs.
 func (c *consumer) admit(r *run) {
 	switch {
-	case c.e.draining || c.e.suspect != nil:
+	case c.e.draining:
 		c.release(r)
 	case r.d.Deliveries > c.e.options.MaxDeliveries:
 		c.post(r, c.tooManyDeliveries(r.d))

@@ -7,6 +7,9 @@ package worker
 // giveBackAll returns everything that has not started.
 func (c *consumer) giveBackAll() {
 	c.giveBackReady()
+	for _, r := range c.takeWaitingSuspects(func(*run) bool { return true }) {
+		c.giveBack(r)
+	}
 	for _, l := range c.lanes.keys {
 		c.giveBackQueue(l)
 	}
@@ -25,9 +28,6 @@ func (c *consumer) giveBack(r *run) {
 	if r.lost {
 		c.skip(r, c.e.now())
 		return
-	}
-	if r.d.Deliveries >= suspectDeliveries {
-		c.timid++
 	}
 	c.release(r)
 	if l := r.lane; l != nil {

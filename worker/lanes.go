@@ -85,7 +85,7 @@ func (ls *lanes) outdate(l *lane, fetch uint64) {
 	if l.queue.head != nil && l.queue.head.fetch != fetch {
 		ls.forget(l, l.queue.head.fetch)
 	}
-	if l.first != nil && l.first.fetch != fetch && l.first.state == waiting {
+	if l.first != nil && l.first.fetch != fetch && (l.first.state == waiting || l.first.state == starting) {
 		l.first.lost = true // and is skipped when its turn comes
 	}
 }

@@ -55,7 +55,7 @@ func (p *pool) nextConsumer() *consumer {
 // for, and no more are woken than the processors can run.
 func (e *engine) wakeSlot() {
 	p := &e.pool
-	if p.waking || e.draining || p.first == nil && !e.suspectMayRun() {
+	if p.waking || e.draining || p.first == nil && !e.suspectDue() {
 		return
 	}
 	switch {
@@ -103,6 +103,16 @@ func (e *engine) work(s *slot) {
 		}
 		s.cur = r
 		e.wakeSlot()
+		if r.recorded() {
+			ok := r.c.record(r)
+			now = e.now()
+			if !ok {
+				s.cur = nil
+				e.vacate(r)
+				continue
+			}
+		}
+		e.start(r, now)
 		e.mu.Unlock()
 		v := e.execute(r)
 		e.mu.Lock()
@@ -140,15 +150,16 @@ func (e *engine) removeSlot(s *slot) {
 	e.moved()
 }
 
-// next takes the next run that may start, and starts its clocks.
+// next takes the next run that may start. It occupies a slot from now on.
 func (e *engine) next(now time.Duration) *run {
 	if e.draining {
 		return nil
 	}
-	if e.suspect != nil {
-		return e.nextSuspect(now)
-	}
 	for {
+		if r := e.nextSuspect(now); r != nil {
+			e.occupy(r)
+			return r
+		}
 		c := e.pool.nextConsumer()
 		if c == nil {
 			return nil
@@ -156,48 +167,67 @@ func (e *engine) next(now time.Duration) *run {
 		r := c.take(now)
 		e.offer(c)
 		if r != nil {
-			e.begin(r, now)
-			c.makeRoom()
-			return r
+			e.occupy(r)
 		}
-		if e.suspect != nil {
-			return e.nextSuspect(now)
+		c.makeRoom()
+		if r != nil {
+			return r
 		}
 	}
 }
 
-// begin counts r as running and sets its deadlines.
-func (e *engine) begin(r *run, now time.Duration) {
+func (e *engine) occupy(r *run) {
+	r.c.inUse++
+	e.active++
+}
+
+// vacate gives back the slot of r.
+func (e *engine) vacate(r *run) {
+	c := r.c
+	c.inUse--
+	if r.abandoned {
+		e.zombies--
+		c.count.zombies--
+	} else {
+		e.active--
+	}
+	e.suspectEnded(r)
+	c.settleSoon()
+	e.offer(c)
+	e.makeRoom()
+	e.moved()
+}
+
+// start counts r as running and sets its deadlines.
+func (e *engine) start(r *run, now time.Duration) {
 	c := r.c
 	r.started, r.state = now, running
-	c.inUse++
-	e.active++
+	if r.batch != nil {
+		for _, m := range *r.batch {
+			m.started, m.state = now, running
+		}
+	}
 	if c.timeout > 0 {
 		r.timeoutAt = now + c.timeout
 	}
 	e.watchUntil(r.limit())
+	e.watchSuspects(now)
 }
 
 // finish takes in what came of a run.
 func (e *engine) finish(r *run, v *verdict) {
 	c := r.c
-	c.inUse--
 	switch {
 	case r.abandoned:
 		c.finishZombie(r)
 	case r.batch == nil:
-		e.active--
 		c.finished(r, 1, v.now)
 		c.conclude(r, &v.one, v.now)
 	default:
-		e.active--
 		c.finished(r, len(*r.batch), v.now)
 		c.concludeBatch(*r.batch, v.each, v.now)
 	}
-	c.settleSoon()
-	e.offer(c)
-	e.makeRoom()
-	e.moved()
+	e.vacate(r)
 }
 
 // finished learns from a run of n messages.
@@ -217,8 +247,6 @@ func (c *consumer) finished(r *run, n int, now time.Duration) {
 
 // finishZombie refuses the late result of a handler that was given up.
 func (c *consumer) finishZombie(r *run) {
-	c.e.zombies--
-	c.count.zombies--
 	c.count.late++
 	r.each(func(m *run) {
 		if m.lost {

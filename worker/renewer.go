@@ -40,6 +40,7 @@ func (c *consumer) renewAll(ctx context.Context) bool {
 	defer cancel()
 	before := c.e.now() // the new lease is reckoned from before the request
 	errs := c.conn.Extend(call, ds)
+	c.failIfClosed(errs)
 	return c.renewed(runs, errs, before+c.lease)
 }
 
@@ -78,8 +79,10 @@ func (c *consumer) eachHeld(f func(*run)) {
 	for _, r := range c.outbox.runs {
 		f(r)
 	}
-	if s := c.e.suspect; s != nil && s.c == c && s.state == waiting {
-		f(s)
+	for _, r := range c.e.suspects.waiting {
+		if r.c == c {
+			f(r)
+		}
 	}
 }
 
@@ -112,13 +115,14 @@ func (c *consumer) renewed(runs []*run, errs []error, until time.Duration) (ok b
 
 // takenAway handles a lease that the broker says is lost.
 func (c *consumer) takenAway(r *run, now time.Duration, lost []*run) []*run {
+	r.heard = true
 	switch r.state {
 	case running:
 		if c.lose(c.leader(r), r, true, now) {
 			return append(lost, r)
 		}
-	case waiting, following:
-		c.drop(r, now)
+	case waiting, following, starting:
+		r.lost = true // and is skipped when its turn comes
 	}
 	return lost // otherwise it was settled meanwhile, or the settler finds out
 }
@@ -160,13 +164,4 @@ func (c *consumer) detach(lead, r *run, now time.Duration) {
 	})
 	c.lanes.forget(l, r.fetch)
 	c.lanes.advance(l, now)
-}
-
-// drop forgets a waiting message whose lease is lost. It is skipped when its turn comes.
-func (c *consumer) drop(r *run, now time.Duration) {
-	r.lost = true
-	if r == c.e.suspect {
-		c.skip(r, now)
-		c.e.cleared()
-	}
 }

@@ -104,11 +104,11 @@ func (c *consumer) timedOut(r *run, took time.Duration) settlement {
 	return c.retry(r, failed{err, ErrTimeout, took})
 }
 
-// tooManyDeliveries settles a message that keeps losing its lease, without running it.
+// tooManyDeliveries settles a message that its processes do not survive, without running it.
 func (c *consumer) tooManyDeliveries(d *driver.Delivery) settlement {
 	return settlement{Delivery: d, Outcome: driver.Dead, Failure: &driver.Failure{
 		Reason: driver.ReasonMaxDeliveries,
-		Error:  fmt.Sprintf("lost its lease %d times, the last one by a crash, a hang, or a backend that was away", d.Deliveries-1),
+		Error:  fmt.Sprintf("%d processes that ran it, or held it, were never heard of again", d.Deliveries-1),
 	}}
 }
 

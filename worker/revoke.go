@@ -41,14 +41,14 @@ func (c *consumer) giveBackThese(going map[*driver.Delivery]bool) (runs []*run) 
 			c.lanes.ready.push(r)
 		}
 	}
-	if s := e.suspect; s != nil && going[s.d] && s.state == waiting {
-		c.giveBack(s)
-		e.cleared()
+	for _, r := range c.takeWaitingSuspects(func(r *run) bool { return going[r.d] }) {
+		c.giveBack(r)
 	}
 	c.settleSoon()
 	c.eachHeld(func(r *run) {
 		if going[r.d] || r.state == settling { // its return may be that of others
 			runs = append(runs, r)
+			r.recalled = r.state == starting
 			if !r.awaited {
 				r.awaited = true
 				c.leaving[r] = make(chan struct{})
@@ -81,7 +81,10 @@ func (c *consumer) loseThese(runs []*run) {
 	e.mu.Lock()
 	now := e.now()
 	for _, r := range runs {
-		if r.state == running && !r.abandoned && c.lose(c.leader(r), r, true, now) {
+		switch {
+		case r.state == starting:
+			r.lost = true // and is not started
+		case r.state == running && !r.abandoned && c.lose(c.leader(r), r, true, now):
 			lost = append(lost, r)
 		}
 	}

@@ -15,6 +15,7 @@ type runState uint8
 const (
 	waiting   runState = iota // may start
 	following                 // waits behind others of its key
+	starting                  // has a slot, and waits until the broker has recorded that it begins
 	running                   // in a handler
 	settling                  // its outcome is with the settler
 	gone                      // settled, lost, or given back with another message of its key
@@ -44,6 +45,10 @@ type run struct {
 	overtime  bool // its context has ended, and timeoutAt is when to give it up
 	lost      bool // its lease is lost, by the broker's word or by our clock
 	refused   bool // by the broker's word
+	asking    bool // in consumer.starts
+	heard     bool // the broker refused its token after the lease was lost: it knows that we live
+	begun     bool // the broker has recorded that it begins, or may have
+	recalled  bool // goes back instead of starting
 	abandoned bool // settled, or lost, although its handler still runs: a zombie
 	doubtful  bool // a settlement of it ended in ErrUnknown
 	awaited   bool // somebody waits in consumer.leaving for it to be gone

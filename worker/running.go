@@ -29,7 +29,7 @@ func (w *Worker) Running(atLeast time.Duration) []RunningMessage {
 	now := e.now()
 	var all []RunningMessage
 	for _, s := range e.pool.slots {
-		if s.cur == nil || now-s.cur.started < atLeast {
+		if s.cur == nil || s.cur.state == starting || now-s.cur.started < atLeast {
 			continue
 		}
 		s.cur.each(func(m *run) {

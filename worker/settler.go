@@ -47,8 +47,10 @@ func (c *consumer) post(r *run, s settlement) {
 	c.e.unsettled++
 }
 
-// release queues the return of r, uncounted.
-func (c *consumer) release(r *run) { c.post(r, settlement{Delivery: r.d, Outcome: driver.Release}) }
+// release queues the return of r, which no handler saw.
+func (c *consumer) release(r *run) {
+	c.post(r, settlement{Delivery: r.d, Outcome: driver.Release, Unseen: true})
+}
 
 // notify queues news for the Settled hook.
 func (c *consumer) notify(r *run, o driver.Outcome, err error) {
@@ -75,7 +77,9 @@ func (c *consumer) settle(ctx context.Context) {
 		if len(list) == 0 {
 			continue
 		}
-		if c.settled(ctx, list, runs, c.conn.Settle(ctx, list)) {
+		errs := c.conn.Settle(ctx, list)
+		c.failIfClosed(errs)
+		if c.settled(ctx, list, runs, errs) {
 			delay.sleep(ctx)
 		} else {
 			delay = 0
@@ -161,7 +165,7 @@ func (c *consumer) mayRepeat(r *run, s *settlement, err error, now time.Duration
 	case errors.Is(err, ferry.ErrUnknown):
 		r.doubtful = true
 	}
-	return r.leaseUntil > now
+	return r.leaseUntil > now || r.begun && !r.heard
 }
 
 // answered ends the life of a run whose settlement was answered for good.
@@ -184,9 +188,6 @@ func (c *consumer) answered(r *run, o driver.Outcome, err error) {
 		c.count.refused++
 		c.notify(r, o, err)
 		c.forgetRun(r)
-	}
-	if r == e.suspect {
-		e.cleared()
 	}
 }
 

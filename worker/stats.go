@@ -90,7 +90,7 @@ func (c *consumer) stats(now time.Duration) ConsumerStats {
 	s := ConsumerStats{
 		Topic: c.topic, Group: c.group,
 		Running:     c.inUse,
-		Waiting:     c.lanes.ready.n + c.lanes.queued,
+		Waiting:     c.lanes.ready.n + c.lanes.queued + c.suspectsWaiting(),
 		Settling:    len(c.outbox.runs) + len(c.outbox.sending),
 		Lanes:       len(c.lanes.keys),
 		Zombies:     n.zombies,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -176,4 +177,73 @@ func TestClosedBrokerEndsRun(t *testing.T) {
 			t.Errorf("Run returned %v", err)
 		}
 	})
+}
+
+// A worker that drains tells the broker so before its handlers have ended, and leaves the groups it has nothing of.
+func TestDrainLeavesTheRestToOthers(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		begin := time.Now()
+		var told journal
+		d.drained = func() { told.add("%v", time.Since(begin)) }
+		w := worker.New(r.broker, worker.Options{Concurrency: 4})
+		handle := func(context.Context, *ferry.Delivery) error { time.Sleep(10 * time.Second); return nil }
+		worker.HandleRaw(w, topic, handle)
+		worker.HandleRaw(w, "idle", handle)
+		r.publish(topic, []string{"x"})
+		r.publish("idle", []string{"x"})
+		stop := start(t, w)
+		pause(5 * time.Second)
+		r.publish(topic, []string{"y"})
+		pause(6 * time.Second)
+		go func() { _ = stop() }()
+		pause(time.Second)
+		equal(t, told.all(), []string{"11s", "11s"})
+		if a, b := r.group(topic), r.group("idle"); a.Consumers != 1 || b.Consumers != 0 {
+			t.Errorf("%d consumers where a handler runs, %d where none does", a.Consumers, b.Consumers)
+		}
+		mustStop(t, stop)
+		if g := r.group(topic); g.Acked != 2 || g.Consumers != 0 {
+			t.Errorf("%+v", g)
+		}
+	})
+}
+
+// A store that is gone for good ends Run, whoever finds out.
+func TestClosedStoreEndsRun(t *testing.T) {
+	gone := fmt.Errorf("the disk is gone: %w", ferry.ErrClosed)
+	for name, plan := range map[string]func(d *faulty){
+		"settle": func(d *faulty) { d.settle = func([]driver.Settlement) error { return gone } },
+		"extend": func(d *faulty) { d.extend = func() error { return gone } },
+		"begin":  func(d *faulty) { d.begin = func() error { return gone } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken(t, func(t *testing.T, r *rig, d *faulty) {
+				r.publish(topic, []string{"x"})
+				loseAll(r)
+				w := worker.New(r.broker, worker.Options{Concurrency: 4})
+				worker.HandleRaw(w, topic, func(ctx context.Context, _ *ferry.Delivery) error {
+					select {
+					case <-time.After(8 * time.Second):
+					case <-ctx.Done():
+					}
+					return nil
+				})
+				d.set(func() { plan(d) })
+				done := make(chan error, 1)
+				go func() { done <- w.Run(context.Background()) }()
+				pause(20 * time.Second)
+				select {
+				case err := <-done:
+					if !errors.Is(err, ferry.ErrClosed) {
+						t.Errorf("Run returned %v", err)
+					}
+				default:
+					t.Errorf("Run goes on: %+v", w.Health())
+					d.set(func() { d.receive = func() error { return gone } })
+					_ = r.memory.Close(context.Background())
+					<-done
+				}
+			})
+		})
+	}
 }

@@ -1,76 +1,159 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
-// suspectDeliveries makes a message a suspect: it lost two leases, and may be what killed its process. Its neighbours
-// then lost theirs with it. So that they do not die of it, a suspect runs alone: what has not started is given back,
-// what runs is finished and settled, nothing is fetched, and only then it starts. One that is innocent comes to its end,
-// and a killer takes nobody with it.
-const suspectDeliveries = 3
+// A message that keeps losing its lease while its handler runs may be what kills the process. What runs beside it then is
+// lost with it, and must not die of that. So of those suspects no two start within a short time: most handlers have ended
+// by then, and most killers have killed. And on its last chance a message runs with no other suspect beside it, for as long
+// as it takes: whatever dies of its deliveries had its process for itself when it lost the last one.
+//
+// A suspect costs its slot and holds up its key. Everything else goes on.
+const (
+	suspectDeliveries = 3               // makes a message a suspect: it was begun, and its holder never spoke again
+	suspectSpacing    = 2 * time.Second // from the start of one suspect to that of the next, unless the first ends before
+	suspectPatience   = 5 * time.Second // how long a suspect is held for its turn
+	suspectAway       = 2 * time.Second // and how long it is parked after that, so that others may have it
+	maxSuspects       = 32              // held for their turn at once; the rest is parked
+)
 
-// suspicion makes r, which was about to start, the suspect.
-func (e *engine) suspicion(r *run, now time.Duration) {
-	e.suspect = r
-	e.suspectUntil = now + e.options.StopTimeout
-	e.watchUntil(e.suspectUntil)
-	for _, c := range e.consumers {
-		c.giveBackAll()
-		c.settleSoon()
-		if c.intake.cancel != nil {
-			c.intake.cancel()
+// suspects are those of all consumers. Guarded by engine.mu.
+type suspects struct {
+	waiting []*run // for their turn, in order of arrival: in no list of their consumer, but still the first of their key
+	running []*run // in a slot
+}
+
+// suspect reports whether d may have killed its process.
+func suspect(d *driver.Delivery) bool { return d.Deliveries >= suspectDeliveries }
+
+// lastChance reports whether one more loss makes a dead letter of d.
+func (e *engine) lastChance(d *driver.Delivery) bool { return d.Deliveries >= e.options.MaxDeliveries }
+
+// setAside has r, a suspect that was ready, wait for its turn.
+func (e *engine) setAside(r *run, now time.Duration) {
+	if len(e.suspects.waiting) >= maxSuspects {
+		e.park(r, now)
+		return
+	}
+	e.suspects.waiting = append(e.suspects.waiting, r)
+	e.watchSuspects(now)
+}
+
+// park gives back a suspect for which there is no turn soon.
+func (e *engine) park(r *run, now time.Duration) {
+	r.c.conclude(r, &settlement{Delivery: r.d, Outcome: driver.Release, After: suspectAway, Unseen: true}, now)
+	r.c.settleSoon()
+	e.offer(r.c)
+}
+
+// nextSuspect takes the next suspect that may start, if there is one.
+func (e *engine) nextSuspect(now time.Duration) *run {
+	s := &e.suspects
+	for i := e.suspectInTurn(now); i >= 0; i = e.suspectInTurn(now) {
+		r := s.waiting[i]
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		if !r.c.fit(r, now) {
+			e.offer(r.c)
+			continue
+		}
+		r.started = now
+		s.running = append(s.running, r)
+		if r.c.batch != nil {
+			return r.c.lead([]*run{r}, now)
+		}
+		return r
+	}
+	return nil
+}
+
+// suspectInTurn is the index of the waiting suspect that may start now, or -1. One on its last chance holds up those
+// behind it, so that it gets its turn; one whose handler is busy elsewhere does not.
+func (e *engine) suspectInTurn(now time.Duration) int {
+	for i, r := range e.suspects.waiting {
+		if r.c.inUse >= r.c.limit {
+			continue
+		}
+		if e.mayStartSuspect(r, now) {
+			return i
+		}
+		break
+	}
+	return -1
+}
+
+// suspectDue reports whether a slot could start a suspect.
+func (e *engine) suspectDue() bool {
+	return len(e.suspects.waiting) > 0 && e.suspectInTurn(e.now()) >= 0
+}
+
+func (e *engine) mayStartSuspect(r *run, now time.Duration) bool {
+	for _, other := range e.suspects.running {
+		if e.lastChance(r.d) || e.lastChance(other.d) || other.state == starting || other.started+suspectSpacing > now {
+			return false
+		}
+	}
+	return true
+}
+
+// suspectEnded lets others have their turn: r has left its slot, or is given up.
+func (e *engine) suspectEnded(r *run) {
+	s := &e.suspects
+	if len(s.running) == 0 {
+		return
+	}
+	r.each(func(m *run) { s.running = slices.DeleteFunc(s.running, func(o *run) bool { return o == m }) })
+}
+
+// watchSuspects has the watchdog look when a turn may come, and when the patience of the first is over.
+func (e *engine) watchSuspects(now time.Duration) {
+	s := &e.suspects
+	if len(s.waiting) == 0 {
+		return
+	}
+	e.watchUntil(s.waiting[0].arrived + suspectPatience)
+	for _, r := range s.running {
+		if turn := r.started + suspectSpacing; turn > now {
+			e.watchUntil(turn)
 		}
 	}
 }
 
-// suspectMayRun reports whether nothing else is in flight.
-func (e *engine) suspectMayRun() bool {
-	return e.suspect != nil && e.suspect.state == waiting && e.active == 0 && e.unsettled == 0 && e.fetches == 0
+// lookAtSuspects parks those that have waited for too long.
+func (e *engine) lookAtSuspects(now time.Duration) {
+	s := &e.suspects
+	for len(s.waiting) > 0 && s.waiting[0].arrived+suspectPatience <= now {
+		r := s.waiting[0]
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+		if r.c.fit(r, now) {
+			e.park(r, now)
+		}
+	}
+	e.watchSuspects(now)
 }
 
-// nextSuspect starts the suspect if it may.
-func (e *engine) nextSuspect(now time.Duration) *run {
-	if !e.suspectMayRun() {
-		return nil
-	}
-	r, c := e.suspect, e.suspect.c
-	if c.leaseOver(r, now) {
-		c.skip(r, now)
-		e.cleared()
-		return e.next(now)
-	}
-	if c.batch != nil {
-		r = c.lead([]*run{r}, now)
-	}
-	e.begin(r, now)
-	return r
+// takeWaitingSuspects removes and returns the waiting suspects of c that are wanted.
+func (c *consumer) takeWaitingSuspects(wanted func(r *run) bool) (taken []*run) {
+	s := &c.e.suspects
+	s.waiting = slices.DeleteFunc(s.waiting, func(r *run) bool {
+		if r.c != c || !wanted(r) {
+			return false
+		}
+		taken = append(taken, r)
+		return true
+	})
+	return taken
 }
 
-// cleared resumes normal work after a suspect.
-func (e *engine) cleared() {
-	e.suspect = nil
-	for _, c := range e.consumers {
-		e.offer(c)
+// suspectsWaiting counts the waiting suspects of c.
+func (c *consumer) suspectsWaiting() (n int) {
+	for _, r := range c.e.suspects.waiting {
+		if r.c == c {
+			n++
+		}
 	}
-	e.makeRoom()
-	e.wakeSlot()
-}
-
-// lookAtSuspect parks a suspect that waits in vain for other handlers to end, so that one that hangs does not stop all.
-func (e *engine) lookAtSuspect(now time.Duration) {
-	r := e.suspect
-	if r == nil || r.state != waiting {
-		return
-	}
-	if now < e.suspectUntil {
-		e.watchUntil(e.suspectUntil)
-		return
-	}
-	s := settlement{Delivery: r.d, Outcome: driver.Release, After: 2 * e.options.StopTimeout}
-	r.c.conclude(r, &s, now)
-	r.c.settleSoon()
-	e.cleared()
+	return n
 }

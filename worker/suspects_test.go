@@ -2,8 +2,10 @@ package worker_test
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,69 +115,196 @@ func TestNeighboursOfAKillerSurvive(t *testing.T) {
 	})
 }
 
-// suspect publishes a message and loses its lease twice.
-func suspect(r *rig, name string, opts ...ferry.PublishOption) {
+// suspect publishes a message that is delivered for the n-th time next: n-1 processes have died of it.
+func suspect(r *rig, n int, name string, opts ...ferry.PublishOption) {
 	r.t.Helper()
 	r.publish(topic, []string{name}, opts...)
-	loseAll(r)
-	loseAll(r)
+	for range n - 1 {
+		loseAll(r)
+	}
 }
 
-// loseAll claims what is ready and lets the leases run out.
+// loseAll claims and begins what is ready, and never speaks again.
 func loseAll(r *rig) {
 	r.t.Helper()
-	s, err := r.memory.Subscribe(context.Background(), driver.SubscribeOptions{Topic: topic, Instance: "victim", Lease: time.Second, MaxRun: 100})
+	ctx := context.Background()
+	s, err := r.memory.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "victim", Lease: time.Second, MaxRun: 100})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := s.Receive(context.Background(), 100); err != nil {
+	ds, err := s.Receive(ctx, 100)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := errors.Join(s.Begin(ctx, ds)...); err != nil {
 		r.t.Fatal(err)
 	}
 	pause(2 * time.Second)
-	if err := s.Close(context.Background()); err != nil {
-		r.t.Fatal(err)
-	}
 }
 
-func TestSuspectRunsAlone(t *testing.T) {
+// diary notes when handlers of suspects begin, since it was made.
+type diary struct {
+	journal
+	begin time.Time
+}
+
+func (j *diary) note(d *ferry.Delivery) {
+	j.add("%v %s/%d", time.Since(j.begin), body(d), d.Deliveries)
+}
+
+// What a suspect costs is one slot: what runs beside it goes on, and as fast as ever.
+func TestSuspectCostsOneSlot(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		suspect(r, "suspect:0")
-		r.publish("other", numbered(4))
-		var mu sync.Mutex
-		var log journal
-		inflight := 0
-		w := worker.New(r.broker, worker.Options{Concurrency: 8})
-		handle := func(_ context.Context, d *ferry.Delivery) error {
-			mu.Lock()
-			inflight++
-			if strings.HasPrefix(body(d), "suspect") {
-				log.add("%s beside %d, %d held", body(d), inflight-1, r.group(topic).Inflight+r.group("other").Inflight-1)
+		suspect(r, 4, "long")
+		w := worker.New(r.broker, worker.Options{Concurrency: 4})
+		var quick atomic.Int64
+		var ended atomic.Bool
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			if body(d) == "long" {
+				time.Sleep(15 * time.Second)
+				ended.Store(true)
+				return nil
 			}
-			mu.Unlock()
-			time.Sleep(time.Second)
-			mu.Lock()
-			defer mu.Unlock()
-			inflight--
-			if strings.HasPrefix(body(d), "suspect") && inflight > 0 {
-				t.Errorf("%d started while a suspect ran", inflight)
-			}
+			time.Sleep(5 * time.Millisecond)
+			quick.Add(1)
 			return nil
+		})
+		rate := func() float64 {
+			before := quick.Load()
+			for range 1000 {
+				r.publish(topic, []string{"quick"})
+				time.Sleep(10 * time.Millisecond)
+			}
+			return float64(quick.Load()-before) / 10
 		}
-		worker.HandleRaw(w, "other", handle)
-		worker.HandleRaw(w, topic, handle)
 		stop := start(t, w)
-		r.publish(topic, numbered(20))
-		r.publish("other", numbered(20))
-		pause(time.Minute)
+		pause(time.Second)
+		beside := rate()
+		if ended.Load() {
+			t.Fatal("the suspect has ended already")
+		}
+		pause(10 * time.Second)
+		alone := rate()
 		mustStop(t, stop)
-		equal(t, log.all(), []string{"suspect:0 beside 0, 0 held"})
-		if a, b := r.group(topic), r.group("other"); a.Acked != 21 || b.Acked != 24 || a.Redelivered != 2 {
-			t.Errorf("%+v\n%+v", a, b)
+		if t.Logf("%.1f/s beside a suspect, %.1f/s without", beside, alone); beside < 0.95*alone || !ended.Load() {
+			t.Error("a suspect slowed the others down")
+		}
+		if g := r.group(topic); g.Acked != 2001 {
+			t.Errorf("%+v", g)
 		}
 	})
 }
 
-func TestManySuspectsRunOneByOne(t *testing.T) {
+func TestSuspectsStartApart(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r.publish(topic, []string{name})
+		}
+		loseAll(r)
+		loseAll(r)
+		j := diary{begin: time.Now()}
+		w := worker.New(r.broker, worker.Options{Concurrency: 8})
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			j.note(d)
+			if body(d) == "a" || body(d) == "b" {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		stop := start(t, w)
+		pause(time.Minute)
+		mustStop(t, stop)
+		equal(t, j.all(), []string{"0s a/3", "2s b/3", "4s c/3", "4s d/3"}) // d when c has ended, two seconds after b
+	})
+}
+
+func TestLastChanceIsTheOnlySuspect(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		suspect(r, 2, "last")
+		loseAll(r)
+		r.publish(topic, []string{"first", "second"})
+		loseAll(r) // last is at 4
+		loseAll(r) // and at 5, the others at 3
+		j := diary{begin: time.Now()}
+		w := worker.New(r.broker, worker.Options{Concurrency: 8})
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			j.note(d)
+			time.Sleep(2500 * time.Millisecond)
+			return nil
+		})
+		stop := start(t, w)
+		pause(time.Second)
+		r.publish(topic, []string{"plain"})
+		pause(time.Minute)
+		mustStop(t, stop)
+		equal(t, j.all(), []string{"0s last/5", "1s plain/1", "2.5s first/3", "4.5s second/3"})
+	})
+}
+
+// One on its last chance that comes while another suspect runs waits for it, and those that come later wait behind.
+func TestLastChanceWaitsForTheOthers(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		d.received = func(d *driver.Delivery) { d.Deliveries = int(d.Headers["deliveries"][0] - '0') }
+		deliveries := func(n string) ferry.PublishOption { return ferry.Header("deliveries", n) }
+		j := diary{begin: time.Now()}
+		w := worker.New(r.broker, worker.Options{Concurrency: 8, MaxDeliveries: 4})
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			j.note(d)
+			time.Sleep(9500 * time.Millisecond)
+			return nil
+		})
+		stop := start(t, w)
+		r.publish(topic, []string{"a"}, deliveries("3"))
+		pause(time.Second)
+		r.publish(topic, []string{"last"}, deliveries("4"))
+		r.publish(topic, []string{"b"}, deliveries("3"))
+		r.publish(topic, []string{"plain"}, deliveries("1"))
+		pause(time.Minute)
+		mustStop(t, stop)
+		equal(t, j.all(), []string{"0s a/3", "1s plain/1", "9.5s last/4", "19s b/3"})
+	})
+}
+
+// A suspect that hangs costs a slot, and those that wait for their turn cost none.
+func TestSuspectsDoNotStarveTheRest(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		r.keyed(topic, "k", 30)
+		r.publish(topic, numbered(70))
+		for range 4 {
+			loseAll(r) // all of them on their last chance
+		}
+		w := worker.New(r.broker, worker.Options{Concurrency: 2, StopTimeout: time.Second})
+		hang := make(chan struct{})
+		plain := 0
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			if d.Deliveries == 1 {
+				plain++
+				return nil
+			}
+			<-hang
+			return nil
+		})
+		stop := start(t, w)
+		for range 60 {
+			r.publish(topic, []string{"plain"})
+			pause(time.Second)
+		}
+		if plain < 59 {
+			t.Errorf("%d of 60 plain messages were handled", plain)
+		}
+		if s := w.Stats(); s.Running != 1 || s.Consumers[0].Waiting > 64 {
+			t.Errorf("%+v", s)
+		}
+		close(hang)
+		pause(10 * time.Minute)
+		mustStop(t, stop)
+		if g := r.group(topic); g.Acked != 160 || g.Dead != 0 {
+			t.Errorf("%+v", g)
+		}
+	})
+}
+
+func TestManySuspectsKeepTheirOrder(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.keyed(topic, "k", 30)
 		r.publish(topic, numbered(70))
@@ -216,39 +345,9 @@ func TestManySuspectsRunOneByOne(t *testing.T) {
 	})
 }
 
-// A handler that hangs keeps a suspect from running, but not everything else.
-func TestSuspectDoesNotStopTheWorkerForever(t *testing.T) {
-	virtual(t, func(t *testing.T, r *rig) {
-		w := worker.New(r.broker, worker.Options{Concurrency: 4, StopTimeout: 5 * time.Second})
-		hang := make(chan struct{})
-		var log journal
-		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
-			log.add("%s", body(d))
-			if body(d) == "hang" {
-				<-hang
-			}
-			return nil
-		})
-		suspect(r, "suspect")
-		r.publish(topic, []string{"hang"}, ferry.WithPriority(ferry.Urgent))
-		stop := start(t, w)
-		pause(7 * time.Second)
-		r.publish(topic, []string{"other"})
-		pause(time.Second)
-		equal(t, log.all(), []string{"hang", "other"})
-		close(hang)
-		pause(time.Minute)
-		equal(t, log.all(), []string{"hang", "other", "suspect"})
-		mustStop(t, stop)
-	})
-}
-
 func TestTooManyDeliveriesAreNotRun(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.publish(topic, []string{"x"})
-		for range 3 {
-			loseAll(r)
-		}
+		suspect(r, 4, "x")
 		w := worker.New(r.broker, worker.Options{MaxDeliveries: 3})
 		ran := false
 		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { ran = true; return nil })
@@ -257,6 +356,46 @@ func TestTooManyDeliveriesAreNotRun(t *testing.T) {
 		mustStop(t, stop)
 		if dl := r.dead(topic); ran || dl.Reason != driver.ReasonMaxDeliveries || dl.Deliveries != 4 {
 			t.Errorf("ran: %v, %s after %d deliveries", ran, dl.Reason, dl.Deliveries)
+		}
+	})
+}
+
+// Suspects that wait for their turn go back at once when the worker drains, or when they are revoked.
+func TestWaitingSuspectsGoBack(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		r.publish(topic, []string{"a"})
+		r.keyed(topic, "k", 3)
+		r.publish(topic, []string{"b"})
+		loseAll(r)
+		loseAll(r)
+		var all received
+		d.seen = &all
+		w := worker.New(r.broker, worker.Options{MaxDeliveries: 3})
+		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { time.Sleep(4 * time.Second); return nil })
+		stop := start(t, w)
+		pause(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		going := slices.DeleteFunc(slices.Clone(all.ds), func(d *driver.Delivery) bool { return d.Key == "" })
+		begin := time.Now()
+		if err := r.memory.Pause(ctx, topic, "", true); err != nil { // or they come again at once
+			t.Fatal(err)
+		}
+		d.revoking(ctx, going)
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("waiting suspects were kept for %v", took)
+		}
+		if g := r.group(topic); g.Inflight != 2 || g.Ready != 3 {
+			t.Errorf("%+v", g)
+		}
+		go func() { _ = stop() }()
+		pause(time.Second)
+		if g := r.group(topic); g.Inflight != 1 || g.Ready != 4 {
+			t.Errorf("%+v", g)
+		}
+		mustStop(t, stop)
+		if g := r.group(topic); g.Acked != 1 || g.Ready != 4 || g.Redelivered != 10 {
+			t.Errorf("%+v", g)
 		}
 	})
 }

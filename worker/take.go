@@ -43,27 +43,36 @@ func (c *consumer) take(now time.Duration) *run {
 func (c *consumer) lead(items []*run, now time.Duration) *run {
 	r := &run{c: c, batch: &items}
 	for _, m := range items {
-		m.state, m.started = running, now
+		m.started = now
 	}
 	return r
 }
 
-// takeOne removes the next message that may start.
+// takeOne removes the next message that may start. Suspects are set aside until it is their turn.
 func (c *consumer) takeOne(now time.Duration) *run {
 	for r := c.lanes.ready.pop(); r != nil; r = c.lanes.ready.pop() {
 		switch {
-		case c.leaseOver(r, now):
-			c.skip(r, now)
-		case r.ttlUntil <= now:
-			c.outlived(r, now)
-		case r.d.Deliveries >= suspectDeliveries:
-			c.e.suspicion(r, now)
-			return nil
+		case !c.fit(r, now):
+		case suspect(r.d):
+			c.e.setAside(r, now)
 		default:
 			return r
 		}
 	}
 	return nil
+}
+
+// fit reports whether r, whose turn has come, is still to be run, and disposes of it if not.
+func (c *consumer) fit(r *run, now time.Duration) bool {
+	switch {
+	case c.leaseOver(r, now):
+		c.skip(r, now)
+	case r.ttlUntil <= now:
+		c.outlived(r, now)
+	default:
+		return true
+	}
+	return false
 }
 
 // takeFollowers adds the messages behind the first of a key to its batch.
@@ -73,7 +82,7 @@ func (c *consumer) takeFollowers(l *lane, items []*run, now time.Duration) []*ru
 	}
 	for len(items) < c.batchSize {
 		r := l.queue.head
-		if r == nil || c.leaseOver(r, now) || r.ttlUntil <= now || r.d.Deliveries >= suspectDeliveries {
+		if r == nil || c.leaseOver(r, now) || r.ttlUntil <= now || suspect(r.d) {
 			break
 		}
 		items = append(items, c.lanes.shift(l))

@@ -26,8 +26,17 @@ func ttlEnd(d *driver.Delivery, now time.Duration) time.Duration {
 	return now + left
 }
 
+// unseen gives back a message that no handler saw.
+func unseen(r *run, now time.Duration) *settlement {
+	s := &settlement{Delivery: r.d, Outcome: driver.Release, Unseen: true}
+	if r.ttlUntil <= now {
+		s.After = outlivedWait
+	}
+	return s
+}
+
 // outlived gives back a message whose TTL ended before its turn came.
 func (c *consumer) outlived(r *run, now time.Duration) {
-	c.conclude(r, &settlement{Delivery: r.d, Outcome: driver.Release, After: outlivedWait}, now)
+	c.conclude(r, unseen(r, now), now)
 	c.settleSoon()
 }

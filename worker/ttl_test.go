@@ -120,7 +120,12 @@ func TestTTLOfABrokerWhoseClockIsBehind(t *testing.T) {
 	broken(t, func(t *testing.T, r *rig, d *faulty) {
 		d.seen = new(received)
 		d.set(func() {
-			d.received = func(d *driver.Delivery) { d.TTL = d.ClaimedAt.Sub(d.PublishedAt) + 1 }
+			d.received = func(d *driver.Delivery) {
+				d.TTL = d.ClaimedAt.Sub(d.PublishedAt) + 1
+				if d.Cause != driver.CauseFirst {
+					t.Errorf("cause %v of what no handler saw", d.Cause)
+				}
+			}
 		})
 		w := worker.New(r.broker, worker.Options{})
 		worker.HandleBatch(w, topic, func(context.Context, []*ferry.Msg[[]byte]) error {

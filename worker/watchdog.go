@@ -64,7 +64,7 @@ func (e *engine) watchdog() {
 func (e *engine) look(now time.Duration) (lost []*run) {
 	e.watch.next, e.watch.looking = never, true
 	for _, s := range e.pool.slots {
-		if r := s.cur; r != nil && !r.abandoned {
+		if r := s.cur; r != nil && !r.abandoned && r.state == running {
 			lost = e.lookAtRun(r, now, lost)
 			e.watchUntil(r.limit())
 		}
@@ -72,7 +72,7 @@ func (e *engine) look(now time.Duration) (lost []*run) {
 	for _, c := range e.consumers {
 		c.lookAtWaiting(now)
 	}
-	e.lookAtSuspect(now)
+	e.lookAtSuspects(now)
 	e.makeRoom()
 	e.watch.looking = false
 	e.wakeSlot()

@@ -29,8 +29,8 @@ type Options struct {
 	StopTimeout time.Duration
 	// MaxAttempts is how often a message is tried in all before it is a dead letter. Defaults to 10.
 	MaxAttempts int
-	// MaxDeliveries bounds how often a message is delivered that keeps losing its lease, as one does that kills its
-	// process. Defaults to 5, and is at least 3.
+	// MaxDeliveries is how many processes a message may cost: one that was lost as often while its handler ran, and whose
+	// holder was never heard of again, becomes a dead letter. Defaults to 5, and is at least 3.
 	MaxDeliveries int
 	// Retry says when a failed message is tried again. Defaults to ferry.Exponential(time.Second, 10*time.Minute).
 	Retry ferry.RetryPolicy

@@ -27,6 +27,7 @@ type event struct {
 	place place
 	emits string // settling: the follow-up that comes with it
 	count int    // received: how it was counted
+	begun bool   // received: and its handler has begun
 }
 
 type eventKind uint8
@@ -35,8 +36,9 @@ const (
 	publishing eventKind = iota // was sent
 	published                   // was acknowledged
 	received
-	ending // a settlement that ends it was sent
-	ended  // and acknowledged
+	beginning // the start of its handler was sent
+	ending    // a settlement that ends it was sent
+	ended     // and acknowledged
 	returning
 	returned // a settlement that keeps it was acknowledged
 	moved    // an operator put it elsewhere in its order
@@ -59,6 +61,7 @@ type world struct {
 	o    Options
 	subs map[string]driver.Subscription // by group, of the first topic
 	held map[string][]*driver.Delivery
+	done map[*driver.Delivery]bool // of those held: Begin was acknowledged
 	sent map[string]*sent
 	ids  int
 	fl   int
@@ -92,7 +95,7 @@ var ctx = context.Background()
 func (w *world) start() {
 	w.t.Helper()
 	w.d = open(w.t, w.o)
-	w.subs, w.held = map[string]driver.Subscription{}, map[string][]*driver.Delivery{}
+	w.subs, w.held, w.done = map[string]driver.Subscription{}, map[string][]*driver.Delivery{}, map[*driver.Delivery]bool{}
 	for _, topic := range crashTopics {
 		for _, g := range crashGroups {
 			w.ok(w.d.EnsureGroup(ctx, topic, g, driver.GroupOptions{}), "EnsureGroup")
@@ -136,8 +139,10 @@ func (w *world) step() {
 		w.publish()
 	case n < 60:
 		w.receive()
-	case n < 88:
+	case n < 83:
 		w.settle()
+	case n < 88:
+		w.begin()
 	case n < 91:
 		time.Sleep(time.Duration(w.rng.IntN(2000)) * time.Millisecond)
 	case n < 92:
@@ -259,11 +264,25 @@ func (w *world) forgetReturned(g string) {
 	for i, err := range w.subs[g].Extend(ctx, w.held[g]) {
 		d := w.held[g][i]
 		if err == nil {
-			w.note(event{kind: received, place: place{d.Topic, d.ID, g}, count: d.Deliveries})
+			w.note(event{kind: received, place: place{d.Topic, d.ID, g}, count: d.Deliveries, begun: w.done[d]})
 			kept = append(kept, d)
 		}
 	}
 	w.held[g] = kept
+}
+
+// begin starts the handlers of some deliveries.
+func (w *world) begin() {
+	g := w.group()
+	ds := w.held[g][:w.rng.IntN(len(w.held[g])+1)]
+	for _, d := range ds {
+		w.note(event{kind: beginning, place: place{d.Topic, d.ID, g}})
+	}
+	for i, err := range w.subs[g].Begin(ctx, ds) {
+		w.ok(err, "Begin")
+		w.done[ds[i]] = true
+		w.note(event{kind: received, place: place{ds[i].Topic, ds[i].ID, g}, count: ds[i].Deliveries, begun: true})
+	}
 }
 
 // replay makes dead letters due again.

@@ -18,6 +18,8 @@ type broken struct {
 	delivered func(d *driver.Delivery)
 	settle    func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error
 	extend    func(ctx context.Context, below driver.Subscription, ds []*driver.Delivery) []error
+	begin     func(ds []*driver.Delivery) []error
+	drain     func() error
 	leave     func(ctx context.Context, below driver.Subscription) error
 
 	configured func(c *driver.TopicConfig)
@@ -209,6 +211,20 @@ func (s *brokenSubscription) Extend(ctx context.Context, ds []*driver.Delivery) 
 		return s.b.extend(ctx, s.Subscription, ds)
 	}
 	return s.Subscription.Extend(ctx, ds)
+}
+
+func (s *brokenSubscription) Begin(ctx context.Context, ds []*driver.Delivery) []error {
+	if s.b.begin != nil {
+		return s.b.begin(ds)
+	}
+	return s.Subscription.Begin(ctx, ds)
+}
+
+func (s *brokenSubscription) Drain(ctx context.Context) error {
+	if s.b.drain != nil {
+		return s.b.drain()
+	}
+	return s.Subscription.Drain(ctx)
 }
 
 func (s *brokenSubscription) Close(ctx context.Context) error {

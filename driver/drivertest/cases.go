@@ -80,7 +80,6 @@ func Cases() []Case {
 		{"order/middle of a run keeps its place", middleKeepsItsPlace},
 
 		{"lease/expiry redelivers", leaseExpiryRedelivers},
-		{"lease/losses are counted", leaseLossesAreCounted},
 		{"lease/expiry keeps key order", leaseExpiryKeepsKeyOrder},
 		{"lease/expiry of a run", leaseExpiryOfARun},
 		{"lease/stale settle refused", staleSettleRefused},
@@ -98,6 +97,20 @@ func Cases() []Case {
 		{"lease/holder is shown", inflightShowsItsHolder},
 		{"lease/max inflight", maxInflightIsABound},
 
+		{"begin/unseen losses do not count", unseenLossesDoNotCount},
+		{"begin/begun losses count", begunLossesCount},
+		{"begin/of a first delivery", beginOfAFirstDelivery},
+		{"begin/is of one delivery", beginIsOfOneDelivery},
+		{"begin/of many, and of the lost", beginOfManyAndOfTheLost},
+		{"begin/keeps the lease", beginKeepsTheLease},
+		{"begin/late extend", lateExtend},
+		{"begin/late settle", lateSettle},
+		{"begin/late close", lateClose},
+		{"begin/late word before redelivery", lateWordBeforeRedelivery},
+		{"begin/late words of several", lateWordsOfSeveral},
+		{"begin/late word of the unseen", lateWordOfTheUnseen},
+		{"begin/late word of the dead", lateWordOfTheDead},
+
 		{"release/counts nothing", claimsCountNothing},
 		{"release/to the head", releaseToTheHead},
 		{"release/key to its head", releaseOfAKeyToItsHead},
@@ -106,7 +119,11 @@ func Cases() []Case {
 		{"release/park blocks a strict key", parkBlocksAStrictKey},
 		{"release/park of a run returns the tail", parkOfARunReturnsTheTail},
 		{"release/after below zero is now", afterBelowZeroIsNow},
+		{"release/unseen keeps its cause", unseenKeepsItsCause},
+		{"release/unseen tail keeps its cause", unseenTailKeepsItsCause},
 
+		{"drain/ends receiving", drainEndsReceiving},
+		{"drain/passes the rest on", drainPassesTheRestOn},
 		{"stop/close returns what is held", closeReturnsWhatIsHeld},
 		{"stop/close returns a run", closeReturnsARun},
 		{"stop/close leaves the group", closeLeavesTheGroup},
@@ -260,6 +277,7 @@ func Cases() []Case {
 		{"restart/topics and groups", restartKeepsTopics},
 		{"restart/known ids", restartKeepsKnownIDs},
 		{"restart/counts", restartKeepsCounts},
+		{"restart/deliveries", restartKeepsDeliveries},
 
 		{"audit/sound", auditOfASoundTopic},
 		{"audit/unknown topic", auditOfAnUnknownTopic},

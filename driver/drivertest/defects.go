@@ -155,7 +155,17 @@ func joining(change func(*driver.SubscribeOptions)) func(driver.Driver) driver.D
 func deliveryDefects() []Defect {
 	return []Defect{
 		{"lost leases not counted", showing(func(d *driver.Delivery) { d.Deliveries = 1 }),
-			[]string{"lease/expiry redelivers", "lease/losses are counted"}, true},
+			[]string{"lease/expiry redelivers", "begin/begun losses count"}, true},
+		{"unseen losses counted", unseenCounted, []string{"begin/unseen losses do not count", "begin/is of one delivery"}, true},
+		{"first loss not counted", showing(func(d *driver.Delivery) { d.Deliveries = max(1, d.Deliveries-1) }),
+			[]string{"lease/expiry redelivers", "begin/unseen losses do not count"}, true},
+		{"begin not recorded", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, begin: func(ds []*driver.Delivery) []error { return make([]error, len(ds)) }}
+		}, []string{"begin/begun losses count", "begin/of many, and of the lost"}, true},
+		{"counts not taken back", neverTakenBack, []string{"begin/late extend", "begin/late settle", "begin/late words of several"}, true},
+		{"drain ignored", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, drain: func() error { return nil }}
+		}, []string{"drain/ends receiving"}, false},
 		{"claims counted as deliveries", claimsCounted, []string{"release/counts nothing", "stop/close returns what is held"}, true},
 		{"retry burns two attempts", showing(func(d *driver.Delivery) { d.Attempt += d.Attempt - 1 }),
 			[]string{"retry/now", "retry/never early"}, true},
@@ -184,6 +194,35 @@ func claimsCounted(d driver.Driver) driver.Driver {
 		}
 		claims.MaxAttempts++ // any number will do
 		x.Deliveries = claims.MaxAttempts
+	}
+	return b
+}
+
+// unseenCounted counts every lost lease as a delivery.
+func unseenCounted(d driver.Driver) driver.Driver {
+	b := &broken{Driver: d}
+	b.delivered = func(x *driver.Delivery) {
+		losses := b.recall(x.ID)
+		if losses == nil {
+			losses = &driver.Message{ID: x.ID}
+			b.remember(losses)
+		}
+		if x.Cause == driver.CauseLeaseExpired {
+			losses.MaxAttempts++ // any number will do
+		}
+		x.Deliveries = 1 + losses.MaxAttempts
+	}
+	return b
+}
+
+// neverTakenBack keeps the count of a holder that spoke again.
+func neverTakenBack(d driver.Driver) driver.Driver {
+	b := &broken{Driver: d}
+	b.delivered = func(x *driver.Delivery) {
+		if most := b.recall(x.ID); most != nil {
+			x.Deliveries = max(x.Deliveries, most.MaxAttempts)
+		}
+		b.remember(&driver.Message{ID: x.ID, MaxAttempts: x.Deliveries})
 	}
 	return b
 }

@@ -138,6 +138,11 @@ func badExtensions(t *T) {
 	t.refuses(errs[1], driver.ErrInvalid, "Extend of a nil delivery")
 	t.refuses(errs[2], driver.ErrInvalid, "Extend of an empty delivery")
 	t.ok(errs[3], "Extend behind a nil one")
+	errs = s.Begin(t.ctx(), []*driver.Delivery{ds[0], nil, {}, ds[1]})
+	t.ok(errs[0], "Begin before a nil one")
+	t.refuses(errs[1], driver.ErrInvalid, "Begin of a nil delivery")
+	t.refuses(errs[2], driver.ErrInvalid, "Begin of an empty delivery")
+	t.ok(errs[3], "Begin behind a nil one")
 	s.ack(ds...)
 }
 
@@ -163,6 +168,7 @@ func foreignDeliveries(t *T) {
 			t.refuses(c.by.errs(driver.Settlement{Delivery: c.d, Outcome: outcome})[0], driver.ErrLeaseLost, outcome.String()+" with "+what)
 		}
 		t.refuses(c.by.Extend(t.ctx(), []*driver.Delivery{c.d})[0], driver.ErrLeaseLost, "Extend with "+what)
+		t.refuses(c.by.Begin(t.ctx(), []*driver.Delivery{c.d})[0], driver.ErrLeaseLost, "Begin with "+what)
 	}
 	s.ack(d)
 }

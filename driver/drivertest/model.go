@@ -57,7 +57,10 @@ type entry struct {
 	attempt    int
 	deliveries int // 0: the contract does not say, after a replay
 	causes     []driver.Cause
+	lost       bool     // once at least
+	silent     []string // tokens of begun deliveries whose loss counted
 
+	begun  bool // the delivery under way
 	holder *member
 	claim  int // which Receive of its holder took it
 	token  string
@@ -68,7 +71,8 @@ type entry struct {
 type member struct {
 	g      *group
 	o      driver.SubscribeOptions
-	claims int // Receives so far
+	claims int             // Receives so far
+	had    map[string]bool // tokens of its deliveries
 }
 
 func (m *model) group(name string) *group {
@@ -180,15 +184,26 @@ func (g *group) behind(e *entry) []*entry {
 	return tail
 }
 
-// returnTail gives back what is held behind e, uncounted.
-func (m *model) returnTail(g *group, e *entry) {
+// returnTail gives back what is held behind e, uncounted. Without causes it keeps those it was delivered with.
+func (m *model) returnTail(g *group, e *entry, causes ...driver.Cause) {
 	for _, x := range g.behind(e) {
-		m.back(g, x, driver.CauseReleased, driver.CauseRebalance)
+		if len(causes) == 0 {
+			m.back(g, x, x.causes...)
+			continue
+		}
+		m.back(g, x, causes...)
 	}
 }
 
 // close returns everything a member holds.
 func (m *model) close(s *member) {
+	for _, e := range s.g.entries {
+		for _, token := range slices.Clone(e.silent) {
+			if s.had[token] {
+				e.hear(token)
+			}
+		}
+	}
 	for _, e := range slices.Clone(s.g.entries) {
 		if e.holder == s {
 			m.back(s.g, e, driver.CauseReleased, driver.CauseRebalance)
@@ -211,6 +226,7 @@ func (s *member) holds() int {
 func (m *model) settle(s *member, x driver.Settlement) bool {
 	e := s.g.find(x.Delivery.ID)
 	if e == nil || e.state != driver.StateInflight || e.holder != s || e.token != x.Delivery.Token.String() {
+		m.hear(s, x.Delivery)
 		return false
 	}
 	g := s.g
@@ -235,9 +251,29 @@ func (m *model) settle(s *member, x driver.Settlement) bool {
 		m.wait(g, e, x.After, driver.CauseRetry)
 	case driver.Release:
 		e.loose = e.loose || (x.After > 0 && g.order == driver.Relaxed)
-		m.wait(g, e, x.After, driver.CauseReleased)
+		causes := []driver.Cause{driver.CauseReleased}
+		if x.Unseen {
+			causes = e.causes
+		}
+		m.wait(g, e, x.After, causes...)
 	}
 	return true
+}
+
+// hear takes back the count of a lost delivery whose holder speaks again.
+func (m *model) hear(s *member, d *driver.Delivery) {
+	if e := s.g.find(d.ID); e != nil {
+		e.hear(d.Token.String())
+	}
+}
+
+func (x *entry) hear(token string) {
+	i := slices.Index(x.silent, token)
+	if i < 0 || x.state == driver.StateDead {
+		return
+	}
+	x.silent = slices.Delete(x.silent, i, i+1)
+	x.deliveries = max(0, x.deliveries-1)
 }
 
 // purge removes what is queued, of one group or of the topic, and returns how many.
@@ -309,6 +345,7 @@ func (m *model) move(x driver.Move) error {
 	case e.state == driver.StateDead:
 		m.places++
 		e.attempt, e.deliveries, e.loose, e.place = 1, 0, e.Key == "", m.places
+		e.lost, e.silent = false, nil
 		m.wait(g, e, x.After, driver.CauseReplay)
 	case e.state == driver.StateWaiting:
 		e.loose = e.loose || e.Key == ""

@@ -60,12 +60,17 @@ func (m *model) loseLeases(g *group, at time.Time) {
 		}
 	}
 	for _, e := range lost {
-		if e.deliveries > 0 {
+		if e.deliveries > 0 && (e.begun || !e.lost) {
 			e.deliveries++
 		}
+		if e.begun {
+			e.silent = append(e.silent, e.token)
+			e.silent = e.silent[max(0, len(e.silent)-16):]
+		}
+		e.lost = true
 		g.redelivered++
 		e.loose = e.loose || e.Key == "" || g.order == driver.Relaxed
-		m.returnTail(g, e)
+		m.returnTail(g, e, driver.CauseReleased, driver.CauseRebalance, driver.CauseLeaseExpired)
 		m.back(g, e, driver.CauseLeaseExpired)
 	}
 }

@@ -96,6 +96,11 @@ func (m *model) take(s *member, d *driver.Delivery) error {
 			d.ID, d.Attempt, d.Deliveries, d.Cause, e.attempt, e.deliveries, e.causes)
 	}
 	e.state, e.holder, e.claim, e.token, e.lease = driver.StateInflight, s, s.claims, d.Token.String(), m.now.Add(s.o.Lease)
+	e.begun, e.causes = false, []driver.Cause{d.Cause}
+	if s.had == nil {
+		s.had = map[string]bool{}
+	}
+	s.had[e.token] = true
 	return nil
 }
 

@@ -16,6 +16,7 @@ var operations = [...]func(*history, *dice){
 	(*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle,
 	(*history).settleStale,
 	(*history).extend,
+	(*history).begin, (*history).begin,
 	(*history).wait, (*history).wait, (*history).wait,
 	(*history).move, (*history).move,
 	(*history).delete,
@@ -142,7 +143,7 @@ func (h *history) settle(d *dice) {
 		case driver.Retry:
 			x.After, x.Failure = h.duration(d, time.Second), failure("history")
 		case driver.Release:
-			x.After = h.duration(d, time.Second)
+			x.After, x.Unseen = h.duration(d, time.Second), d.n(2) == 0
 		case driver.Dead:
 			x.Failure = failure("history")
 		}
@@ -188,9 +189,30 @@ func (h *history) extend(d *dice) {
 		h.note("extend %s: %v", ds[i].ID, err)
 		if i < held {
 			c.member.g.find(ds[i].ID).lease = h.m.now.Add(c.member.o.Lease)
+		} else {
+			h.m.hear(c.member, ds[i])
 		}
 		if i < held && err != nil || i >= held && !errors.Is(err, driver.ErrLeaseLost) {
 			h.fail("Extend of %s, held %v: got error %v", ds[i].ID, i < held, err)
+		}
+	}
+}
+
+// begin starts the handlers of some deliveries, and tries to start one that is lost.
+func (h *history) begin(d *dice) {
+	c := h.consumer(d)
+	ds := append([]*driver.Delivery(nil), c.held[:d.n(len(c.held)+1)]...)
+	held := len(ds)
+	if len(c.stale) > 0 {
+		ds = append(ds, c.stale[d.n(len(c.stale))])
+	}
+	for i, err := range c.Begin(h.t.Context(), ds) {
+		h.note("begin %s: %v", ds[i].ID, err)
+		if i < held {
+			c.member.g.find(ds[i].ID).begun = true
+		}
+		if i < held && err != nil || i >= held && !errors.Is(err, driver.ErrLeaseLost) {
+			h.fail("Begin of %s, held %v: got error %v", ds[i].ID, i < held, err)
 		}
 	}
 }

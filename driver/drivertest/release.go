@@ -95,8 +95,10 @@ func parkOfARunReturnsTheTail(t *T) {
 		s.refused(driver.Settlement{Delivery: ds[1], Outcome: driver.Ack})
 		s.idle()
 	})
-	for _, d := range s.expect("a1", "a2", "a3") {
-		t.uncounted(d)
+	again := s.expect("a1", "a2", "a3")
+	t.counted(again[0], 1, 1, driver.CauseReleased)
+	for _, d := range again[1:] {
+		t.counted(d, 1, 1, driver.CauseFirst)
 	}
 }
 

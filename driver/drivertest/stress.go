@@ -51,6 +51,7 @@ type account struct {
 	seq     int // in its key
 	final   int // how often it was settled for good
 	starts  int
+	ran     bool             // a handler saw it
 	holder  *driver.Delivery // who has it, as far as we know
 	retries int              // attempted
 }
@@ -96,7 +97,7 @@ func (l *ledger) start(d *driver.Delivery) {
 	if h := a.holder; h != nil && time.Now().Before(h.LeaseUntil) {
 		l.t.Errorf("%s has two live leases, %s and %s", d.ID, h.Token, d.Token)
 	}
-	if d.Attempt > 1+a.retries || d.Attempt < 1 || d.Deliveries < 1 || a.starts > 0 && d.Cause == driver.CauseFirst {
+	if d.Attempt > 1+a.retries || d.Attempt < 1 || d.Deliveries < 1 || a.ran && d.Cause == driver.CauseFirst {
 		l.t.Errorf("after %d starts and %d retries: %s", a.starts, a.retries, describe([]*driver.Delivery{d}))
 	}
 	a.starts++
@@ -107,7 +108,12 @@ func (l *ledger) start(d *driver.Delivery) {
 func (l *ledger) run(d *driver.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a := l.messages[d.ID]; a != nil && d.Key != "" && time.Now().Before(d.LeaseUntil) && a.seq > l.finished[d.Key] {
+	a := l.messages[d.ID]
+	if a == nil {
+		return
+	}
+	a.ran = true
+	if d.Key != "" && time.Now().Before(d.LeaseUntil) && a.seq > l.finished[d.Key] {
 		l.t.Errorf("key %s: message %d started although only %d are settled", d.Key, a.seq, l.finished[d.Key])
 	}
 }

@@ -34,6 +34,7 @@ func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	for deadline := time.Now().Add(m.d.o.Session); ; {
 		err := m.ownAll(ctx, offsets[m.mainName])
 		if err == nil {
+			m.goBack(offsets[m.mainName])
 			return offsets, nil
 		}
 		m.d.client.ForceMetadataRefresh()
@@ -57,7 +58,7 @@ func (m *member) ownAll(ctx context.Context, offsets map[int32]kgo.Offset) error
 	for id, o := range offsets {
 		room <- struct{}{}
 		loading.Go(func() {
-			failed <- m.own(ctx, id, max(0, o.EpochOffset().Offset))
+			failed <- m.own(ctx, id, o.EpochOffset())
 			<-room
 		})
 	}
@@ -75,7 +76,7 @@ func (m *member) ownAll(ctx context.Context, offsets map[int32]kgo.Offset) error
 const loadAtOnce = 16
 
 // own loads a partition, unless an assignment that was broken off has done it already.
-func (m *member) own(ctx context.Context, id int32, at int64) error {
+func (m *member) own(ctx context.Context, id int32, at kgo.EpochOffset) error {
 	m.mu.Lock()
 	loaded := m.parts[id] != nil
 	m.mu.Unlock()
@@ -207,8 +208,11 @@ func (m *member) drop(ids []int32) {
 	for _, p := range dropped {
 		p.lost = true
 		for it := range p.items.all() {
-			if it.claimed != nil {
-				m.end(it.claimed)
+			if c := it.claimed; c != nil {
+				if !p.parted {
+					c.mourn()
+				}
+				m.end(c)
 			}
 			if it.state != gone {
 				m.enter(it, gone)

@@ -61,6 +61,9 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 	m.storeUnnamed(ctx, ps)
 	for {
 		err := m.commit(ctx, ps...)
+		if err == nil {
+			m.part(ps)
+		}
 		if err == nil || isKafka(err, kerr.UnknownMemberID) || pause(ctx, fetchWait/5) != nil {
 			return
 		}
@@ -70,7 +73,17 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 	}
 }
 
-// storeUnnamed stores what was given back in the side log where the last commit has no room to name all of it: the next owner is told of each.
+// part notes that the last word about partitions is committed: the next owner knows that nothing of them was lost.
+func (m *member) part(ps []*partition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range ps {
+		p.parted = true
+	}
+}
+
+// storeUnnamed stores what was given back in the side log where the last commit has no room to name all of it: the next owner is told of each. So it does with
+// losses that are not stored yet.
 func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
 	if m.visiting {
 		return
@@ -82,6 +95,11 @@ func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
 			if !p.lost {
 				_, more := p.compose("", p.done, nil)
 				unnamed = append(unnamed, more...)
+				for it := range p.items.all() {
+					if it.unsaved {
+						unnamed = append(unnamed, it)
+					}
+				}
 			}
 		}
 		for _, it := range unnamed {
@@ -124,7 +142,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 		}
 		p.dirty = false
 		sent = append(sent, p)
-		t.Partitions = append(t.Partitions, commitOf(p.id, p.done.base, p.metadata()))
+		t.Partitions = append(t.Partitions, commitOf(p.id, p.done, p.metadata()))
 	}
 	m.mu.Unlock()
 	if len(sent) == 0 {
@@ -153,9 +171,9 @@ func (x *membership) commitAs(group string) *kmsg.OffsetCommitRequest {
 	return req
 }
 
-func commitOf(partition int32, offset int64, metadata string) kmsg.OffsetCommitRequestTopicPartition {
+func commitOf(partition int32, done *doneSet, metadata string) kmsg.OffsetCommitRequestTopicPartition {
 	c := kmsg.NewOffsetCommitRequestTopicPartition()
-	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = partition, offset, -1, &metadata
+	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = partition, done.base, done.seen, &metadata
 	return c
 }
 

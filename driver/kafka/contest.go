@@ -17,7 +17,8 @@ import (
 
 // Of several processes that change the same row of a table at the same time, one may, and the others hear of it. Whoever wants to change a row first
 // writes a claim beside it. Everybody reads the claims in the order the broker gave them, and so agrees on who was first. What follows a claim may take
-// several steps; a process that dies between them loses the claim after claimFor, and nothing else.
+// several steps; a process that dies between them loses the claim after claimFor, and nothing else. One that is only stopped for longer still writes what
+// follows: each record says until when it may be stored, and whoever reads one that brokers stored later takes it for void.
 const (
 	claimPrefix = "~/" // no name begins so
 	claimFor    = 30 * time.Second
@@ -33,6 +34,7 @@ type rowClaim struct {
 
 // contests are the claims on the rows of one table.
 type contests struct {
+	lasts time.Duration // a claim
 	mu    sync.Mutex
 	holds map[string]hold // by the key of the row
 	mine  map[string]*attempt
@@ -46,11 +48,15 @@ type hold struct {
 
 // attempt is a claim of this process.
 type attempt struct {
-	won  bool // it was first
-	kept bool // nobody else had a claim on the row until it was released
+	won   bool // it was first
+	until time.Time
+	kept  bool // nobody else had a claim on the row until it was released
+	late  bool // what ends the row was stored too late, and is void
 }
 
-func newContests() *contests { return &contests{holds: map[string]hold{}, mine: map[string]*attempt{}} }
+func newContests(lasts time.Duration) *contests {
+	return &contests{lasts: lasts, holds: map[string]hold{}, mine: map[string]*attempt{}}
+}
 
 // note takes a record of a table, in order, and reports whether it is about a claim. The row is at offset row then, or at -1.
 func (c *contests) note(r *kgo.Record, row func(key string) int64) bool {
@@ -64,7 +70,7 @@ func (c *contests) note(r *kgo.Record, row func(key string) int64) bool {
 	if r.Value == nil {
 		by := headerOf(r, byHeader)
 		if a := c.mine[by]; a != nil {
-			a.kept = is && held.by == by
+			a.kept, a.late = is && held.by == by, r.Timestamp.After(a.until)
 		}
 		if is && held.by == by {
 			delete(c.holds, key)
@@ -72,13 +78,13 @@ func (c *contests) note(r *kgo.Record, row func(key string) int64) bool {
 		return true
 	}
 	var claim rowClaim
-	if json.Unmarshal(r.Value, &claim) != nil || is && r.Timestamp.Sub(held.at) < claimFor || row(key) != claim.Row {
+	if json.Unmarshal(r.Value, &claim) != nil || is && r.Timestamp.Sub(held.at) < c.lasts || row(key) != claim.Row {
 		return true
 	}
 	c.sweep(r.Timestamp)
 	c.holds[key] = hold{claim.By, r.Timestamp}
 	if a := c.mine[claim.By]; a != nil {
-		a.won = true
+		a.won, a.until = true, r.Timestamp.Add(c.lasts*2/3) // brokers' clocks may differ by the rest
 	}
 	return true
 }
@@ -89,7 +95,7 @@ func (c *contests) sweep(now time.Time) {
 		return
 	}
 	for key, h := range c.holds {
-		if now.Sub(h.at) >= claimFor {
+		if now.Sub(h.at) >= c.lasts {
 			delete(c.holds, key)
 		}
 	}
@@ -143,6 +149,7 @@ type contender struct {
 	by         string
 	release    *kgo.Record
 	made, ends []*kgo.Record // the release is the last of the ends
+	changes    bool          // there is more than the release
 	err        error
 	over       bool // err is what became of it
 }
@@ -159,7 +166,7 @@ func (t *table) contend(ctx context.Context, partition int32, key string, row in
 
 // contendAll is contend for many rows, each on its own but stored together. What became of each is its err.
 func (t *table) contendAll(ctx context.Context, xs []*contender) {
-	by := time.Now().Add(transactFor)
+	by := time.Now().Add(min(transactFor, t.contests.lasts/3))
 	t.claimAll(ctx, xs)
 	defer func() {
 		for _, x := range xs {
@@ -171,11 +178,17 @@ func (t *table) contendAll(ctx context.Context, xs []*contender) {
 		if x.made, x.ends, err = x.change(ctx); err != nil {
 			t.giveUp(x, err)
 		}
+		x.changes = len(x.made)+len(x.ends) > 0
+		limit(x.until, x.made, x.ends)
 		x.ends = append(x.ends, x.release)
 	}
 	t.replaceAll(ctx, by, going(xs))
 	for _, x := range going(xs) {
-		if !t.contests.state(x.attempt).kept {
+		switch a := t.contests.state(x.attempt); {
+		case a.late && x.changes:
+			t.restore(ctx, x)
+			x.end(errStoredLate(x))
+		case !a.kept:
 			x.end(contested(errContested))
 		}
 	}

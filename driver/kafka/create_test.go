@@ -34,8 +34,12 @@ func startTogether(t *testing.T, c *kafkatest.Cluster, namespace string) {
 	ds := make([]*kafka.Driver, processes)
 	for i := range ds {
 		ds[i] = open(t, c, namespace)
-		defer end(t, ds[i])
 	}
+	defer func() {
+		for _, d := range ds {
+			end(t, d)
+		}
+	}()
 	w := &witness{last: map[string]string{}, seen: map[string]int{}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -100,7 +100,7 @@ func readLater(r *kgo.Record) (*delayed, bool) {
 	}
 	s, ok := stateOf(r)
 	m, err := fromRecord(topic, &c)
-	if !ok || err != nil {
+	if !ok || err != nil || s.late(r) {
 		return nil, false
 	}
 	x := &delayed{m: m, s: s, ref: s.Ref, offset: r.Offset, entered: r.Timestamp}

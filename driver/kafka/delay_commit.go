@@ -49,7 +49,7 @@ func (w *delays) commit(ctx context.Context) error {
 		if p.dirty {
 			p.dirty = false
 			sent = append(sent, p)
-			t.Partitions = append(t.Partitions, commitOf(p.id, p.done.base, p.done.encode(maxMetadata)))
+			t.Partitions = append(t.Partitions, commitOf(p.id, p.done, p.done.encode(maxMetadata)))
 		}
 	}
 	w.mu.Unlock()

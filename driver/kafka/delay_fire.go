@@ -194,6 +194,7 @@ func (w *delays) next(ctx context.Context, x *delayed, now time.Time) (r *kgo.Re
 	}
 	if remaining := x.due.Sub(now); remaining > 0 {
 		s := x.s
+		s.Until = 0
 		s.Ref, s.Entered, s.Due = x.ref, x.entered.UnixMilli(), (x.due.UnixMicro()+999)/1000 // never a part of a millisecond early
 		return w.tierRecord(x.m, s, remaining), false
 	}

@@ -135,13 +135,30 @@ func (w *delays) close() {
 }
 
 // assign takes over partitions where their last owner left off.
-func (w *delays) assign(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (w *delays) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	name, sets := w.d.delayTopic(), map[int32]*doneSet{}
+	for id, o := range offsets[name] {
+		at := o.EpochOffset()
+		sets[id] = newDoneSet(max(0, at.Offset))
+		sets[id].readMetadata(w.found(id))
+		sets[id].seen = at.Epoch
+	}
+	for deadline := time.Now().Add(w.d.o.Session); ; { // an error makes kgo give up everything that we own
+		cuts, err := w.d.checkLogs(ctx, name, sets)
+		if err == nil {
+			for id := range cuts {
+				offsets[name][id] = kgo.NewOffset().At(sets[id].base).WithEpoch(sets[id].seen)
+			}
+			break
+		}
+		if isForbidden(err) || time.Now().After(deadline) || pause(ctx, fetchWait/5) != nil {
+			return nil, err
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, o := range offsets[w.d.delayTopic()] {
-		p := &tierPartition{id: id, tier: int(id) / w.width, done: newDoneSet(max(0, o.EpochOffset().Offset))}
-		p.done.readMetadata(w.found(id))
-		w.parts[id] = p
+	for id, done := range sets {
+		w.parts[id] = &tierPartition{id: id, tier: int(id) / w.width, done: done}
 	}
 	return offsets, nil
 }
@@ -180,6 +197,11 @@ func (w *delays) drop(cl *kgo.Client, ids []int32) {
 			delete(w.parts, id)
 		}
 	}
+	w.forgetLost()
+}
+
+// forgetLost removes the timers of partitions that are lost.
+func (w *delays) forgetLost() {
 	kept := w.timers[:0]
 	w.bytes = 0
 	for _, x := range w.timers {

@@ -19,6 +19,7 @@ type tierPartition struct {
 	dropped int64 // the last of what it did not take, which comes again; 0: none
 	missed  int   // how often it did not
 	lost    bool
+	cutBy   *kgo.Record // lies where another was read before: the log has lost its end
 	dirty   bool
 	trimmed int64
 }
@@ -73,8 +74,12 @@ func (w *delays) poll(ctx context.Context) {
 		w.fetching.Lock()
 		w.mu.Lock()
 		fetches.EachRecord(func(r *kgo.Record) {
-			if p := w.parts[r.Partition]; p != nil && !p.lost && r.Offset >= p.done.next {
+			switch p := w.parts[r.Partition]; {
+			case p == nil || p.lost || p.cutBy != nil:
+			case r.Offset >= p.done.next:
 				w.feed(p, r)
+			case p.done.overlaid(r):
+				p.cutBy = r
 			}
 		})
 		full, again := w.full()
@@ -86,6 +91,7 @@ func (w *delays) poll(ctx context.Context) {
 		if len(again) > 0 {
 			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.delayTopic(): again}) // nobody takes partitions away before AllowRebalance
 		}
+		w.retake(w.cl)
 		w.cl.AllowRebalance()
 		w.poke()
 		if fetches.Err() != nil && pause(ctx, fetchWait) != nil {
@@ -129,6 +135,7 @@ func (w *delays) feed(p *tierPartition, r *kgo.Record) {
 	p.dropped, p.missed = 0, 0
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
+	p.done.read(r)
 	if p.done.has(r.Offset) {
 		p.dirty = true
 		return

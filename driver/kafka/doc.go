@@ -10,14 +10,14 @@
 //	driver        New, Close, capabilities; open makes a Broker; reach finds the brokers and checks them
 //	topics        creating topics; produce stores records, compress decides which batches are worth it
 //	table         a compacted topic followed into memory: registry, marks, side logs; index knows only where its rows are
-//	contest       of many who change a row at the same time, one may
+//	contest       of many who change a row at the same time, one may; late makes void what is stored after that
 //	registry      which topics and groups there are, and how they are configured; create makes them
 //	publish, call messages into records, those of one call together; atomic stores them in one transaction
 //	dedup, bound  which ids this process has published, and whether a topic is full
 //	member        this process in a group, membership as who the coordinator knows it; assign and vouch: which partitions are its own, and whether they still are
 //	partition     one owned partition, with its items: what is fetched, and what is done
 //	side          the side log of a partition, ends what has ended there; park moves followers of a failing key there, and bounds memory
-//	done, commit  the done-set, and how it is committed; metadata and tally are what is committed beside
+//	done, commit  the done-set, and how it is committed, truncate notices logs that have lost their ends; metadata and tally are what is committed beside
 //	queue, item   lanes and keys in memory; loan has their bodies, lease has claims, clock rings what time brings
 //	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step
 //	delay*        what is not due yet: tiers, who owns and fires them, scanning them; held has marks and held messages

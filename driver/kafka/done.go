@@ -17,6 +17,7 @@ type doneSet struct {
 	first int64 // offset of bit 0, a multiple of 64
 	words []uint64
 	count int64 // done beyond base
+	seen  int32 // the leader epoch of the last record that was read, or -1; see truncate.go
 	// replay is the offset before which everything was delivered already, and is again after a reset.
 	replay int64
 	clean  bool // the last owner left in order
@@ -25,7 +26,7 @@ type doneSet struct {
 }
 
 func newDoneSet(at int64) *doneSet {
-	return &doneSet{base: at, next: at, first: at &^ 63}
+	return &doneSet{base: at, next: at, first: at &^ 63, seen: -1}
 }
 
 // clone returns a copy that can be changed.

@@ -13,7 +13,7 @@ func ownedItem(t *testing.T) (*member, *item) {
 	t.Helper()
 	m := (&Driver{}).newMember(&topicState{name: "orders"}, driver.DefaultGroup, driver.Strict)
 	t.Cleanup(m.cancel)
-	p := m.newPartition(0, 0, "")
+	p := m.newPartition(0, kgo.EpochOffset{Epoch: -1}, "")
 	m.parts[0] = p
 	it := &item{p: p, offset: 3, side: "m/3", msg: &driver.Message{ID: "a", Topic: "orders", Key: "k"}, inLane: notInLane}
 	p.items.put(it)
@@ -64,9 +64,9 @@ func TestEndsAreMarks(t *testing.T) {
 		t.Errorf("a commit that has passed it brings %v", ends)
 	}
 
-	next := m.newPartition(0, 5, "")
+	next := m.newPartition(0, kgo.EpochOffset{Epoch: -1, Offset: 5}, "")
 	next.found["m/12"], next.found["m/4"] = r, &kgo.Record{Key: []byte("m/4"), Value: r.Value, Headers: []kgo.RecordHeader{state{Offset: 4, Done: true}.header()}}
-	found := next.begin(5, 20)
+	found := next.begin(20)
 	if !next.done.has(12) || next.items.of(itemKey{offset: 12}) != nil {
 		t.Error("the next owner takes what is marked for unfinished")
 	}

@@ -74,7 +74,7 @@ func (d *Driver) Revive(ctx context.Context) error { return d.keepAlive(ctx) }
 type Claims struct{ c *contests }
 
 // NewClaims returns claims on nothing.
-func NewClaims() Claims { return Claims{newContests()} }
+func NewClaims() Claims { return Claims{newContests(claimFor)} }
 
 func (x Claims) note(r *kgo.Record) {
 	x.c.note(r, func(key string) int64 {
@@ -117,3 +117,50 @@ func (d *Driver) Queued() (most int) {
 
 // LookAgain lets a member of this process see partitions that were added.
 func (d *Driver) LookAgain(topic, group string) { d.memberIn(topic, group).cl.ForceMetadataRefresh() }
+
+// Holds reports whether a member of this process holds deliveries, as far as it knows.
+func (d *Driver) Holds(topic, group string) bool {
+	m := d.memberIn(topic, group)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.parts {
+		if p.held > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// CommittedEpoch is the leader epoch that is committed for the first partition of a group.
+func (d *Driver) CommittedEpoch(ctx context.Context, topic, group string) int32 {
+	at, err := d.committedOf(ctx, d.groupID(topic, group), d.mainTopic(topic))
+	if err != nil {
+		return -1
+	}
+	return at[0].LeaderEpoch
+}
+
+// CommitTiers does what is done every 200 ms.
+func (d *Driver) CommitTiers(ctx context.Context) {
+	d.mu.Lock()
+	w := d.delays
+	d.mu.Unlock()
+	_ = w.commit(ctx)
+}
+
+// Overlay lets a member of this process fetch a record of a later leader at an offset of the first partition.
+func (d *Driver) Overlay(ctx context.Context, topic, group string, offset int64) {
+	m := d.memberIn(topic, group)
+	m.mu.Lock()
+	epoch := m.parts[0].done.seen
+	m.mu.Unlock()
+	r := &kgo.Record{Topic: m.mainName, Offset: offset, LeaderEpoch: epoch + 1, Value: []byte{}}
+	m.feedAll(kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: m.mainName, Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{r}}}}}}})
+	m.retake(ctx)
+}
+
+// WithClaims are options with claims on rows that last for so long.
+func WithClaims(o Options, lasts time.Duration) Options {
+	o.claims = lasts
+	return o
+}

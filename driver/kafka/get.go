@@ -93,7 +93,7 @@ func (d *Driver) getKept(ctx context.Context, t *topicState, target driver.Targe
 	for id, at := range from {
 		err := d.readRange(ctx, d.mainTopic(t.name), id, at, at+windowItems, func(r *kgo.Record) {
 			m, err := fromRecord(t.name, r)
-			if err != nil || !named(target, refOf(r), m.ID) || m.TTL > 0 && time.Since(m.PublishedAt) > m.TTL {
+			if err != nil || isLate(r) || !named(target, refOf(r), m.ID) || m.TTL > 0 && time.Since(m.PublishedAt) > m.TTL {
 				return
 			}
 			for _, g := range d.groupsOf(t.name) {
@@ -153,8 +153,8 @@ func (d *Driver) getUnread(ctx context.Context, t *topicState, group string, ref
 		return nil, err
 	}
 	m, err := fromRecord(t.name, r)
-	if err != nil {
-		return nil, nil // it will be among the invalid
+	if err != nil || isLate(r) {
+		return nil, nil // it will be among the invalid, or is void
 	}
 	return []driver.Entry{{Message: m, Ref: ref, Group: group, State: driver.StateReady, Attempt: 1, Deliveries: 1}}, nil
 }

@@ -146,7 +146,7 @@ func heldLists(key string) (list, name string) {
 
 func (w *delays) heldChanged(r *kgo.Record) {
 	w.held.note(r)
-	if !isHeld(r) {
+	if !isHeld(r) || isLate(r) {
 		return
 	}
 	w.heldMu.Lock()

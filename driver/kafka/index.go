@@ -85,7 +85,7 @@ func (x *index) whole() error {
 
 // note takes in a record. The end of a row under an older key of the same name is not the end of the newer.
 func (x *index) note(r *kgo.Record) {
-	if r.Attrs.IsControl() {
+	if r.Attrs.IsControl() || isLate(r) {
 		return
 	}
 	list, name := x.listOf(string(r.Key))

@@ -31,10 +31,12 @@ type item struct {
 	ref    driver.Ref
 
 	attempts int // failed
-	lost     int // leases
+	lost     int // leases that count; see losses.go
 	rounds   int
 	history  []driver.Failure
+	past     *losses
 	cause    driver.Cause
+	once     bool // a lease was lost, counted or not
 	spared   bool // its TTL was lifted
 
 	storedCause driver.Cause // what its record in the side log says
@@ -55,6 +57,7 @@ type item struct {
 	unplaced bool
 	saving   bool   // it is on its way to the side log
 	marked   bool   // ended with a mark; see ends.go
+	changes  uint32 // of its losses: what is stored must be as new
 	size     int    // of its body
 	inLane   int    // index in its lane's heap, or notInLane, inFifo
 	slot     uint64 // in its lane's fifo

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -17,6 +19,10 @@ type claim struct {
 	until    time.Time
 	delivery *driver.Delivery // nil while it is not completed
 	settling *settling        // on its way to the brokers; nil: none
+	begun    bool             // its handler was about to start, and that is stored
+	silent   bool             // it had begun and was lost, and its holder has said nothing since
+	spoken   bool             // its holder was told that it is lost before it was; see forfeit
+	side     string           // key of its item in the side log, once it has begun
 	failed   bool             // a settlement could not be stored, or nobody knows: those behind it in its key wait for another try
 	ended    bool
 	room     *handed // for the delivery
@@ -100,6 +106,15 @@ func (m *member) saveLapsed(lost []*item) {
 	}
 }
 
+// refuse is told that the holder of a delivery hears that it is lost. It returns what the owner of its partition must be told.
+func (s *subscription) refuse(d *driver.Delivery, now time.Time) (words []*kgo.Record) {
+	if r := s.heard(d, now); r != nil {
+		words = append(words, r)
+	}
+	s.forfeit(d, now)
+	return words
+}
+
 // forfeit ends the lease of a delivery whose holder is told that it is lost because nobody vouches for us. If the partition turns out to be ours still, what is behind it in its
 // key must not be settled before it comes again.
 func (s *subscription) forfeit(d *driver.Delivery, now time.Time) {
@@ -113,6 +128,22 @@ func (s *subscription) forfeit(d *driver.Delivery, now time.Time) {
 	s.m.alarm(now, nil, s)
 }
 
+// lose counts that a lease ended which nobody extended.
+func (c *claim) lose() {
+	it, begun := c.it, ""
+	if c.begun {
+		begun = c.String()
+	}
+	it.lose(begun)
+	it.unsaved = true
+	it.p.tally.Redelivered++
+	if c.spoken {
+		it.hear(begun)
+	} else {
+		c.mourn()
+	}
+}
+
 // endLeases takes back what nobody extended, and returns it.
 func (m *member) endLeases(s *subscription, now time.Time) (lost []*item) {
 	s.leases.armed = false
@@ -123,12 +154,10 @@ func (m *member) endLeases(s *subscription, now time.Time) (lost []*item) {
 		}
 		it := c.it
 		if c.delivery != nil {
-			it.lost++
-			it.unsaved = true
-			it.p.tally.Redelivered++
+			c.lose()
 			lost = append(lost, it)
 		}
-		m.returnBehind(it, driver.CauseReleased)
+		m.returnBehind(it, true)
 		m.takeBack(c, driver.CauseLeaseExpired)
 		c = s.leases.first // others may have gone with it
 	}

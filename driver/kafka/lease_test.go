@@ -39,7 +39,7 @@ func TestClaimNobodySaw(t *testing.T) {
 			m.mu.Unlock()
 			wantHead, wantBehind, lost := driver.CauseFirst, driver.CauseFirst, 0
 			if delivered {
-				wantHead, wantBehind, lost = c.head, driver.CauseReleased, c.lost
+				wantHead, wantBehind, lost = c.head, c.head, c.lost
 			}
 			if head.cause != wantHead || behind.cause != wantBehind || head.lost != lost || behind.lost != 0 {
 				t.Errorf("%s, delivered %v: the head comes as %s with %d lost, the one behind it as %s with %d", name, delivered, head.cause, head.lost, behind.cause, behind.lost)

@@ -170,6 +170,9 @@ func (s *sideKeys) note(r *kgo.Record) {
 		return
 	}
 	x, _ := stateOf(r)
+	if x.late(r) {
+		return
+	}
 	if r.Value == nil || x.Done {
 		delete(s.live, key)
 	} else {

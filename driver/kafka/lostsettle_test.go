@@ -109,7 +109,8 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 	state(t, heir, "before", "")
 }
 
-// TestKillerIsCounted: a message whose holders die as soon as they have it is counted each time, however slow the brokers store that.
+// TestKillerIsCounted: a message whose holders die as soon as their handlers begin is counted each time, however slow the brokers store that. Only the first may be missed, where
+// its owner had committed just before it.
 func TestKillerIsCounted(t *testing.T) {
 	t.Parallel()
 	const lives = 5
@@ -121,6 +122,7 @@ func TestKillerIsCounted(t *testing.T) {
 		}
 		return nil, nil, false
 	})
+	missed := 0
 	for life := 1; life <= lives; life++ {
 		d, w := mortal(t, c, namespace)
 		if life == 1 {
@@ -128,8 +130,14 @@ func TestKillerIsCounted(t *testing.T) {
 		}
 		s := subscribe(t, d, "x")
 		x := receive(t, s)
+		if x.Deliveries > 1 {
+			begin(t, s, x)
+		}
 		w.cut()
-		if x.ID != "killer" || x.Deliveries != life {
+		if life == 2 && x.Deliveries == 1 {
+			missed = 1
+		}
+		if x.ID != "killer" || x.Deliveries != life-missed {
 			t.Fatalf("life %d gets %s as delivery %d", life, x.ID, x.Deliveries)
 		}
 		expel(t, c, namespace+"orders:default")

@@ -23,6 +23,7 @@ type member struct {
 	mainName, sideName string
 	nonce              string
 	visiting           bool // looks at a group without joining it
+	watching           bool // that others consume
 	cl                 *kgo.Client
 
 	// Guarded by mu of queue.
@@ -43,6 +44,7 @@ type member struct {
 	saving     chan struct{}
 	joined     bool           // partitions were assigned
 	coming     map[int32]bool // assigned, and not loaded yet
+	cut        []int32        // whose logs have lost their ends; see retake
 	asked      []asked        // commands from elsewhere
 	called     chan struct{}
 	unsure     chan struct{} // lets keepVouched ask now
@@ -111,6 +113,7 @@ func (m *member) poll(ctx context.Context) {
 		}
 		m.bar(fetches.Err())
 		bad := m.feedAll(fetches)
+		m.retake(ctx)
 		m.cl.AllowRebalance()
 		if len(bad) > 0 {
 			m.quarantine(ctx, bad)
@@ -153,7 +156,13 @@ func (m *member) feedAll(fetches kgo.Fetches) (bad []invalid) {
 			if p == nil || p.id != f.r.Partition {
 				p = m.parts[f.r.Partition]
 			}
-			if p == nil || p.lost || f.r.Offset < p.done.next {
+			if p == nil || p.lost || slices.Contains(m.cut, p.id) {
+				continue
+			}
+			if f.r.Offset < p.done.next {
+				if p.done.overlaid(f.r) {
+					m.cut = append(m.cut, p.id)
+				}
 				continue
 			}
 			if r, problem := p.feed(f); r != nil {
@@ -179,14 +188,17 @@ func (m *member) leave(ctx context.Context) {
 		return
 	}
 	m.left = true
+	var words []*kgo.Record
 	for s := range m.subs {
 		s.giveUp()
+		words = append(words, s.lastWords(time.Now())...)
 	}
 	var ps []*partition
 	for _, p := range m.parts {
 		ps = append(ps, p)
 	}
 	m.mu.Unlock()
+	m.tell(ctx, words)
 	m.awaitSettling(ctx, ps)
 	m.commitLast(ctx, ps)
 	m.endTasks()

@@ -26,13 +26,18 @@ func (x *membership) noteGeneration(cl *kgo.Client) {
 }
 
 func (x *membership) offsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
+	eachMetadata(r, x.noteMetadata)
+	return nil
+}
+
+// noteMetadata notes what is committed beside the offset of a partition.
+func (x *membership) noteMetadata(partition int32, text string) {
 	x.guard.Lock()
 	defer x.guard.Unlock()
 	if x.metas == nil {
 		x.metas = map[int32]string{}
 	}
-	eachMetadata(r, func(p int32, text string) { x.metas[p] = text })
-	return nil
+	x.metas[partition] = text
 }
 
 // known is who we are for the coordinator.

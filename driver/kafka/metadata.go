@@ -17,8 +17,10 @@ const (
 	cleanPart        = 'C' // the owner left in order: nothing else was delivered
 	heldPart         = 'H' // offsets that were delivered and not settled: lost, if this is the owner's last word
 	returnedPart     = 'G' // offsets that were delivered and given back
+	movedPart        = 'B' // offsets that were delivered by an owner before this one, and not since: a rebalance came between
 	heldSidePart     = 'h' // as heldPart, by offset of the side log
 	returnedSidePart = 'g' // as returnedPart, by offset of the side log
+	movedSidePart    = 'b' // as movedPart, by offset of the side log
 
 	markPart = 'T' // names the transaction that committed it
 
@@ -31,7 +33,7 @@ const (
 const cleanText = string(cleanPart) + ";"
 
 // listParts are the lists of offsets, in the order they are written.
-const listParts = "HGhg"
+const listParts = "HGBhgb"
 
 // place is an offset, of the main topic or of the side log.
 type place struct {
@@ -101,7 +103,7 @@ func (p *partition) preface(mark string) string {
 	if p.done.replay > p.done.base {
 		text += fmt.Sprintf("%c%d;", replayPart, p.done.replay)
 	}
-	if p.leaving || p.m.visiting {
+	if p.leaving || p.m.visiting && p.done.clean { // a visit changes nothing about it
 		text += cleanText
 	}
 	return text
@@ -117,22 +119,16 @@ func (p *partition) deliveries(ending map[*item]bool, room int) (text string, un
 		}
 	}
 	for it := range p.items.all() {
-		kind, at := byte(returnedPart), place{it.side != "", it.offset}
-		switch {
-		case ending[it]:
+		at := it.placeNow()
+		kind := p.dealt(it, at)
+		if kind == 0 || ending[it] || !at.side && p.done.has(at.offset) {
 			continue
-		case it.state == inflight && it.claimed != nil && (it.claimed.delivery != nil || !p.leaving): // it may be delivered before the next commit
-			kind = heldPart
-		case it.cause != driver.CauseReleased || at.side && it.storedCause == it.cause:
-			continue
+		}
+		if kind != heldPart {
+			returned[at] = it
 		}
 		if at.side {
-			kind, at.offset = kind|0x20, it.at
-		} else if p.done.has(at.offset) {
-			continue
-		}
-		if kind&^0x20 == returnedPart {
-			returned[at] = it
+			kind |= 0x20
 		}
 		lists[kind] = append(lists[kind], at.offset)
 	}
@@ -147,6 +143,31 @@ func (p *partition) deliveries(ending map[*item]bool, room int) (text string, un
 		}
 	}
 	return text, unnamed
+}
+
+// placeNow is where an item is stored.
+func (it *item) placeNow() place {
+	if it.side != "" {
+		return place{true, it.at}
+	}
+	return place{false, it.offset}
+}
+
+// dealt is the list that an item belongs in, or 0. A visit leaves everything in the lists where it was.
+func (p *partition) dealt(it *item, at place) byte {
+	switch {
+	case p.m.visiting:
+		return p.done.before[at]
+	case it.state == inflight && it.claimed != nil && (it.claimed.delivery != nil || !p.leaving): // it may be delivered before the next commit
+		return heldPart
+	case at.side && it.storedCause == it.cause:
+		return 0
+	case it.cause == driver.CauseReleased:
+		return returnedPart
+	case it.cause == driver.CauseRebalance:
+		return movedPart
+	}
+	return 0
 }
 
 // writeOffsets writes a list as runs: how many are left out since the last, doubled, and one more if others follow at once, whose number less one comes then. It

@@ -220,8 +220,9 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 		return m.rekey(ctx, it, old, c.After)
 	}
 	rekeyed := it.msg.Key != old.Key // otherwise it keeps its place: in strict order it never leaves the head of its key
-	r := m.sideRecord(it, state{After: c.After, Loose: it.loose || rekeyed, Tail: it.tail || rekeyed, Attempts: it.attempts, Lost: it.lost, Cause: driver.CauseReplay,
-		History: envelope.AppendHistory(nil, it.history...)})
+	s := it.now()
+	s.After, s.Loose, s.Tail, s.Cause = c.After, it.loose || rekeyed, it.tail || rekeyed, driver.CauseReplay
+	r := m.sideRecord(it, s)
 	m.mu.Unlock()
 	err := m.d.produce(ctx, r)
 	m.mu.Lock()
@@ -247,7 +248,7 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 // rekey moves an item to the partition of its new key: stored there first, then ended here.
 func (m *member) rekey(ctx context.Context, it *item, old *driver.Message, after time.Duration) error {
 	r := m.d.inserted(m.topic, m.group, it.msg, fmt.Sprintf("k/%s/%s", it.msg.ID, it.ref), state{After: after, Ref: it.ref,
-		Attempts: it.attempts, Lost: it.lost, Rounds: it.rounds, History: envelope.AppendHistory(nil, it.history...)})
+		Attempts: it.attempts, Lost: it.lost, Once: it.once, Rounds: it.rounds, History: envelope.AppendHistory(nil, it.history...)})
 	m.mu.Lock()
 	end := m.endOf(it)
 	m.mu.Unlock()

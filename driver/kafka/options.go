@@ -49,6 +49,8 @@ type Options struct {
 	RejectForeign bool
 	// Broker configures what Open returns. New ignores it.
 	Broker ferry.Options
+
+	claims time.Duration // how long a claim on a row lasts; tests shorten it
 }
 
 // Defaults of Options, and times of the protocol.
@@ -87,6 +89,9 @@ func (o Options) resolved() Options {
 	}
 	if o.Session <= 0 {
 		o.Session = DefaultSession
+	}
+	if o.claims <= 0 {
+		o.claims = claimFor
 	}
 	return o
 }

@@ -81,7 +81,7 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 		m.mu.Unlock()
 		return
 	}
-	s := state{Attempts: it.attempts, Lost: it.lost, Cause: it.cause, Loose: it.loose, Tail: it.tail, History: envelope.AppendHistory(nil, it.history...)}
+	s, changes := it.now(), it.changes
 	if it.state == waiting {
 		s.After = max(0, time.Until(it.due))
 	}
@@ -89,16 +89,20 @@ func (m *member) saveLater(ctx context.Context, it *item) {
 	it.saving = true
 	m.mu.Unlock()
 	m.d.client.Produce(context.Background(), r, func(_ *kgo.Record, err error) {
-		end := m.savedLater(it, r, s.Lost, err)
+		end := m.savedLater(it, r, changes, err)
 		m.storeEnds(end)
 		m.makeRoom()
 	})
 }
 
 // savedLater is told what became of an item's record, and returns the end of one that was settled meanwhile.
-func (m *member) savedLater(it *item, r *kgo.Record, lost int, err error) (end *kgo.Record) {
+func (m *member) savedLater(it *item, r *kgo.Record, changes uint32, err error) (end *kgo.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.stored(it, r, changes, err)
+}
+
+func (m *member) stored(it *item, r *kgo.Record, changes uint32, err error) (end *kgo.Record) {
 	it.saving = false
 	m.wakeAll()
 	switch {
@@ -110,7 +114,7 @@ func (m *member) savedLater(it *item, r *kgo.Record, lost int, err error) (end *
 	default:
 		it.p.saved(it, r)
 		m.spill(it)
-		if it.lost != lost { // once more meanwhile
+		if it.changes != changes { // once more meanwhile
 			m.suspect(it)
 			m.wakeSaver()
 		}
@@ -118,14 +122,13 @@ func (m *member) savedLater(it *item, r *kgo.Record, lost int, err error) (end *
 	return end
 }
 
-// suspect notes an item whose count of lost leases must be stored.
+// suspect notes an item whose losses must be stored.
 func (m *member) suspect(it *item) {
 	it.unsaved = true
 	m.suspects = append(m.suspects, it)
 }
 
-// awaitSaved stores what the crash of an earlier owner cost items, before they are delivered again: what kills its holder at once must be counted each time. The same
-// of places that are not stored yet.
+// awaitSaved stores items as they are, and waits for it.
 func (m *member) awaitSaved(ctx context.Context, its []*item) {
 	for range 2 { // what was on its way already may be older
 		for _, it := range its {

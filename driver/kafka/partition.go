@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -30,6 +31,7 @@ type partition struct {
 	held      int   // claims
 	dirty     bool  // something is done that is not committed
 	leaving   bool  // what is committed now is the last word
+	parted    bool  // and it is committed
 	careful   int64 // before it, an earlier owner may have delivered what he did not commit
 	running   bool  // loaded completely
 
@@ -39,6 +41,8 @@ type partition struct {
 	marks  map[int64]string // keys in the side log of what ended and is not committed, by offset
 	// doneKeys are keys of messages that ended with a mark of an earlier owner: those before this offset have ended too.
 	doneKeys map[string]int64
+
+	cut int64 // where the main topic had lost its end when we took over, or -1
 
 	markedAt, trimmed int64 // of the side log: where our ownership begins, and what is deleted
 
@@ -53,12 +57,17 @@ type partition struct {
 	// While the side log is read: what is in it, what must be written again, and the highest epoch.
 	found    map[string]*kgo.Record
 	doubtful map[string]bool
+	words    map[string]string // see losses.go
+	resolved map[string]*item  // had begun with the last owner
 	newest   int64
 }
 
 // load reads what the group left unfinished, before anything is fetched from the main topic.
-func (m *member) load(ctx context.Context, id int32, at int64, metadata string) (*partition, error) {
+func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadata string) (*partition, error) {
 	p := m.newPartition(id, at, metadata)
+	if err := p.checkLog(ctx); err != nil {
+		return nil, err
+	}
 	if err := p.readSide(ctx); err != nil {
 		p.close()
 		return nil, err
@@ -70,40 +79,46 @@ func (m *member) load(ctx context.Context, id int32, at int64, metadata string) 
 	}
 	end, _ := ends.Lookup(m.mainName, id)
 	m.mu.Lock()
-	found := p.begin(at, end.Offset)
+	rs := p.takeOver(p.begin(end.Offset))
 	m.mu.Unlock()
-	rs := p.takeOver(found)
 	if err := m.d.produce(ctx, rs...); err != nil {
 		p.close()
 		return nil, err
 	}
 	m.mu.Lock()
-	p.markedAt = rs[0].Offset
+	p.tookOver(rs)
 	m.mu.Unlock()
 	return p, nil
 }
 
-func (m *member) newPartition(id int32, at int64, metadata string) *partition {
-	p := &partition{id: id, m: m, done: newDoneSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at)}
+func (m *member) newPartition(id int32, committed kgo.EpochOffset, metadata string) *partition {
+	at := max(0, committed.Offset)
+	p := &partition{id: id, m: m, cut: -1, done: newDoneSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, words: map[string]string{}, resolved: map[string]*item{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at)}
 	p.done.readMetadata(metadata)
+	p.done.seen = committed.Epoch
 	return p
 }
 
 // begin turns what was read of the side log into items, and returns it. The main topic ended at end.
-func (p *partition) begin(at, end int64) map[string]*kgo.Record {
+func (p *partition) begin(end int64) map[string]*kgo.Record {
 	p.end, p.epoch, p.loaded = end, p.newest+1, true
 	if !p.done.clean && !p.m.visiting {
 		p.careful = min(end, p.done.base+windowItems)
 	}
+	p.keepCutOff()
 	for key, r := range p.found {
 		if it := p.restore(key, r); it != nil {
 			p.pending = append(p.pending, it)
 		}
 	}
+	for key, side := range p.words {
+		p.hear(strings.TrimPrefix(key, wordPrefix), side)
+		p.doubtful[key] = true // it has been heard: a tombstone follows
+	}
 	slices.SortFunc(p.pending, func(a, b *item) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.among, b.among), cmp.Compare(a.offset, b.offset), cmp.Compare(a.ref.Pos, b.ref.Pos))
 	})
-	if at >= p.end {
+	if p.done.next >= p.end {
 		p.release(p.end)
 	}
 	found := p.found
@@ -160,6 +175,7 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 	r, it := f.r, f.it
 	p.done.skipTo(r.Offset)
 	p.done.next = r.Offset + 1
+	p.done.read(r)
 	if len(p.pending) > 0 {
 		p.release(r.Offset)
 	}
@@ -168,7 +184,7 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 			p.release(p.end)
 		}
 	}()
-	if r.Attrs.IsControl() { // where a transaction ended
+	if r.Attrs.IsControl() || isLate(r) { // where a transaction ended, or void
 		p.done.set(r.Offset)
 	}
 	if p.done.has(r.Offset) {
@@ -202,18 +218,29 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 	return nil, nil
 }
 
-// recall tells an item what became of it with an earlier owner.
+// recall tells an item what became of it with the last owner. If that one left in order, whoever held it was told, and nothing is lost.
 func (p *partition) recall(it *item, at place) {
-	switch p.done.before[at] {
-	case heldPart: // its holder crashed, or did not finish before the partition went
-		it.cause = driver.CauseLeaseExpired
-		if p.done.clean {
-			it.cause = driver.CauseRebalance
-		}
-		it.lost++
-		p.m.suspect(it)
-	case returnedPart:
+	kind, begun := p.done.before[at], it.begun()
+	switch {
+	case p.m.watching: // the owner lives: see markHeld
+		return
+	case kind == returnedPart:
 		it.cause = driver.CauseReleased
+	case kind == movedPart || kind == heldPart && p.done.clean:
+		it.cause = driver.CauseRebalance
+	case p.done.clean:
+	case kind == heldPart || begun != "":
+		it.lose(begun)
+		it.cause = driver.CauseLeaseExpired
+		if !p.m.visiting {
+			p.tally.Redelivered++
+			p.m.suspect(it)
+		}
+	}
+	if begun != "" && !p.m.visiting {
+		it.setBegun("")
+		it.unsaved, it.saving = false, true // until takeOver has stored it
+		p.resolved[it.side] = it
 	}
 }
 

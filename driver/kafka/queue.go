@@ -328,14 +328,19 @@ func (q *queue) end(c *claim) {
 	q.wakeAll() // its subscription may claim again
 }
 
-// returnBehind gives back the held items of a key that come after it, uncounted.
-func (q *queue) returnBehind(it *item, cause driver.Cause) {
+// returnBehind gives back the held items of a key that come after it, uncounted. They are handled one after the other, so that nobody has seen them: their cause
+// stays, unless the lease of the first was lost.
+func (q *queue) returnBehind(it *item, lost bool) {
 	c := q.chains[it.msg.Key]
 	if it.msg.Key == "" || c == nil {
 		return
 	}
 	for _, x := range slices.Clone(c.items) {
 		if x.place > it.place && x.state == inflight && x.claimed != nil && x.claimed.settling == nil {
+			cause := x.cause
+			if lost {
+				cause = driver.CauseLeaseExpired
+			}
 			q.takeBack(x.claimed, cause)
 		}
 	}
@@ -348,6 +353,7 @@ func (q *queue) takeBack(c *claim, cause driver.Cause) {
 	if c.delivery != nil {
 		it.cause = cause
 	}
+	it.p.m.unbegin(it)
 	q.giveBack(it)
 }
 

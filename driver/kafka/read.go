@@ -46,6 +46,11 @@ func (d *Driver) commitIdle(ctx context.Context, t *topicState, group string, at
 	for p, o := range at {
 		offsets.Add(kadm.Offset{Topic: d.mainTopic(t.name), Partition: p, At: o, LeaderEpoch: -1, Metadata: cmp.Or(meta[p], cleanText)})
 	}
+	return d.commitAsNobody(ctx, t, group, offsets)
+}
+
+// commitAsNobody commits for a group without members.
+func (d *Driver) commitAsNobody(ctx context.Context, t *topicState, group string, offsets kadm.Offsets) error {
 	resp, err := d.admin.CommitOffsets(ctx, d.groupID(t.name, group), offsets)
 	if err == nil {
 		err = resp.Error()

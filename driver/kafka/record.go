@@ -33,11 +33,15 @@ type state struct {
 	Tail     bool          `json:"tail,omitempty"`  // joins the tail when it is due
 	Attempts int           `json:"attempts,omitempty"`
 	Lost     int           `json:"lost,omitempty"`
+	Once     bool          `json:"once,omitempty"`   // a lease was lost, counted or not
+	Begun    string        `json:"begun,omitempty"`  // side: the delivery whose handler was about to start
+	Silent   []string      `json:"silent,omitempty"` // side: lost deliveries that count and had begun
 	Rounds   int           `json:"rounds,omitempty"`
 	Cause    driver.Cause  `json:"cause,omitempty"`
 	Spared   bool          `json:"spared,omitempty"` // its TTL was lifted
 	Ref      driver.Ref    `json:"ref"`
 	History  []byte        `json:"history,omitempty"`
+	Until    int64         `json:"until,omitempty"` // in milliseconds: stored later it is void; see isLate
 }
 
 func (s state) header() kgo.RecordHeader {

@@ -64,6 +64,7 @@ func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, l
 	}
 	s.m.mu.Unlock()
 	s.m.saveLapsed(lapsed)
+	s.m.tell(ctx, b.words)
 	if b.work != nil {
 		b.finish(ctx)
 	}
@@ -78,7 +79,8 @@ type batch struct {
 	errs  []error
 	work  []*settling // what more is needed for; nil where nothing is
 	all   []settling
-	later []int // those that wait for others
+	later []int         // those that wait for others
+	words []*kgo.Record // see losses.go
 }
 
 // start lets an outcome take effect that needs nothing stored, as most do, and prepares the others.
@@ -95,8 +97,8 @@ func (b *batch) start(i int, now time.Time) {
 	switch {
 	case err != nil:
 		b.errs[i] = err
-		s.forfeit(o.Delivery, now)
-	case wait:
+		b.words = append(b.words, s.refuse(o.Delivery, now)...)
+	case wait || c.it.saving && stores(c, o): // what is on its way must not come after it
 		b.later = append(b.later, i)
 	case isNote(c, o):
 		s.apply(&settling{c: c, o: o})
@@ -106,7 +108,7 @@ func (b *batch) start(i int, now time.Time) {
 		}
 		b.work[i] = &b.all[i]
 		b.work[i].o, b.work[i].c, b.work[i].pass = o, c, s.m.passes
-		s.begin(b.work[i], now)
+		s.reserve(b.work[i], now)
 	}
 }
 
@@ -139,6 +141,22 @@ func (b *batch) finish(ctx context.Context) {
 	}
 }
 
+// causeAfter is why a message that is returned comes again.
+func causeAfter(it *item, o *driver.Settlement) driver.Cause {
+	switch {
+	case o.Outcome == driver.Retry:
+		return driver.CauseRetry
+	case o.Unseen:
+		return it.cause
+	}
+	return driver.CauseReleased
+}
+
+// stores reports whether a message that is returned is stored.
+func stores(c *claim, o *driver.Settlement) bool {
+	return o.Outcome == driver.Retry || o.Outcome == driver.Release && (o.After > 0 || c.it.begun() != "")
+}
+
 // isNote reports whether an outcome needs nothing stored.
 func isNote(c *claim, o *driver.Settlement) bool {
 	return (o.Outcome == driver.Ack || o.Outcome == driver.Drop) && len(o.Emit) == 0 && c.it.side == ""
@@ -158,9 +176,9 @@ func (w *settling) overtaken() error {
 		"the message is delivered again if it came too late", nil)
 }
 
-// begin reserves the claim of a settlement, so that the lease cannot end meanwhile. In strict order the held
+// reserve keeps the claim of a settlement, so that the lease cannot end meanwhile. In strict order the held
 // messages behind one that returns lose their tokens now: a later settlement of the same call is refused.
-func (s *subscription) begin(w *settling, now time.Time) {
+func (s *subscription) reserve(w *settling, now time.Time) {
 	o, it, m := w.o, w.c.it, s.m
 	w.c.settling, w.c.failed = w, false
 	after := max(0, o.After)
@@ -169,18 +187,19 @@ func (s *subscription) begin(w *settling, now time.Time) {
 		w.last = &last
 		w.last.At, w.last.Instance, w.last.Attempt = now.UTC(), s.o.Instance, it.attempts+1
 	}
+	next := it.now()
+	next.After, next.Begun, next.Tail, next.Cause = after, "", false, causeAfter(it, o)
 	switch o.Outcome {
 	case driver.Retry:
 		history := it.history
 		if o.Failure != nil {
 			history = driver.AppendFailure(history, *w.last)
 		}
-		w.first = m.sideRecord(it, state{After: after, Tail: !m.blocks(it), Attempts: it.attempts + 1, Lost: it.lost, Cause: driver.CauseRetry,
-			History: envelope.AppendHistory(nil, history...)})
+		next.Tail, next.Attempts, next.History = !m.blocks(it), it.attempts+1, envelope.AppendHistory(nil, history...)
+		w.first = m.sideRecord(it, next)
 	case driver.Release:
-		if after > 0 {
-			w.first = m.sideRecord(it, state{After: after, Attempts: it.attempts, Lost: it.lost, Cause: driver.CauseReleased,
-				History: envelope.AppendHistory(nil, it.history...)})
+		if stores(w.c, o) {
+			w.first = m.sideRecord(it, next)
 		}
 	case driver.Dead:
 		var last driver.Failure
@@ -195,7 +214,7 @@ func (s *subscription) begin(w *settling, now time.Time) {
 		}
 	}
 	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
-		m.returnBehind(it, driver.CauseReleased)
+		m.returnBehind(it, false)
 	}
 }
 
@@ -255,7 +274,7 @@ func (s *subscription) apply(w *settling) {
 		it.p.saved(it, w.first)
 		m.back(it, after)
 	case driver.Release:
-		it.cause, it.tail = driver.CauseReleased, false
+		it.cause, it.tail = causeAfter(it, w.o), false
 		if w.first != nil {
 			it.p.saved(it, w.first)
 		}

@@ -33,7 +33,8 @@ func (p *partition) readSide(ctx context.Context) error {
 }
 
 // takeOver are the records that begin an ownership: who it is, and what an earlier owner wrote too late is written
-// again as it was before, since compaction would keep only the late one.
+// again as it was before, since compaction would keep only the late one. So is what had begun with the last owner, with
+// what became of it: when the next delivery is lost, it must be known whether that one had begun.
 func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
 	rs := []*kgo.Record{{Topic: p.m.sideName, Partition: p.id, Key: []byte(epochKey), Value: []byte{'e'},
 		Headers: []kgo.RecordHeader{state{Epoch: p.epoch, Offset: -1}.header()}}}
@@ -47,13 +48,37 @@ func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
 			continue
 		}
 		s, _ := stateOf(r)
-		if !s.Insert {
-			s.Epoch = p.epoch
-		}
-		s.After = max(0, s.After-p.m.d.now().Sub(r.Timestamp))
-		rs = append(rs, &kgo.Record{Topic: p.m.sideName, Partition: p.id, Key: r.Key, Value: r.Value, Headers: []kgo.RecordHeader{s.header()}})
+		rs = append(rs, p.again(r, s))
+	}
+	for key, it := range p.resolved {
+		s, _ := stateOf(found[key])
+		s.Begun, s.Lost, s.Once, s.Silent, s.Cause = "", it.lost, it.once, it.silent(), it.cause
+		rs = append(rs, p.again(found[key], s))
 	}
 	return rs
+}
+
+// again is a record of an earlier owner as ours, with what is left of its wait.
+func (p *partition) again(r *kgo.Record, s state) *kgo.Record {
+	s.Until = 0
+	if !s.Insert {
+		s.Epoch = p.epoch
+	}
+	s.After = max(0, s.After-p.m.d.now().Sub(r.Timestamp))
+	return &kgo.Record{Topic: p.m.sideName, Partition: p.id, Key: r.Key, Value: r.Value, Headers: []kgo.RecordHeader{s.header()}}
+}
+
+// tookOver is told that the records of takeOver are stored.
+func (p *partition) tookOver(rs []*kgo.Record) {
+	p.markedAt = rs[0].Offset
+	for _, r := range rs {
+		if it := p.resolved[string(r.Key)]; it != nil { // the last one counts
+			it.saving = false
+			p.saved(it, r)
+		}
+	}
+	p.resolved = nil
+	p.m.wakeAll()
 }
 
 // sideChanged is told of each record of the side log. What an earlier owner wrote after a later one began is void.
@@ -71,10 +96,17 @@ func (p *partition) sideChanged(r *kgo.Record) {
 		return
 	}
 	switch {
+	case s.late(r):
+		p.doubtful[key] = true
 	case strings.HasPrefix(key, commandPrefix): // from before our time: nobody waits for it, or asks again
 		p.doubtful[key] = r.Value != nil
 		if r.Value == nil {
 			delete(p.doubtful, key)
+		}
+	case strings.HasPrefix(key, wordPrefix):
+		p.words[key] = string(r.Value)
+		if r.Value == nil {
+			delete(p.words, key)
 		}
 	case ok && !s.Insert && s.Epoch < p.newest:
 		p.doubtful[key] = true
@@ -95,6 +127,12 @@ func (p *partition) sideAdded(key string, s state, ok bool, r *kgo.Record) {
 		p.succeeded = true
 	case strings.HasPrefix(key, commandPrefix):
 		p.commanded(r)
+	case strings.HasPrefix(key, wordPrefix):
+		if end := p.wordAdded(key, r); end != nil {
+			p.m.d.client.Produce(context.Background(), end, nil)
+		}
+	case s.late(r):
+		p.undo(key)
 	case ok && s.Insert && r.Value != nil:
 		if it := p.items.of(keyOf(key)); it != nil { // a replay that was repeated: what became of the first is written again
 			p.m.suspects = append(p.m.suspects, it)
@@ -102,11 +140,16 @@ func (p *partition) sideAdded(key string, s state, ok bool, r *kgo.Record) {
 			p.m.add(it)
 		}
 	case ok && !s.Insert && s.Epoch < p.epoch && key != epochKey: // an earlier owner that does not know it yet
-		if it := p.items.of(keyOf(key)); it != nil {
-			p.m.suspects = append(p.m.suspects, it)
-		} else {
-			p.m.d.client.Produce(context.Background(), p.m.sideEnd(p, key), nil)
-		}
+		p.undo(key)
+	}
+}
+
+// undo writes again what is under a key, since a record there is void that compaction would keep.
+func (p *partition) undo(key string) {
+	if it := p.items.of(keyOf(key)); it != nil {
+		p.m.suspects = append(p.m.suspects, it)
+	} else {
+		p.m.d.client.Produce(context.Background(), p.m.sideEnd(p, key), nil)
 	}
 }
 
@@ -125,10 +168,13 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 		return nil // stays in the log, for an operator to see
 	}
 	msg.Topic = p.m.topic.name
-	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, among: s.Among, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, rounds: s.Rounds,
+	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, among: s.Among, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, once: s.Once, rounds: s.Rounds,
 		cause: s.Cause, storedCause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: notInLane}
 	if it.ref.IsZero() {
 		it.ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subSide}
+	}
+	if s.Begun != "" || len(s.Silent) > 0 {
+		it.past = &losses{s.Begun, s.Silent}
 	}
 	p.placed = max(p.placed, s.Among)
 	it.history, _ = envelope.DecodeHistory(s.History)
@@ -150,6 +196,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 func (p *partition) saved(it *item, r *kgo.Record) {
 	it.side, it.at, it.unsaved = string(r.Key), r.Offset, false
 	if s, ok := stateOf(r); ok {
+		it.setBegun(s.Begun)
 		it.storedCause, it.unplaced = s.Cause, it.unplaced && s.Among != it.among
 	}
 	p.items.put(it)
@@ -167,6 +214,12 @@ func (it *item) sideKey() string {
 		return it.side
 	}
 	return mainPrefix + strconv.FormatInt(it.offset, 10)
+}
+
+// now is what is stored of an item as it is.
+func (it *item) now() state {
+	return state{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(), Cause: it.cause, Loose: it.loose, Tail: it.tail,
+		History: envelope.AppendHistory(nil, it.history...)}
 }
 
 // sideRecord is the state of an item as the side log keeps it.

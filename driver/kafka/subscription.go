@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -17,9 +19,12 @@ type subscription struct {
 	o      driver.SubscribeOptions
 	held   int
 	leases leases
+	silent []*claim // lost after they had begun; see losses.go
 	closed bool
-	done   chan struct{}
-	once   sync.Once
+	// drained says that nothing more is received.
+	drained bool
+	done    chan struct{}
+	once    sync.Once
 }
 
 var _ driver.Subscription = (*subscription)(nil)
@@ -124,9 +129,9 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 			return nil, err
 		}
 		s.m.mu.Lock()
-		if s.closed {
+		if s.closed || s.drained {
 			s.m.mu.Unlock()
-			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed, or drains", "subscribe again", nil)
 		}
 		now := time.Now()
 		var claims []*claim
@@ -165,15 +170,16 @@ func (s *subscription) needsMore(claims []*claim) bool {
 }
 
 // isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be counted. Until the first
-// commit of an owner nobody would know that there was one; after a crash each delivery may be the one that did it.
-func (it *item) isCareful() bool { return it.careful || !it.p.begun }
+// commit of an owner nobody would know that there was one; after a crash each delivery may be the one that did it. What was lost before
+// counts by what Begin has stored.
+func (it *item) isCareful() bool { return it.careful && !it.once || !it.p.begun }
 
 // complete reads the bodies of claims that were spilled, and commits who is held first where that is needed. Claims that cannot be completed are given back.
 func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver.Delivery, error) {
 	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
 	ctx, cancel := context.WithTimeout(ctx, s.m.d.o.Session)
 	defer cancel()
-	var spilled, unsaved []*item
+	var spilled, unplaced []*item
 	careful := map[*partition]bool{}
 	m.mu.Lock()
 	for _, c := range claims {
@@ -186,14 +192,14 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 		if c.it.isCareful() {
 			careful[c.it.p] = true
 		}
-		if c.it.unplaced || c.it.unsaved && c.it.isCareful() {
-			unsaved = append(unsaved, c.it)
+		if c.it.unplaced {
+			unplaced = append(unplaced, c.it)
 		}
 	}
 	m.mu.Unlock()
 	err := m.fill(ctx, spilled...)
 	if err == nil {
-		m.awaitSaved(ctx, unsaved)
+		m.awaitSaved(ctx, unplaced)
 		_ = m.commit(ctx, slices.Collect(maps.Keys(careful))...) // then it is delivered uncounted
 	}
 	m.mu.Lock()
@@ -265,13 +271,12 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 }
 
 // Extend makes leases end one full lease from now. That of the partition is kept by heartbeats.
-func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error {
+func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
 	now := time.Now()
 	s.m.mu.Lock()
 	lapsed := s.lapse(now)
-	defer s.m.saveLapsed(lapsed)
-	defer s.m.mu.Unlock()
+	var words []*kgo.Record
 	for i, d := range ds {
 		if errs[i] = d.Check(); errs[i] != nil {
 			continue
@@ -279,14 +284,27 @@ func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error 
 		c, err := s.living(d, now)
 		if err != nil {
 			errs[i] = err
-			s.forfeit(d, now)
+			words = append(words, s.refuse(d, now)...)
 			continue
 		}
 		c.until = now.Add(s.o.Lease)
 		s.leases.remove(c)
 		s.leases.append(c)
 	}
+	s.m.mu.Unlock()
+	s.m.saveLapsed(lapsed)
+	s.m.tell(ctx, words)
 	return errs
+}
+
+// Drain ends Receive. The partitions stay with the member until its last subscription is closed: the group protocol gives no
+// single one away. Other subscriptions of the process go on with them.
+func (s *subscription) Drain(context.Context) error {
+	s.m.mu.Lock()
+	s.drained = true
+	s.m.mu.Unlock()
+	s.once.Do(func() { close(s.done) })
+	return nil
 }
 
 // giveUp releases what is held, and ends waiting calls.
@@ -317,9 +335,11 @@ func (s *subscription) Close(ctx context.Context) error {
 	defer release()
 	s.m.mu.Lock()
 	s.giveUp()
+	words := s.lastWords(time.Now())
 	delete(s.m.subs, s)
 	last := len(s.m.subs) == 0
 	s.m.mu.Unlock()
+	s.m.tell(ctx, words)
 	if !last {
 		return nil
 	}

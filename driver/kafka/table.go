@@ -38,7 +38,7 @@ type table struct {
 
 // begin reads partitions of a topic from their start, and follows them.
 func (d *Driver) begin(t *table, topic string, partitions []int32) *table {
-	t.d, t.topic, t.rows, t.next, t.moved, t.contests = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{}), newContests()
+	t.d, t.topic, t.rows, t.next, t.moved, t.contests = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{}), newContests(d.o.claims)
 	if t.row == nil {
 		t.row = func(string) int64 { return -1 }
 	}
@@ -124,7 +124,7 @@ func (t *table) take(records []*kgo.Record) {
 	}
 	for _, r := range records {
 		switch {
-		case t.bare || r.Attrs.IsControl() || bytes.HasPrefix(r.Key, []byte(claimPrefix)) || t.leaves != nil && t.leaves(r):
+		case t.bare || r.Attrs.IsControl() || isLate(r) || bytes.HasPrefix(r.Key, []byte(claimPrefix)) || t.leaves != nil && t.leaves(r):
 		case r.Value == nil:
 			delete(t.rows, string(r.Key))
 		default:

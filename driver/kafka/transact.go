@@ -223,7 +223,7 @@ func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitReque
 	if !fits {
 		return c, "", driver.NewError(driver.ErrNotApplied, "too many messages of the partition are settled out of order for one more to be committed", "settle the oldest, then try again", nil)
 	}
-	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = p.id, after.base, -1, &text
+	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = p.id, after.base, after.seen, &text
 	p.dirty = false
 	return c, mark, nil
 }

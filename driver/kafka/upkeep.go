@@ -216,13 +216,13 @@ func (d *Driver) revive(ctx context.Context, t *topicState, group string) error 
 	if err != nil {
 		return err
 	}
-	at, meta := map[int32]int64{}, map[int32]string{}
-	for id, o := range found {
+	var offsets kadm.Offsets
+	for _, o := range found {
 		if o.At >= 0 {
-			at[id], meta[id] = o.At, o.Metadata
+			offsets.Add(o)
 		}
 	}
-	if err := d.commitIdle(ctx, t, group, at, meta); err != nil && !isKafka(err, kerr.UnknownMemberID) {
+	if err := d.commitAsNobody(ctx, t, group, offsets); err != nil && !isKafka(err, kerr.UnknownMemberID) {
 		return err // otherwise somebody consumes again
 	}
 	return nil

@@ -84,7 +84,7 @@ func (d *Driver) visit(ctx context.Context, t *topicState, group string, row gro
 		return nil, err
 	}
 	m := d.newMember(t, group, row.Order)
-	m.visiting = true
+	m.visiting, m.watching = true, busy
 	v := &view{member: m, visit: true, busy: busy}
 	if err := v.read(ctx, ids); err != nil {
 		m.cancel()
@@ -110,7 +110,10 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 	}
 	spans, sides := map[int32][2]int64{}, map[int32][2]int64{}
 	for _, id := range ids {
-		p := v.newPartition(id, max(0, at[id].At), at[id].Metadata)
+		p := v.newPartition(id, kgo.EpochOffset{Epoch: at[id].LeaderEpoch, Offset: at[id].At}, at[id].Metadata)
+		if err := p.checkLog(ctx); err != nil {
+			return err
+		}
 		v.parts[id] = p // nobody else knows us yet
 		sides[id] = [2]int64{0, 1 << 62}
 		if from := p.done.next; from < ends[id] {
@@ -122,7 +125,7 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 	}
 	v.mu.Lock()
 	for id, p := range v.parts {
-		p.begin(max(0, at[id].At), ends[id])
+		p.begin(ends[id])
 	}
 	v.mu.Unlock()
 	if err := v.d.readSpans(ctx, v.mainName, spans, func(r *kgo.Record) {
@@ -162,12 +165,7 @@ func (v *view) markHeld() {
 				v.enter(it, gone)
 				v.detach(it)
 			}
-			at := place{it.side != "", it.offset}
-			if at.side {
-				at.offset = it.at
-			}
-			if p.done.before[at] == heldPart && it.state != inflight && it.state != gone {
-				it.lost--
+			if p.done.before[it.placeNow()] == heldPart && it.state != inflight && it.state != gone {
 				v.enter(it, inflight)
 				v.withdraw(it)
 			}

@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,8 @@ type wire struct {
 	down  chan struct{} // closed when it is cut
 	held  chan struct{} // not nil: writes wait until it is closed
 	only  int16         // the kind of request that waits; 0: all
+	part  []byte        // what the requests contain that wait; nil: anything
+	begun chan struct{} // closed when one with part waits
 	isCut bool
 
 	refused int // connections, while it was cut
@@ -105,6 +108,20 @@ func (w *wire) holdOnly(kind int16) (release func()) {
 	})
 }
 
+// holdPart keeps back requests that contain a text, and tells when there is one.
+func (w *wire) holdPart(text string) (begun <-chan struct{}, release func()) {
+	held, waits := make(chan struct{}), make(chan struct{})
+	w.mu.Lock()
+	w.held, w.only, w.part, w.begun = held, 0, []byte(text), waits
+	w.mu.Unlock()
+	return waits, sync.OnceFunc(func() {
+		w.mu.Lock()
+		w.held, w.part = nil, nil
+		w.mu.Unlock()
+		close(held)
+	})
+}
+
 type wired struct {
 	net.Conn
 	w *wire
@@ -118,8 +135,12 @@ func (c *wired) Write(b []byte) (int, error) {
 	}
 	c.w.mu.Lock()
 	held := c.w.held
-	if c.w.only != 0 && c.w.only != kind {
+	if c.w.only != 0 && c.w.only != kind || !bytes.Contains(b, c.w.part) {
 		held = nil
+	}
+	if held != nil && c.w.begun != nil {
+		close(c.w.begun)
+		c.w.begun = nil
 	}
 	c.w.mu.Unlock()
 	if held != nil {

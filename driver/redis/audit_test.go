@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,7 @@ func (x *damaged) damage(how, key string) bool {
 		err = x.c.ZAdd(ctx, key, goredis.Z{Score: 1e13, Member: member}).Err()
 	case "hash delete":
 		fields, _ := x.c.HKeys(ctx, key).Result()
+		fields = slices.DeleteFunc(fields, func(f string) bool { return f == "-" || f == "\x01" }) // those only keep the hash from being a list
 		err = x.c.HDel(ctx, key, fields[rand.IntN(len(fields))]).Err()
 	case "hash add":
 		value := ghost

@@ -19,6 +19,7 @@ type groupCensus struct {
 	next   map[string]string
 	lease  map[string]string
 	state  map[string]string
+	losses map[string]string
 	timer  map[string]bool
 	gone   map[string]bool
 	dead   map[string]bool
@@ -29,7 +30,7 @@ type groupCensus struct {
 func (g *groupCensus) read(ctx context.Context) error {
 	client := g.c.s.d.client
 	var err error
-	for key, into := range map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next, keyLease: &g.lease, keyState: &g.state} {
+	for key, into := range map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next, keyLease: &g.lease, keyState: &g.state, keyLosses: &g.losses} {
 		if *into, err = wholeHash(ctx, client, g.keys[key]); err != nil {
 			return err
 		}
@@ -125,6 +126,11 @@ func (g *groupCensus) check() {
 	for seq := range g.next {
 		if !chained[seq] && !g.gone[seq] {
 			g.wrong("chain", "link", seq, "", "a link of a chain belongs to no chain")
+		}
+	}
+	for seq := range g.losses {
+		if !g.c.belongs(seq, letter) {
+			g.wrong("ghost", "losses", seq, "", "lost leases are known of a message that is gone")
 		}
 	}
 	for seq := range g.dead {

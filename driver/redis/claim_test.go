@@ -14,7 +14,7 @@ import (
 )
 
 // claimWords is how many words a claim has: the command, the keys of a topic and a group, the arguments.
-const claimWords = 3 + 19 + 20 + 11
+const claimWords = 3 + 19 + 21 + 11
 
 // onClaims makes a hook that does something to the answer of the next n claims that succeed.
 func onClaims(n *atomic.Int64, do func(cmd goredis.Cmder) error) hook {

@@ -71,7 +71,7 @@ type crossing struct {
 }
 
 // extendWords is how many words the extension of two deliveries has: the command, the keys of a topic and a group, the arguments.
-const extendWords = 3 + 19 + 20 + 3 + 2*2
+const extendWords = 3 + 19 + 21 + 3 + 2*2
 
 func newCrossing(t *testing.T) *crossing {
 	x := &crossing{done: make(chan struct{}), read: make(chan struct{})}
@@ -107,4 +107,35 @@ func (x *crossing) extend(ds []*driver.Delivery) (ended <-chan struct{}) {
 	}()
 	<-x.done
 	return over
+}
+
+// A claim of more messages than a script settles stays one lease when all of it is extended.
+func TestExtendDoesNotSplitALargeClaim(t *testing.T) {
+	t.Parallel()
+	prefix := namespace()
+	d := open(t, redistest.Shared(t).URL(), prefix)
+	closing(t, d)
+	s := subscribe(t, d, "jobs")
+	bodies := make([]string, 250)
+	publish(t, d, "jobs", bodies...)
+	publish(t, d, "jobs", bodies...)
+	first, second := take(t, s, 50), take(t, s, 450)
+	var mixed []*driver.Delivery // as a worker that holds both may name them
+	for i := range second {
+		mixed = append(mixed, second[i])
+		if i < len(first) {
+			mixed = append(mixed, first[i])
+		}
+	}
+	for _, err := range s.Extend(t.Context(), mixed) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := goredis.NewClient(&goredis.Options{Addr: redistest.Shared(t).Addr()})
+	defer func() { _ = c.Close() }()
+	if n, err := c.HLen(t.Context(), "{"+prefix+":jobs:0}:g:default:lease").Result(); err != nil || n != 2 {
+		t.Errorf("%d leases of two claims, %v", n, err)
+	}
+	ack(t, s, mixed)
 }

@@ -57,7 +57,7 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 	defer s.d.requests.giveBack(r)
 	lease := s.leaseOf(t)
 	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
-		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance}
+		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, letterOf(x), redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance}
 		return p.appendTo(args, r.name(), "f", "")
 	})
 	if err != nil {
@@ -87,5 +87,8 @@ func (s *subscription) check(ctx context.Context, t *token) error {
 	if err != nil || text(reply, 0) == "k" {
 		return err
 	}
+	s.mu.Lock()
+	s.drop(t)
+	s.mu.Unlock()
 	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t), "extend leases in time; the message is delivered again", nil)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -13,19 +14,27 @@ import (
 // their own.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
-	byShard := make(map[int][]int)
-	for i, d := range ds {
-		t, err := s.tokenOf(d)
-		if errs[i] = err; err == nil {
-			byShard[t.shard] = append(byShard[t.shard], i)
-		}
-	}
-	for shard, all := range byShard {
-		for run := range slices.Chunk(all, settleAtOnce) {
+	for shard, all := range s.byShard(ds, errs) {
+		for _, run := range s.wholeLeases(ds, all) {
 			s.extend(ctx, shard, ds, run, errs)
 		}
 	}
 	return errs
+}
+
+// wholeLeases divides deliveries into scripts, so that those of one lease are in the same: extending a part of a lease splits it.
+func (s *subscription) wholeLeases(ds []*driver.Delivery, all []int) (runs [][]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lease := func(i int) string { return ds[i].Token.(*token).lease }
+	slices.SortStableFunc(all, func(a, b int) int { return strings.Compare(lease(a), lease(b)) })
+	start := 0
+	for end := 1; end <= len(all); end++ {
+		if end == len(all) || end-start >= settleAtOnce && lease(all[end]) != lease(all[end-1]) {
+			runs, start = append(runs, all[start:end]), end
+		}
+	}
+	return runs
 }
 
 func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Delivery, run []int, errs []error) {
@@ -52,6 +61,7 @@ func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Deliv
 			errs[i] = err
 		case leases[n] == "":
 			delete(s.held, t)
+			delete(s.begun, t)
 			errs[i] = ds[i].Lost(nil)
 		default:
 			if leases[n] != t.lease { // what else is in that is not known

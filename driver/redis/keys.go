@@ -42,7 +42,8 @@ const (
 	keyHistory = 17 // hash: sequence number to failures
 	keyEdited  = 18 // hash: sequence number to the content an operator gave it
 	keyMembers = 19 // zset: members by until when they are known to live
-	groupKeys  = 20
+	keyLosses  = 20 // hash: sequence number to the claim that has begun, and those that were lost
+	groupKeys  = 21
 )
 
 // Fields that keep hashes from being lists that are searched; lua/group.lua writes them. No id contains a control character.
@@ -55,7 +56,7 @@ var topicKeyNames = [topicKeys]string{"topic", "bodies", "ids", "live", "graves"
 	"memory0", "memory1", "segments", "sizes", "invalid", "raw", "problems", "pending", "requests"}
 
 var groupKeyNames = [groupKeys]string{"group", "lane0", "lane1", "lane2", "lane3", "back0", "back1", "back2", "back3", "chain", "next",
-	"state", "lease", "timer", "gone", "dead", "record", "history", "edited", "members"}
+	"state", "lease", "timer", "gone", "dead", "record", "history", "edited", "members", "losses"}
 
 // tagOf is what all keys of a topic shard begin with: a hash tag, so that a cluster keeps them together.
 func tagOf(prefix, topic string, shard int) string {

@@ -76,6 +76,9 @@ func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*dri
 	if s.closed {
 		return nil, nil, p, nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
 	}
+	if s.drained {
+		return nil, nil, p, nil, driver.NewError(driver.ErrClosed, "the subscription is draining", "subscribe again", nil)
+	}
 	if stray, extra = s.takeStray(most); len(stray)+len(extra) > 0 {
 		return stray, extra, p, closedNews, nil
 	}

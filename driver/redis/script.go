@@ -31,6 +31,8 @@ var (
 	luaChain string
 	//go:embed lua/state.lua
 	luaState string
+	//go:embed lua/losses.lua
+	luaLosses string
 	//go:embed lua/leases.lua
 	luaLeases string
 	//go:embed lua/fan.lua
@@ -67,6 +69,8 @@ var (
 	luaEmit string
 	//go:embed lua/check.lua
 	luaCheck string
+	//go:embed lua/begin.lua
+	luaBegin string
 	//go:embed lua/extend.lua
 	luaExtend string
 	//go:embed lua/leave.lua
@@ -101,8 +105,8 @@ type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, plain, claim, ack, exchange, settle, emit, check, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek, tidy                                                          script
+	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group, ungroup, configure script
+	del, move, purge, drop, invalid, repair, peek, tidy                                                                 script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -122,15 +126,16 @@ func newScripts(flags bool) *scripts {
 	return &scripts{
 		publish:   plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
 		plain:     plain(luaSlim, luaGuard, luaAnswers, luaPlain),
-		claim:     relief(luaHead, luaClaiming, luaQuick, luaTypes, store, luaChain, luaState, luaLeases, luaClaim),
+		claim:     relief(luaHead, luaClaiming, luaQuick, luaTypes, store, luaChain, luaState, luaLosses, luaLeases, luaClaim),
 		ack:       relief(luaHead, luaMemory, luaAnswers, luaAcking, luaAck),
 		exchange:  relief(luaHead, luaMemory, luaAnswers, luaAcking, luaClaiming, luaExchange),
-		settle:    relief(group, luaLeases, luaSettling, luaSettle),
-		emit:      relief(guarded, store, luaChain, luaState, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
-		check:     plain(group, luaLeases, luaCheck),
-		extend:    relief(group, luaLeases, luaExtend),
-		leave:     relief(group, luaLeases, luaLeave),
-		promote:   relief(guarded, store, luaChain, luaState, luaLeases, luaFan, luaPromote),
+		settle:    relief(group, luaLosses, luaLeases, luaSettling, luaSettle),
+		emit:      relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
+		check:     relief(group, luaLosses, luaLeases, luaCheck),
+		begin:     relief(group, luaLosses, luaLeases, luaBegin),
+		extend:    relief(group, luaLosses, luaLeases, luaExtend),
+		leave:     relief(group, luaLosses, luaLeases, luaLeave),
+		promote:   relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFan, luaPromote),
 		group:     plain(head, luaGroup),
 		ungroup:   relief(head, luaUngroup),
 		configure: relief(head, luaConfigure),
@@ -138,7 +143,7 @@ func newScripts(flags bool) *scripts {
 		move:      relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
 		purge:     relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
 		drop:      relief(guarded, luaDrop),
-		invalid:   relief(guarded, store, luaChain, luaState, luaLeases, luaFlight, luaInvalid),
+		invalid:   relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFlight, luaInvalid),
 		repair:    relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
 		peek:      plain(luaPeek),
 		tidy:      relief(luaTidy),

@@ -75,10 +75,15 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	return t, nil
 }
 
-// unseen gives back what nobody has seen, as if it had not been claimed.
-const unseen = driver.Drop + 1
+var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
 
-var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x", unseen: "u"}
+// letterOf is the outcome of a settlement as lua/settling.lua knows it.
+func letterOf(x *driver.Settlement) string {
+	if x.Outcome == driver.Release && x.Unseen {
+		return "u"
+	}
+	return outcomeLetters[x.Outcome]
+}
 
 // unclaim gives back deliveries that were claimed and cannot be handed out.
 func (s *subscription) unclaim(ctx context.Context, ds []*driver.Delivery) {
@@ -89,7 +94,7 @@ func (s *subscription) unclaim(ctx context.Context, ds []*driver.Delivery) {
 		}
 		ss, run := make([]driver.Settlement, n), make([]int, n)
 		for i, d := range ds[:n] {
-			ss[i], run[i] = driver.Settlement{Delivery: d, Outcome: unseen}, i
+			ss[i], run[i] = driver.Settlement{Delivery: d, Outcome: driver.Release, Unseen: true}, i
 		}
 		s.settle(ctx, ss, run, make([]error, n))
 		ds = ds[n:]
@@ -123,6 +128,7 @@ func (s *subscription) settle(ctx context.Context, ss []driver.Settlement, run [
 // drop notes that a delivery is not held any more. The caller has the lock.
 func (s *subscription) drop(t *token) {
 	delete(s.held, t)
+	delete(s.begun, t)
 	t.leaveBatch()
 }
 
@@ -136,7 +142,7 @@ func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, r
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
-		args = append(args, t.lease, t.seq, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance)
+		args = append(args, t.lease, t.seq, letterOf(x), redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance)
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.settle, s.keys[shard], args...)

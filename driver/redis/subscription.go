@@ -21,8 +21,10 @@ type subscription struct {
 
 	mu        sync.Mutex
 	closed    bool
+	drained   bool               // nothing more is received
 	turn      int                // which shard is claimed from first
 	held      map[*token]bool    // what we believe to hold
+	begun     map[*token]bool    // what has begun, and was neither settled nor told to be lost
 	reserved  int                // room that claims under way may fill
 	starved   bool               // somebody waits for room
 	abandoned int                // claims under way for a Receive that was cancelled
@@ -56,7 +58,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, held: map[*token]bool{}, news: make(chan struct{})}
+	s := &subscription{d: d, o: o, held: map[*token]bool{}, begun: map[*token]bool{}, news: make(chan struct{})}
 	if !o.StrictPriority {
 		for lane, w := range o.Weights {
 			s.steps[lane] = stepScale / w
@@ -146,45 +148,51 @@ func (s *subscription) Close(ctx context.Context) error {
 	delete(s.d.subs, s)
 	s.d.mu.Unlock()
 
-	finished := make(chan struct{})
-	go func() { s.claims.Wait(); close(finished) }()
-	select { // a claim under way ends by itself: the client's timeouts see to that
-	case <-finished:
-	case <-ctx.Done():
-	}
+	s.awaitClaims(ctx)
+	err := s.giveBackUnseen(ctx)
 	s.mu.Lock()
-	tokens := make([][]any, len(s.keys))
+	claims, begun := make([][]any, len(s.keys)), make([][]any, len(s.keys))
 	seen := map[string]bool{}
-	note := func(shard int, token string) {
-		if token != "" && !seen[token] {
-			seen[token] = true
-			tokens[shard] = append(tokens[shard], token)
+	for t := range s.held {
+		if !seen[t.first] {
+			seen[t.first] = true
+			claims[t.shard] = append(claims[t.shard], "l"+t.first)
 		}
 	}
-	for t := range s.held {
-		note(t.shard, t.first)
+	for t := range s.begun {
+		begun[t.shard] = append(begun[t.shard], t.lease, t.seq)
 	}
-	for _, l := range s.unknown {
-		note(l.shard, l.token)
-	}
-	s.held, s.stray, s.unknown = map[*token]bool{}, nil, nil
+	s.held, s.begun = map[*token]bool{}, map[*token]bool{}
 	s.mu.Unlock()
-	return s.leave(ctx, tokens)
+	if e := s.leave(ctx, claims, begun, s.member()); e != nil {
+		err = e
+	}
+	return err
 }
 
-// leaseAtOnce bounds how many leases one script returns.
-const leasesAtOnce = 20
+// claimsAtOnce bounds how many claims one script returns.
+const claimsAtOnce = 20
 
-func (s *subscription) leave(ctx context.Context, tokens [][]any) error {
+// leave returns claims, says that the holder of deliveries that had begun lives, and ends the membership, if one is named.
+func (s *subscription) leave(ctx context.Context, claims, begun [][]any, member string) error {
 	var err error
-	for i, keys := range s.keys {
-		for chunk := range slices.Chunk(tokens[i], leasesAtOnce) {
-			if _, e := s.d.run(ctx, &s.d.scripts.leave, keys, append([]any{""}, chunk...)...); e != nil {
-				err = e
+	run := func(shard int, member string, claims, begun []any) {
+		args := append(append([]any{member, len(claims)}, claims...), begun...)
+		if _, e := s.d.run(ctx, &s.d.scripts.leave, s.keys[shard], args...); e != nil {
+			err = e
+		}
+	}
+	for shard := range s.keys {
+		for chunk := range slices.Chunk(claims[shard], claimsAtOnce) {
+			run(shard, "", chunk, nil)
+		}
+		if begun != nil {
+			for chunk := range slices.Chunk(begun[shard], 2*settleAtOnce) {
+				run(shard, "", nil, chunk)
 			}
 		}
-		if _, e := s.d.run(ctx, &s.d.scripts.leave, keys, s.member()); e != nil {
-			err = e
+		if member != "" {
+			run(shard, member, nil, nil)
 		}
 	}
 	return err

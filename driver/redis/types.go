@@ -18,7 +18,7 @@ var (
 	topicKeyTypes = [topicKeys]string{"hash", "hash", "hash", "hash", "hash", "zset", "zset", "zset", "hash", "zset",
 		"hash", "hash", "zset", "hash", "zset", "hash", "hash", "hash", "hash"}
 	groupKeyTypes = [groupKeys]string{"hash", "list", "list", "list", "list", "zset", "zset", "zset", "zset", "hash", "hash",
-		"hash", "hash", "zset", "set", "zset", "hash", "hash", "hash", "zset"}
+		"hash", "hash", "zset", "set", "zset", "hash", "hash", "hash", "zset", "hash"}
 )
 
 // typesOf returns the types that keys of ours should have.

@@ -59,7 +59,7 @@ func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int,
 		case results[at] != 'k':
 			errs[i] = ss[i].Delivery.Lost(nil)
 		}
-		delete(s.held, ss[i].Delivery.Token.(*token))
+		s.heard(ss[i].Delivery.Token.(*token))
 	}
 	return odd
 }

@@ -69,7 +69,7 @@ func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver
 		case err != nil:
 			errs[i] = err
 		case results[n] != 'k':
-			delete(s.held, t)
+			s.heard(t)
 			errs[i] = ds[i].Lost(nil)
 		default:
 			t.until = begun.Add(s.o.Lease)

@@ -88,12 +88,12 @@ func TestKillerMessageDies(t *testing.T) {
 	w.publish(0, 1, "k")
 	s := w.subscribe("host-1", time.Minute)
 	for range 5 {
-		w.take(s, 1)
+		w.ok(s.Begin(w.ctx(), w.take(s, 1))[0])
 		tokens := w.c.ZRange(w.ctx(), w.part("g:default:lease"), 0, -1).Val()
 		w.ok(w.c.ZAdd(w.ctx(), w.part("g:default:lease"), goredis.Z{Score: 1, Member: tokens[0]}).Err()) // as if its time were over
 		w.ok(w.c.HSet(w.ctx(), w.part("topic"), "next", 1).Err())
 	}
-	w.ok(s.Close(w.ctx()))
+	w.ok(s.Drain(w.ctx())) // not Close: it is never heard of again
 	b, err := ferry.New(w.d, ferry.Options{})
 	w.ok(err)
 	runs := worker.New(b, worker.Options{MaxDeliveries: 5})

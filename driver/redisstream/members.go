@@ -59,12 +59,17 @@ func (s *subscription) rebalance() {
 // balance says that we live, in every partition, and owns those that are ours by the plan. The members that the servers answer
 // with may change the plan, so that it is done again.
 func (s *subscription) balance(ctx context.Context) error {
+	s.balancing.Lock()
+	defer s.balancing.Unlock()
+	s.mu.Lock()
+	draining := s.draining
+	s.mu.Unlock()
 	for range 3 {
 		plan := share(s.members, len(s.t.parts))
 		calls := make([]*scriptCall, len(s.t.parts))
 		for i, p := range s.t.parts {
 			mine := i < len(plan) && plan[i] == s.id
-			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: s.claimOwnership(mine)}
+			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: s.claimOwnership(mine, draining)}
 		}
 		s.d.runAll(ctx, calls)
 		seen := map[string]bool{}
@@ -101,8 +106,8 @@ func (s *subscription) balance(ctx context.Context) error {
 	return nil
 }
 
-func (s *subscription) claimOwnership(mine bool) []any {
-	return []any{s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance, s.beat().Milliseconds()}
+func (s *subscription) claimOwnership(mine, draining bool) []any {
+	return []any{s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance, s.beat().Milliseconds(), flag(draining)}
 }
 
 // owns notes with which epoch we own a partition, or "" that we do not.

@@ -48,8 +48,8 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 func (s *subscription) reserve(most int) (room int, news <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return 0, nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+	if err := s.receives(); err != nil {
+		return 0, nil, err
 	}
 	if len(s.held)+s.reserved >= s.o.MaxInflight {
 		now := time.Now()

@@ -22,8 +22,8 @@ type script struct {
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	create, publish, store, claim, book, ack, settle, extend, own, leave, group, ungroup, drop, configure script
-	get, browse, stats, del, move, purge, reset, invalid, audit, progress, pending, span, trim, split     script
+	create, publish, store, claim, book, begin, ack, settle, extend, own, leave, group, ungroup, drop, configure script
+	get, browse, stats, del, move, purge, reset, invalid, audit, progress, pending, span, trim, split            script
 }
 
 // newScripts puts fragments and operations together. From Redis 7 on, those that relieve a full server may write when it is
@@ -42,11 +42,12 @@ func newScripts(flags bool) *scripts {
 		store:     plain("head", "types", "typed", "state", "fan", "advance", "store"),
 		claim:     relief("gate", "types", "lease", "quick", "head", "state", "fan", "advance", "read", "lost", "claim"),
 		book:      relief("guard", "types", "lease", "booked", "head", "state", "read", "book"),
-		ack:       relief("ack", "ack_each", "ack_keys", "head", "state", "behind"),
-		settle:    relief("head", "types", "typed", "state", "fan", "advance", "held", "settle"),
-		extend:    relief("extend"),
+		begin:     relief("head", "types", "typed", "state", "held", "begin"),
+		ack:       relief("hear", "ack", "ack_each", "ack_keys", "head", "state", "behind"),
+		settle:    relief("head", "types", "typed", "state", "fan", "advance", "hear", "held", "settle"),
+		extend:    relief("hear", "extend"),
 		own:       relief("head", "types", "typed", "retire", "own"),
-		leave:     relief("head", "types", "typed", "state", "fan", "advance", "lost", "retire", "leave"),
+		leave:     relief("head", "types", "typed", "state", "fan", "advance", "lost", "retire", "hear", "leave"),
 		group:     plain("head", "types", "typed", "state", "fan", "advance", "group"),
 		ungroup:   relief("head", "types", "typed", "state", "read", "sweep", "names", "ungroup"),
 		drop:      relief("head", "types", "typed", "names", "drop"),

@@ -117,7 +117,11 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
-		args = append(args, t.id, t.lease, outcomeLetters[x.Outcome], redisconn.Milliseconds(x.After), s.failureOf(x))
+		letter := outcomeLetters[x.Outcome]
+		if x.Outcome == driver.Release && x.Unseen {
+			letter = "u"
+		}
+		args = append(args, t.id, t.lease, letter, redisconn.Milliseconds(x.After), s.failureOf(x))
 	}
 	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
 	results := text(reply, 1)
@@ -140,12 +144,12 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 		case results[n] != 'k':
 			errs[i] = ss[i].Delivery.Lost(nil)
 		}
-		delete(s.held, ss[i].Delivery.Token.(*token))
+		s.heard(ss[i].Delivery.Token.(*token))
 	}
 	if len(ended) > 0 {
 		for t := range s.held {
 			if t.part == part && ended[t.id] {
-				delete(s.held, t)
+				s.heard(t)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package redisstream
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,19 +19,23 @@ type subscription struct {
 	id    string // as a member
 	steps [4]any // how far one claim moves each lane
 
-	members []string // as last seen; only keepOwning uses it, once it runs
-	kick    chan struct{}
-	stop    context.CancelFunc // of keepOwning
-	work    sync.WaitGroup     // keepOwning, and claims under way
+	balancing sync.Mutex // one balance at a time
+	members   []string   // as last seen; guarded by balancing
+
+	kick chan struct{}
+	stop context.CancelFunc // of keepOwning
+	work sync.WaitGroup     // keepOwning, and claims under way
 
 	mu       sync.Mutex
 	closed   bool
+	draining bool
 	stakes   []stake
 	looked   time.Time // when all partitions were looked at whatever we knew of them
 	turn     int       // which partition is claimed from first
 	held     map[*token]bool
-	reserved int           // room that claims under way may fill
-	news     chan struct{} // closed when there may be something to claim
+	begun    map[*token]bool // deliveries that have begun, whether they are held or not, until the server has heard of them again
+	reserved int             // room that claims under way may fill
+	news     chan struct{}   // closed when there may be something to claim
 }
 
 // stake is what a subscription knows of one partition.
@@ -73,7 +78,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, id: d.newToken(), kick: make(chan struct{}, 1), held: map[*token]bool{}, news: make(chan struct{})}
+	s := &subscription{d: d, o: o, id: d.newToken(), kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}, news: make(chan struct{})}
 	s.steps = [4]any{"", 0, 0, 0}
 	if !o.StrictPriority {
 		for lane, w := range o.Weights {
@@ -130,6 +135,12 @@ func (s *subscription) announce() {
 	s.mu.Unlock()
 }
 
+// heard forgets a delivery that the server has answered of: it is settled, or lost. The lock is held.
+func (s *subscription) heard(t *token) {
+	delete(s.held, t)
+	delete(s.begun, t)
+}
+
 // leaveAtOnce bounds how many deliveries one script returns.
 const leaveAtOnce = 200
 
@@ -155,10 +166,11 @@ func (s *subscription) Close(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	tokens := make([][]any, len(s.t.parts))
+	maps.Copy(s.held, s.begun)
 	for t := range s.held {
 		tokens[t.part.index] = append(tokens[t.part.index], t.id, t.lease)
 	}
-	s.held = map[*token]bool{}
+	s.held, s.begun = map[*token]bool{}, map[*token]bool{}
 	lost := make([]string, len(s.stakes))
 	for i := range lost {
 		lost[i] = s.stakes[i].lost

@@ -93,7 +93,7 @@ func (a *storeAudit) summary(h messageHead, s *storedState) string {
 	case s == nil:
 		for _, g := range a.t.groupsNow() {
 			if g.since < h.fan {
-				items = append(items, itemSummary(g.number, ready, h.fan, 0, 0))
+				items = append(items, itemSummary(g.number, ready, h.fan, 0, 0, false))
 			}
 		}
 	default:
@@ -102,18 +102,18 @@ func (a *storeAudit) summary(h messageHead, s *storedState) string {
 			if it.plain {
 				it.place = s.fan
 			}
-			items = append(items, itemSummary(it.group, it.state, it.place, int32(it.failures), it.lost))
+			items = append(items, itemSummary(it.group, it.state, it.place, int32(it.failures), it.lost, it.lapsed))
 		}
 	}
 	slices.Sort(items)
 	return fmt.Sprintf("%d at %d: %s", h.state, h.fan, strings.Join(items, ", "))
 }
 
-func itemSummary(group uint32, state itemState, place uint64, failures int32, lost uint16) string {
+func itemSummary(group uint32, state itemState, place uint64, failures int32, lost uint16, lapsed bool) string {
 	if state == inflight {
 		state = ready
 	}
-	return fmt.Sprintf("group %d has it %s at %d, failed %d, lost %d", group, state, place, failures, lost)
+	return fmt.Sprintf("group %d has it %s at %d, failed %d, lost %d (%v)", group, state, place, failures, lost, lapsed)
 }
 
 // groupsNow returns the groups as they are now.
@@ -131,7 +131,7 @@ func (e *entry) summary() string {
 	var items []string
 	for it := e.items; it != nil; it = it.sibling {
 		if it.g != nil {
-			items = append(items, itemSummary(it.g.number, it.state, it.place, it.failures, it.lost))
+			items = append(items, itemSummary(it.g.number, it.state, it.place, it.failures, it.lost, it.lapsed))
 		}
 	}
 	slices.Sort(items)

@@ -33,6 +33,7 @@ type tally struct {
 	since    map[tick]int // ready
 	behind   int
 	normal   int
+	losses   map[*subscription]int
 }
 
 type auditor struct {
@@ -46,7 +47,7 @@ type auditor struct {
 func (a *auditor) run() {
 	a.Helper()
 	for _, g := range a.t.groups {
-		a.groups[g] = &tally{chains: map[*chain]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{}}
+		a.groups[g] = &tally{chains: map[*chain]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{}, losses: map[*subscription]int{}}
 	}
 	ids := 0
 	for _, e := range a.t.log.all() {
@@ -120,6 +121,7 @@ func (a *auditor) item(it *item) {
 		return
 	}
 	want.count[it.state]++
+	a.losses(it, want)
 	if it.state == ready && it.content().priority == driver.Normal {
 		want.normal++
 	}
@@ -161,6 +163,25 @@ func (a *auditor) item(it *item) {
 	default:
 		if offered || it.heapAt != nowhere || it.chain != nil || it.claim != nil {
 			a.Errorf("%s item %d is still linked", it.state, it.e.seq)
+		}
+	}
+}
+
+// losses checks to whom an item listens.
+func (a *auditor) losses(it *item, want *tally) {
+	if it.lost > 0 && !it.lapsed {
+		a.Errorf("item %d lost %d leases, and none", it.e.seq, it.lost)
+	}
+	if it.more == nil {
+		return
+	}
+	if n := len(it.more.losses); n > mostLosses || n > int(it.lost) || n > 0 && !it.state.live() {
+		a.Errorf("%s item %d lost %d leases, and listens to %d holders", it.state, it.e.seq, it.lost, n)
+	}
+	for _, c := range it.more.losses {
+		want.losses[c.s]++
+		if !c.begun || c.s.closed || c.s.losses[c] != it {
+			a.Errorf("item %d listens to a holder that it need not know", it.e.seq)
 		}
 	}
 }
@@ -257,6 +278,9 @@ func (a *auditor) offers(g *group, want *tally) {
 		}
 		if leases != want.inflight[s] || leases != s.inflight {
 			a.Errorf("subscription has %d leases, %d in flight; want %d", leases, s.inflight, want.inflight[s])
+		}
+		if len(s.losses) != want.losses[s] {
+			a.Errorf("subscription knows %d losses, want %d", len(s.losses), want.losses[s])
 		}
 		if s.inflight > s.o.MaxInflight {
 			a.Errorf("subscription holds %d, more than %d", s.inflight, s.o.MaxInflight)

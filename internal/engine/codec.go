@@ -39,17 +39,24 @@ type reader struct {
 
 // unseal checks version and checksum of a record, and returns a reader of what is between them.
 func unseal(record []byte) *reader {
+	r, _ := unsealUpTo(record, recordVersion)
+	return r
+}
+
+// unsealUpTo is unseal for a record that has versions up to newest, and returns which it is.
+func unsealUpTo(record []byte, newest byte) (r *reader, version byte) {
 	end := len(record) - 4
 	if end < 1 {
-		return &reader{err: errCutOff}
+		return &reader{err: errCutOff}, 0
 	}
 	if stored, computed := binary.LittleEndian.Uint32(record[end:]), crc32.Checksum(record[:end], castagnoli); stored != computed {
-		return &reader{err: fmt.Errorf("the checksum is %08x, but the content gives %08x", stored, computed)}
+		return &reader{err: fmt.Errorf("the checksum is %08x, but the content gives %08x", stored, computed)}, 0
 	}
-	if v := record[0]; v != recordVersion {
-		return &reader{err: fmt.Errorf("the record has version %d, this program reads version %d", v, recordVersion)}
+	version = record[0]
+	if version < recordVersion || version > newest {
+		return &reader{err: fmt.Errorf("the record has version %d, this program reads up to version %d", version, newest)}, version
 	}
-	return &reader{rest: record[1:end]}
+	return &reader{rest: record[1:end]}, version
 }
 
 func (r *reader) uint() uint64 {

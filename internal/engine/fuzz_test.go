@@ -21,6 +21,9 @@ func FuzzRecords(f *testing.F) {
 	it.record().history = []driver.Failure{{Error: "x", At: time.Unix(1, 0)}}
 	it.edit(&driver.Message{Body: []byte("edited")})
 	f.Add(appendState(nil, en, now))
+	it.lost, it.lapsed, it.claim = 0, true, &claim{number: 9, begun: true}
+	f.Add(appendState(nil, en, now))
+	it.claim = nil
 	t.groups[0].bury(it, &driver.Failure{Reason: driver.ReasonFatal}, "i", now)
 	f.Add(appendState(nil, en, now))
 	f.Add(appendTopic(nil, t, now))
@@ -39,7 +42,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add(append(appendHead(nil, headOf(en, now)), (&journal{}).appendContent(nil, en)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
-		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0)} { // the checksum alone would refuse nearly all
+		// The checksum alone would refuse nearly all.
+		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0), seal(append([]byte{stateVersion}, data...), 0)} {
 			_, _ = decodeState(sealed)
 			_, _ = decodeTopic(sealed)
 			_, _, _ = decodeReceipt(sealed)

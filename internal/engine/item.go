@@ -30,12 +30,13 @@ type item struct {
 	since    tick   // ready: since when; waiting: until when
 	failures int32
 	heapAt   int32  // its place in a heap: of its lane, or of those that wait
-	lost     uint16 // leases
+	lost     uint16 // leases that count: see losses.go
 	inLane   uint8  // 1 + the number of the lane in which it is; 0: in none
 	state    itemState
 	cause    driver.Cause
 	toTail   bool // waiting, and joins the tail when due
 	home     bool // lies beside its entry
+	lapsed   bool // a lease was lost
 }
 
 // record is what few items have.
@@ -43,8 +44,9 @@ type record struct {
 	history []driver.Failure
 	edited  *entry // content that an operator replaced for this group
 	dead    *driver.DeadLetter
-	buried  uint64 // its place among the dead letters
-	rounds  uint16 // how often it was replayed as a dead letter
+	buried  uint64   // its place among the dead letters
+	rounds  uint16   // how often it was replayed as a dead letter
+	losses  []*claim // that were begun, and counted; the latest last
 }
 
 type itemHeap = heap[*item]

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"github.com/ferrymq/ferry/driver"
@@ -22,6 +21,7 @@ type claim struct {
 	attempt        int32
 	deliveries     int32
 	cause          driver.Cause
+	begun          bool     // its handler is about to start, or has
 	receipt        *receipt // in the store; nil without one
 	handing        atomic.Uint32
 }
@@ -114,8 +114,19 @@ func (s *subscription) whyLost() error {
 	return nil
 }
 
+// spoken is living for a word of the holder: if it comes late, the holder was heard of.
+func (s *subscription) spoken(d *driver.Delivery, now moment) (*claim, error) {
+	c, err := s.living(d, now)
+	if err != nil && d != nil && len(s.losses) > 0 {
+		if late, ok := d.Token.(*claim); ok {
+			s.heardOf(late)
+		}
+	}
+	return c, err
+}
+
 // Extend makes leases end one full lease from now.
-func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error {
+func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
 	if err := s.e.stopped(); err != nil {
 		return repeat(errs, err)
@@ -127,8 +138,9 @@ func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error 
 		return repeat(errs, errClosed())
 	}
 	s.t.advance(now)
+	losses := len(s.losses)
 	for i, d := range ds {
-		c, err := s.living(d, now)
+		c, err := s.spoken(d, now)
 		if err != nil {
 			errs[i] = err
 			continue
@@ -137,7 +149,10 @@ func (s *subscription) Extend(_ context.Context, ds []*driver.Delivery) []error 
 		s.leases.remove(c)
 		s.leases.push(c)
 	}
-	s.t.unlock(now)
+	heard := len(s.losses) < losses
+	if r := s.t.unlock(now); r != nil && heard {
+		_ = r.Wait(ctx, false) // what was taken back stands; if the store failed, the next call says so
+	}
 	return errs
 }
 
@@ -167,25 +182,19 @@ func (s *subscription) loseLeases(now moment) {
 	for c := s.leases.head; c != nil && c.expires <= now.tick; c = s.leases.head {
 		it := c.item
 		if c.end(); !c.unseen() {
-			it.loseLease()
-			s.g.stats.Redelivered++
+			s.lose(c, it)
 		}
 		lost = append(lost, it)
 	}
 	for _, it := range lost { // all are counted before the first one takes others with it
-		s.g.returnBehind(it, now)
+		s.g.returnBehind(it, true, now)
 		s.g.comeBack(it, now)
 	}
 }
 
-// loseLease counts a delivery whose holder is gone.
-func (it *item) loseLease() {
-	it.lost = min(it.lost, math.MaxUint16-1) + 1
-	it.cause = driver.CauseLeaseExpired
-}
-
-// returnBehind returns what is in flight behind it in its chain, uncounted.
-func (g *group) returnBehind(it *item, now moment) {
+// returnBehind returns what is in flight behind it in its chain, uncounted. Messages of a key are run one after the
+// other, so none of them was seen, unless their holder is lost: then nobody knows.
+func (g *group) returnBehind(it *item, lost bool, now moment) {
 	if it.chain == nil {
 		return
 	}
@@ -193,8 +202,8 @@ func (g *group) returnBehind(it *item, now moment) {
 		next := x.keyNext
 		if x.state == inflight && x.claim != nil {
 			c := x.claim
-			if c.end(); !c.unseen() {
-				x.cause = driver.CauseReleased
+			if c.end(); !c.unseen() && lost {
+				x.cause = driver.CauseLeaseExpired
 			}
 			g.comeBack(x, now)
 		}

@@ -66,7 +66,7 @@ func TestRunExpiresTogether(t *testing.T) {
 			for _, d := range take(t, s, 3) {
 				got = append(got, fmt.Sprint(d.ID, " ", d.Deliveries, " ", d.Cause))
 			}
-			if want := "[0 2 lease_expired 1 1 released 2 1 released]"; fmt.Sprint(got) != want {
+			if want := "[0 2 lease_expired 1 1 lease_expired 2 1 lease_expired]"; fmt.Sprint(got) != want {
 				t.Errorf("%s: got %v, want %s", order, got, want)
 			}
 		})

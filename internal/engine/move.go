@@ -76,7 +76,7 @@ func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
 	if other == nil {
 		other = it.e.newItem(to)
 	}
-	other.failures, other.lost, other.cause, other.more = 0, 0, driver.CauseReplay, &record{edited: it.more.edited, rounds: it.more.rounds + 1}
+	other.failures, other.lost, other.lapsed, other.cause, other.more = 0, 0, false, driver.CauseReplay, &record{edited: it.more.edited, rounds: it.more.rounds + 1}
 	if m.Edit != nil {
 		other.edit(m.Edit)
 	}
@@ -147,7 +147,7 @@ func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
 		g.t.spare(it.e)
 	}
 	if replayed {
-		it.failures, it.lost = 0, 0
+		it.failures, it.lost, it.lapsed = 0, 0, false
 		it.more.rounds++
 	}
 	it.cause = driver.CauseReplay

@@ -161,7 +161,7 @@ func randomSteps(t *testing.T, seed uint64, steps int) {
 
 func (w *walker) calls() []func() {
 	return []func(){
-		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend,
+		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend, w.begin,
 		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage, w.browse, w.repeat,
 	}
 }
@@ -229,7 +229,7 @@ func (w *walker) settle() {
 	w.held[s] = ds[n:]
 	var ss []driver.Settlement
 	for _, d := range ds[:n] {
-		o := driver.Settlement{Delivery: d, Outcome: driver.Outcome(w.IntN(5)), Failure: &driver.Failure{Error: "e"}}
+		o := driver.Settlement{Delivery: d, Outcome: driver.Outcome(w.IntN(5)), Unseen: w.IntN(2) == 0, Failure: &driver.Failure{Error: "e"}}
 		if w.IntN(2) == 0 {
 			o.After = time.Duration(w.IntN(3000)) * time.Millisecond
 		}
@@ -246,6 +246,12 @@ func (w *walker) settle() {
 func (w *walker) extend() {
 	s := w.pick()
 	s.Extend(context.Background(), w.held[s])
+}
+
+// begin starts handlers, those of lost deliveries too.
+func (w *walker) begin() {
+	s := w.pick()
+	s.Begin(context.Background(), w.held[s][:w.IntN(len(w.held[s])+1)])
 }
 
 func (w *walker) closeOne() {

@@ -27,9 +27,8 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if w != nil {
 			s.spare = w
 		}
-		if s.closed || s.t.ended {
-			s.t.mu.Unlock()
-			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+		if s.closed || s.drained || s.t.ended {
+			return nil, s.endReceive(w, now)
 		}
 		s.t.advance(now)
 		if claims := s.claim(max, now); len(claims) > 0 {
@@ -69,6 +68,22 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// endReceive unlocks the topic, and says why nothing is received any more. A wake-up that came goes to somebody else.
+func (s *subscription) endReceive(w *waiter, now moment) error {
+	if s.t.ended {
+		s.t.mu.Unlock()
+	} else {
+		if w != nil {
+			s.handOn()
+		}
+		s.t.unlock(now)
+	}
+	if s.drained && !s.closed {
+		return driver.NewError(driver.ErrClosed, "the subscription is drained", "subscribe again", nil)
+	}
+	return driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
 }
 
 // starving reports whether only cold messages are left to claim.

@@ -29,6 +29,8 @@ type storedItem struct {
 	since    int64 // stamp
 	failures uint32
 	lost     uint16
+	lapsed   bool   // a lease was lost, counted or not
+	begun    uint64 // the claim whose handler has begun
 	rounds   uint16
 	resolved uint64 // claims up to this number are over
 	buried   uint64
@@ -39,16 +41,50 @@ type storedItem struct {
 
 const plainItem = 0xff // in place of the state
 
+// stateVersion is that of the records of states in which an item has additions. Without them it is recordVersion, so
+// that older programs read what they understand.
+const stateVersion = 2
+
+// Additions of an item: bits of what says whether more follows.
+const (
+	hasMore      = 1 << iota // history, edited content, dead letter
+	hasBegun                 // the number of a claim
+	hasLapsed                // a lease was lost, and the count taken back
+	allAdditions = hasMore | hasBegun | hasLapsed
+)
+
+// additions says what is stored of an item besides what every item has.
+func (it *item) additions() (bits byte) {
+	if it.more != nil {
+		bits |= hasMore
+	}
+	if it.begun() {
+		bits |= hasBegun
+	}
+	if it.lapsed && it.lost == 0 {
+		bits |= hasLapsed
+	}
+	return bits
+}
+
+// begun reports whether the handler of the item has begun.
+func (it *item) begun() bool { return it.claim != nil && it.claim.begun }
+
 // isPlain reports whether an item is just as it became ready. One in flight is: see storedItem.
 func isPlain(it *item) bool {
 	return (it.state == ready || it.state == inflight) && it.cause == driver.CauseFirst && it.place == it.e.fan &&
-		it.failures == 0 && it.lost == 0 && it.more == nil
+		it.failures == 0 && !it.lapsed && it.more == nil && !it.begun()
 }
 
 // appendState appends the record of where a message is now.
 func appendState(dst []byte, e *entry, now moment) []byte {
 	start := len(dst)
 	dst = append(dst, recordVersion, byte(e.state))
+	for it := e.items; it != nil; it = it.sibling {
+		if it.additions() > hasMore {
+			dst[start] = stateVersion
+		}
+	}
 	dst = binary.AppendUvarint(dst, e.fan)
 	dst = binary.AppendVarint(dst, now.stamp(e.due))
 	dst = binary.AppendVarint(dst, now.stamp(e.expires()))
@@ -98,7 +134,10 @@ func appendItem(dst []byte, it *item, now moment) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(rounds))
 	dst = binary.AppendUvarint(dst, resolved)
-	dst = appendBool(dst, it.more != nil)
+	bits := it.additions()
+	if dst = append(dst, bits); bits&hasBegun != 0 {
+		dst = binary.AppendUvarint(dst, it.claim.number)
+	}
 	if it.more == nil {
 		return dst
 	}
@@ -122,11 +161,11 @@ func appendEdited(dst []byte, c *entry) []byte {
 
 // decodeState reads what appendState wrote. It keeps nothing of record.
 func decodeState(record []byte) (*storedState, error) {
-	r := unseal(record)
+	r, version := unsealUpTo(record, stateVersion)
 	s := &storedState{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int(), settled: r.int(), problem: r.text()}
 	n := r.uint()
 	for i := uint64(0); i < n && r.err == nil; i++ {
-		s.items = append(s.items, decodeItem(r))
+		s.items = append(s.items, decodeItem(r, version))
 	}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("state of a message: %w", err)
@@ -134,7 +173,7 @@ func decodeState(record []byte) (*storedState, error) {
 	return s, nil
 }
 
-func decodeItem(r *reader) storedItem {
+func decodeItem(r *reader, version byte) storedItem {
 	it := storedItem{group: r.uint32()}
 	if len(r.rest) > 0 && r.rest[0] == plainItem {
 		r.rest = r.rest[1:]
@@ -148,7 +187,12 @@ func decodeItem(r *reader) storedItem {
 	if it.state == inflight && r.err == nil {
 		r.err = fmt.Errorf("item state %d is never stored", it.state)
 	}
-	if r.bool() {
+	bits := r.upTo(additionsOf(version))
+	if bits&hasBegun != 0 {
+		it.begun = r.uint()
+	}
+	it.lapsed = it.lost > 0 || bits&hasLapsed != 0
+	if bits&hasMore != 0 {
 		it.buried = r.uint()
 		decodeMore(r, &it)
 	}
@@ -156,6 +200,14 @@ func decodeItem(r *reader) storedItem {
 		r.err = fmt.Errorf("a dead letter has no record")
 	}
 	return it
+}
+
+// additionsOf returns which additions a version of the record knows.
+func additionsOf(version byte) uint64 {
+	if version < stateVersion {
+		return hasMore
+	}
+	return allAdditions
 }
 
 func decodeMore(r *reader, it *storedItem) {

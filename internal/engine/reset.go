@@ -153,7 +153,7 @@ func (g *group) replay(e *entry, it *item, now moment) {
 	if it == nil {
 		it = e.newItem(g)
 	}
-	it.failures, it.lost, it.place, it.cause = 0, 0, e.fan, driver.CauseReplay
+	it.failures, it.lost, it.lapsed, it.place, it.cause = 0, 0, false, e.fan, driver.CauseReplay
 	g.stats.Received++
 	g.move(it, ready, now)
 	g.place(it)

@@ -87,6 +87,7 @@ type restorer struct {
 	stored   *storedTopic
 	groups   map[uint32]*group
 	resolved map[*item]uint64
+	begun    map[*item]uint64 // the claim whose handler had begun
 	items    map[*group][]*item
 	settled  []settlement
 	claims   []storedClaim
@@ -104,7 +105,7 @@ type storedClaim struct {
 
 func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
-		resolved: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{}, progress: progress}
+		resolved: map[*item]uint64{}, begun: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{}, progress: progress}
 	key := appendPrefix(nil, number, kindTopic)
 	problem := errors.New("it is missing")
 	err := e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
@@ -203,7 +204,7 @@ func (r *restorer) loseClaim(g *group, seq, number uint64) {
 	if it == nil || it.state != ready || r.resolved[it] >= number {
 		return
 	}
-	it.loseLease()
+	it.loseLease(r.begun[it] == number)
 	g.stats.Redelivered++
 	r.t.touch(e)
 }

@@ -219,8 +219,11 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 	it.state, it.since = s.state, e.due
 	if !s.plain {
 		it.cause, it.toTail, it.place, it.since = s.cause, s.toTail, s.place, r.now.read(s.since)
-		it.failures, it.lost = int32(s.failures), s.lost
+		it.failures, it.lost, it.lapsed = int32(s.failures), s.lost, s.lapsed
 		r.resolved[it] = s.resolved
+		if s.begun > 0 {
+			r.begun[it] = s.begun
+		}
 		r.restoreRecord(it, s)
 	}
 	if g.count[it.state]++; it.state == ready {

@@ -35,12 +35,7 @@ func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
 	if r == nil {
 		return
 	}
-	err := s.e.outcome(context.WithoutCancel(ctx), r, false)
-	for i := range errs {
-		if errs[i] == nil {
-			errs[i] = err
-		}
-	}
+	fillNil(errs, s.e.outcome(context.WithoutCancel(ctx), r, false))
 }
 
 // settlePlain applies settlements without follow-ups under one lock.
@@ -67,7 +62,7 @@ func (s *subscription) settle(o *driver.Settlement, now moment) error {
 	if err := o.Check(s.e.o.Capabilities.MaxBody); err != nil {
 		return err
 	}
-	c, err := s.living(o.Delivery, now)
+	c, err := s.spoken(o.Delivery, now)
 	if err != nil {
 		return err
 	}
@@ -81,8 +76,8 @@ func (s *subscription) settleAndEmit(ctx context.Context, o *driver.Settlement) 
 		return nil, err
 	}
 	now := s.e.now()
-	if err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
-		return nil, err
+	if r, err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
+		return r, err
 	}
 	entries, names, err := s.e.prepare(o.Emit, now)
 	if err != nil {
@@ -100,7 +95,7 @@ func (s *subscription) emitAndSettle(ts map[string]*topic, entries []*entry, o *
 	if ts[s.t.name] != s.t { // deleted and made again
 		return errClosedAndLost()
 	}
-	if _, err := s.living(o.Delivery, now); err != nil {
+	if _, err := s.spoken(o.Delivery, now); err != nil {
 		return err
 	}
 	for i, m := range o.Emit {
@@ -109,14 +104,15 @@ func (s *subscription) emitAndSettle(ts map[string]*topic, entries []*entry, o *
 	return s.settle(o, now)
 }
 
-func (s *subscription) check(d *driver.Delivery, now moment) error {
+func (s *subscription) check(d *driver.Delivery, now moment) (Round, error) {
 	s.t.mu.Lock()
-	defer s.t.mu.Unlock()
 	if s.t.ended {
-		return errClosedAndLost()
+		s.t.mu.Unlock()
+		return nil, errClosedAndLost()
 	}
-	_, err := s.living(d, now)
-	return err
+	s.t.advance(now)
+	_, err := s.spoken(d, now)
+	return s.t.unlock(now), err
 }
 
 // apply ends a claim with an outcome.
@@ -125,7 +121,7 @@ func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 	it.e.giveBack()
 	c.end()
 	if (o.Outcome == driver.Retry || o.Outcome == driver.Release) && g.strict(it) {
-		g.returnBehind(it, now)
+		g.returnBehind(it, false, now)
 	}
 	switch o.Outcome {
 	case driver.Ack:
@@ -142,7 +138,9 @@ func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 		it.cause = driver.CauseRetry
 		g.retry(it, o, now)
 	case driver.Release:
-		it.cause = driver.CauseReleased
+		if !o.Unseen {
+			it.cause = driver.CauseReleased
+		}
 		if o.After > 0 {
 			g.wait(it, now.after(o.After), false, now)
 		} else {

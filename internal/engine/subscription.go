@@ -17,11 +17,13 @@ type subscription struct {
 
 	steps    [4]uint64 // of the lanes, by weight
 	closed   bool
+	drained  bool // nothing more is received
 	inflight int
 	leases   leaseList
 	waiters  []*waiter
 	spare    *waiter
-	picked   []*item // scratch of Receive
+	picked   []*item          // scratch of Receive
+	losses   map[*claim]*item // lost, begun and counted: until their holder is heard of
 }
 
 // Subscribe joins a group, and creates topic and group if they do not exist.
@@ -100,6 +102,9 @@ func (s *subscription) leave(now moment) {
 		return
 	}
 	s.closed = true
+	for c := range s.losses {
+		s.heardOf(c)
+	}
 	for s.leases.head != nil {
 		c := s.leases.head
 		it := c.item

@@ -21,6 +21,9 @@ func (g *group) move(it *item, to itemState, now moment) {
 	case from.live() && !to.live():
 		g.t.lose(it.e)
 	}
+	if !to.live() {
+		it.forgetLosses()
+	}
 	switch {
 	case to == dead:
 		it.e.dead++

@@ -15,7 +15,7 @@ local function ackable(at)
     local till = call('ZSCORE', KEYS[o + TIMER], 'L' .. ARGV[i])
     if not till or tonumber(till) <= now or call('HGET', KEYS[o + LEASE], ARGV[i]) ~= ARGV[i + 1] then return 'slow' end
   end
-  rare = call('EXISTS', KEYS[o + STATE], LIVE, GRAVES, EXPIRES) > 0
+  rare = call('EXISTS', KEYS[o + STATE], KEYS[o + LOSSES], LIVE, GRAVES, EXPIRES) > 0
   -- What acknowledge writes and has not been read yet must be ours, see types.
   call('HLEN', BODIES)
   call('HLEN', IDS)
@@ -24,7 +24,7 @@ local function ackable(at)
   call('HLEN', TOPIC)
   call('HLEN', KEYS[o + GROUP])
   if rare then
-    for _, k in ipairs({KEYS[o + STATE], KEYS[o + HISTORY], KEYS[o + EDITED], LIVE, GRAVES}) do call('HLEN', k) end
+    for _, k in ipairs({KEYS[o + STATE], KEYS[o + HISTORY], KEYS[o + EDITED], KEYS[o + LOSSES], LIVE, GRAVES}) do call('HLEN', k) end
     call('ZCARD', EXPIRES)
   end
   if keyed > 0 then
@@ -149,10 +149,8 @@ local function acknowledge(at)
       call('HSET', KEYS[o + LEASE], ARGV[i], ARGV[i + 2])
     end
   end
-  if rare and call('EXISTS', KEYS[o + STATE]) == 1 then
-    call('HDEL', KEYS[o + STATE], unpack(ARGV, seqs, seqs + n - 1))
-    call('HDEL', KEYS[o + HISTORY], unpack(ARGV, seqs, seqs + n - 1))
-    call('HDEL', KEYS[o + EDITED], unpack(ARGV, seqs, seqs + n - 1))
+  if rare and call('EXISTS', KEYS[o + STATE], KEYS[o + LOSSES]) > 0 then
+    for _, k in ipairs({STATE, HISTORY, EDITED, LOSSES}) do call('HDEL', KEYS[o + k], unpack(ARGV, seqs, seqs + n - 1)) end
   end
   if not rare or call('EXISTS', LIVE, GRAVES) == 0 then
     call('HDEL', BODIES, unpack(ARGV, seqs, seqs + n - 1))

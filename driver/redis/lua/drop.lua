@@ -5,7 +5,7 @@
 -- Returns {"ok"} or {"members", group, how many}.
 for g = 0, groups - 1 do
   local o = FIRST + g * WIDTH
-  local members = call('ZCOUNT', KEYS[o + 20], '(' .. now, '+inf')
+  local members = call('ZCOUNT', KEYS[o + MEMBERS], '(' .. now, '+inf')
   if members > 0 then return {'members', call('HGET', KEYS[o + GROUP], 'name'), members .. ''} end
 end
 if ARGV[3] == '1' then return {'ok'} end

@@ -1,5 +1,5 @@
 -- extend: makes leases end a while from now. Some of a lease's messages become a lease of their own.
--- Fragments: head, types, memory, answers, store, chain, state, leases.
+-- Fragments: head, types, memory, answers, store, chain, state, losses, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 lease in ms, 2 the number of what is split off, 3 how many; then for each: token of the lease it is believed to be in, sequence
 --   number.
@@ -11,7 +11,9 @@ for i = 1, tonumber(ARGV[3]) do
   local token, seq = unpack(ARGV, 2 + 2 * i, 3 + 2 * i)
   local l = holder_of(o, token, seq)
   found[i] = l or false
-  if l then
+  if not l then
+    hear_late(o, token, seq)
+  else
     local w = wanted[l.token]
     if not w then
       w = {n = 0, seqs = {}}
@@ -24,7 +26,7 @@ end
 
 -- split moves the wanted messages of a lease to one of their own, and returns that.
 local function split(l, seqs)
-  local fresh = match(l.token, '^[^.]*') .. '.' .. number
+  local fresh = claim_of(l.token) .. '.' .. number
   local moved = lease_of(o, fresh) or {token = fresh, instance = l.instance, order = {}, items = {}, left = 0}
   for _, seq in ipairs(l.order) do
     if seqs[seq] and l.items[seq] then

@@ -33,5 +33,5 @@ if letter then
 elseif group[1] and ARGV[4] == '1' and group[3] ~= '1' then
   call('HSET', KEYS[o + GROUP], 'o', ARGV[3], 'fixed', '1')
 end
-if ARGV[5] ~= '' then call('ZADD', KEYS[o + 20], now + ARGV[6], ARGV[5]) end
+if ARGV[5] ~= '' then call('ZADD', KEYS[o + MEMBERS], now + ARGV[6], ARGV[5]) end
 return {'ok', epoch, groups}

@@ -30,9 +30,9 @@ local function leases_of(o, claim)
   if not family then
     family = {}
     for _, token in ipairs(call('HKEYS', KEYS[o + LEASE])) do
-      local root = match(token, '^[^.]*')
-      family[root] = family[root] or {}
-      table.insert(family[root], token)
+      local claim = claim_of(token)
+      family[claim] = family[claim] or {}
+      table.insert(family[claim], token)
     end
   end
   return family[claim] or {}
@@ -43,7 +43,7 @@ end
 local function holder_of(o, token, seq)
   local l = lease_of(o, token)
   if l and l.items[seq] then return l end
-  for _, other in ipairs(leases_of(o, match(token, '^[^.]*'))) do
+  for _, other in ipairs(leases_of(o, claim_of(token))) do
     l = lease_of(o, other)
     if l and l.items[seq] then return l end
   end
@@ -78,9 +78,10 @@ local function store_leases(o)
   end
 end
 
--- release_behind returns, uncounted, what is held of the same key behind an item, and lists it in ended. Unless a lease
--- was split, all of a run is in the lease of its first item.
-local function release_behind(o, item, l, ended, unseen)
+-- release_behind returns, uncounted, what is held of the same key behind an item, and lists it in ended. It was not seen by anybody yet,
+-- since a key is handled in order, so it keeps its cause unless one is given. Unless a lease was split, all of a run is in the lease of
+-- its first item.
+local function release_behind(o, item, l, ended, cause)
   local key = key_of(item)
   if not key then return end
   if attribute(o, 'split') then
@@ -92,7 +93,7 @@ local function release_behind(o, item, l, ended, unseen)
       if other and place_of(other) > place_of(item) and key_of(other) == key then
         unlease(o, held, seq)
         local s = state_of(o, seq) or new_state(other)
-        if not unseen then s.cause = RELEASED end
+        s.cause = cause or s.cause
         ended[#ended + 1] = seq
         come_back(o, other, s)
       end
@@ -104,7 +105,7 @@ local function release_behind(o, item, l, ended, unseen)
   end
 end
 
--- lose ends a lease whose time is up: everything in it is counted, and comes back.
+-- lose ends a lease whose time is up: everything in it is lost, and comes back.
 local function lose(o, token)
   call('ZREM', KEYS[o + TIMER], 'L' .. token)
   local record = call('HGET', KEYS[o + LEASE], token)
@@ -115,11 +116,19 @@ local function lose(o, token)
   tally(o, 'inflight', -#lost)
   tally(o, 'redelivered', #lost)
   for _, item in ipairs(lost) do
-    if attribute(o, 'split') then release_behind(o, item, nil, {}) end
+    if attribute(o, 'split') then release_behind(o, item, nil, {}, LOST) end
     local s = state_of(o, seq_of(item)) or new_state(item)
-    s.lost, s.cause = s.lost + 1, LOST
+    count_loss(o, token, seq_of(item), s)
     come_back(o, item, s)
   end
+end
+
+-- hear_late is told of a delivery that is not held: its holder lives. A lease that has just ended is lost first.
+local function hear_late(o, token, seq)
+  for _, other in ipairs(leases_of(o, claim_of(token))) do
+    if not lease_of(o, other) then lose(o, other) end
+  end
+  take_back(o, token, seq)
 end
 
 -- advance lets a group's timers that have run out take effect, up to a budget, and returns what is left of that.

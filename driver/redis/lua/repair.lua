@@ -2,7 +2,7 @@
 -- Fragments: head, guard, types, memory, answers, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 offset of the group or "0", 4 what: "orphan", "ghost", "double", "lease", "timer", "chain", "head", "link",
---   "grave", "id", "stale id", "pending", "foreign", "segment", "counts", "total"; 5 and 6 as told below.
+--   "grave", "losses", "id", "stale id", "pending", "foreign", "segment", "counts", "total"; 5 and 6 as told below.
 -- Returns {"fixed"} or {"sound"}.
 local o, what, first, second = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 
@@ -154,6 +154,13 @@ function mend.grave()
   if s and s.letter == 'D' then return false end
   call('HDEL', KEYS[o + RECORD], first)
   return call('ZREM', KEYS[o + DEAD], first) == 1
+end
+
+-- losses: first is the sequence number of a message that is gone, or dead.
+function mend.losses()
+  local place = where(o, first)
+  if place ~= '' and place ~= 'D' then return false end
+  return call('HDEL', KEYS[o + LOSSES], first) == 1
 end
 
 -- id: first is an id, second the item of its message. "stale id": the message of an id is gone.

@@ -29,20 +29,22 @@ local function fail(o, seq, s, failure)
   call('HSET', KEYS[o + HISTORY], seq, history)
 end
 
--- settle_one reads from ARGV[at] on: token of the lease it is believed to be in, sequence number, outcome (a ack, r retry, d dead, l release, x drop, u given
--- back unseen, as if it had not been claimed),
--- wait in ms, failure, instance. It returns k when settled or l when lost, and adds to ended the sequence numbers that were
+-- settle_one reads from ARGV[at] on: token of the lease it is believed to be in, sequence number, outcome (a ack, r retry, d dead, l release, x drop, u release
+-- of what no handler saw, which keeps its cause), wait in ms, failure, instance. It returns k when settled or l when lost, and adds to ended the sequence numbers that were
 -- returned with others of their key.
 local function settle_one(o, at, ended)
   local token, seq, outcome, after, failure, instance = unpack(ARGV, at, at + 5)
   local l = holder_of(o, token, seq)
   local item = l and l.items[seq]
-  if not item then return 'l' end
+  if not item then
+    hear_late(o, token, seq)
+    return 'l'
+  end
   unlease(o, l, seq)
   local s = state_of(o, seq) or new_state(item)
   local ordered = strict(o, item)
   if ordered and (outcome == 'r' or outcome == 'l' or outcome == 'u') then
-    release_behind(o, item, l, ended, outcome == 'u')
+    release_behind(o, item, l, ended)
   end
   if outcome == 'a' or outcome == 'x' then
     unhold(o, item)
@@ -51,10 +53,8 @@ local function settle_one(o, at, ended)
     fail(o, seq, s, failure)
     unhold(o, item)
     bury(o, seq, s, instance, failure)
-  elseif outcome == 'u' then
-    come_back(o, item, s)
-  elseif outcome == 'l' then
-    s.cause = RELEASED
+  elseif outcome == 'l' or outcome == 'u' then
+    if outcome == 'l' then s.cause = RELEASED end
     if after == '0' then come_back(o, item, s) else wait(o, item, s, soon + after, false, true) end
   else
     fail(o, seq, s, failure)

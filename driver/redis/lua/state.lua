@@ -25,6 +25,7 @@ end
 
 -- forget drops what a group knows of a message that it has settled.
 local function forget(o, seq)
+  if has(o + LOSSES) then call('HDEL', KEYS[o + LOSSES], seq) end
   if not has(o + STATE) then return end
   call('HDEL', KEYS[o + STATE], seq)
   call('HDEL', KEYS[o + HISTORY], seq)
@@ -35,6 +36,7 @@ end
 local function bury(o, seq, s, instance, failure)
   s.letter = 'D'
   save(o, seq, s)
+  if has(o + LOSSES) then call('HDEL', KEYS[o + LOSSES], seq) end
   local place = call('HINCRBY', KEYS[o + GROUP], 'graves', 1)
   call('ZADD', KEYS[o + DEAD], place, seq)
   call('HSET', KEYS[o + RECORD], seq, now .. '\n' .. instance .. '\n' .. failure)

@@ -12,10 +12,10 @@ if ARGV[3] == 'end' then
   local i = find(dying, letter, 1, true)
   if not i then return {'missing'} end
   call('HSET', TOPIC, 'dying', part(dying, 1, i - 1) .. part(dying, i + 1))
-  call('UNLINK', unpack(KEYS, o + 1, o + 20))
+  call('UNLINK', unpack(KEYS, o + 1, o + WIDTH))
   return {'ok', topic[2], topic[3]}
 end
-local members = call('ZCOUNT', KEYS[o + 20], '(' .. now, '+inf')
+local members = call('ZCOUNT', KEYS[o + MEMBERS], '(' .. now, '+inf')
 if members > 0 then return {'members', members .. ''} end
 local i = find(topic[4], letter, 1, true)
 if not i then return {'ok', topic[2], topic[3]} end -- begun before, and interrupted

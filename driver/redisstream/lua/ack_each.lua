@@ -19,6 +19,7 @@ if not simple then
       else
         results[i], seen[id] = 'k', true
       end
+      if results[i] == 'l' then hear(id, token) end
       if results[i] ~= 'k' and v and not seen[id] then
         spoilt = spoilt or {}
         spoilt[string.match(v, '/(.*)$')] = true

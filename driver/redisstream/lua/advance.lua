@@ -86,11 +86,11 @@ local function advance_leases(g, limit)
   for _, x in ipairs(lapsed) do -- all are counted before the first one takes others with it
     x.s = state(g, x[1])
     unhold(g, x[1], x.s)
-    x.s.x, x.s.c = x.s.x + 1, LOST
+    lose(x.s)
     tally(g, 'redelivered', 1)
   end
   for _, x in ipairs(lapsed) do
-    release_behind(g, x.s, {})
+    release_behind(g, x.s, {}, LOST)
     come_back(g, x[1], x.s)
   end
   for _, x in ipairs(lapsed) do

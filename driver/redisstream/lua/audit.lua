@@ -38,7 +38,7 @@ local function misplaced(g, id, s)
   elseif s.s == 'I' and not token_lease then
     problem('orphan', g, id, 'in flight without a lease', function()
       take_out(g, id, s)
-      s.x, s.c = s.x + 1, LOST
+      lose(s)
       come_back(g, id, s)
     end)
   elseif s.s == 'I' and not s.alone and not claimed(g, s.o, id) then

@@ -32,6 +32,7 @@ local function answer(go) -- "1", "2" or ""
   return {'ok', int(now), call('HGET', TOPIC, 'next') or '', go, picked, {}, {}}
 end
 if paused then return answer('') end
+if has(EXPIRES) and #past(EXPIRES, 1) > 0 then return answer('2') end -- so many expired at once that the rest must go first
 
 -- Entries behind "since" were read by this instance.
 local reader = call('HMGET', of(g, 'group'), 'reader', 'since')
@@ -60,7 +61,7 @@ end
 local function pick(id, key, record, note_of, fields)
   local s = record and record_of(record)
   if s then
-    s.s, s.i, s.w = 'I', ARGV[9], ARGV[9]
+    s.s, s.i, s.w, s.b = 'I', ARGV[9], ARGV[9], nil
     save(g, id, s)
   end
   if s or not since or not before(since, id) then -- delivered again, or read by another owner: the pending list must name the holder

@@ -7,6 +7,7 @@ local G = T .. 'g:' .. ARGV[2] .. ':'
 if call('HGET', KEYS[1], 'partitions') ~= ARGV[1] or call('HEXISTS', T .. 'groups', ARGV[2]) == 0 then return {'stale'} end
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+call('HLEN', G .. 'state')
 call('HLEN', G .. 'claims') -- what is written must be ours; the rest is read first
 local results, ends, at = {}, now + ARGV[3], 5
 local function lives(member)
@@ -26,6 +27,7 @@ for _ = 1, tonumber(ARGV[4]) do
       if kept then call('ZADD', G .. 'lease', ends, '*' .. id) end
     end
     results[#results + 1] = kept and 'k' or 'l'
+    if not kept then hear(id, token) end
   end
   local some = 0
   for _ in pairs(together) do some = some + 1 end

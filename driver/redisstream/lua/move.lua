@@ -50,7 +50,7 @@ for _, g in ipairs(groups()) do
     if s.s == 'D' then
       local m = meta(id)
       unbury(g, id)
-      s.f, s.x, s.r, s.e = 0, 0, s.r + 1, nil
+      s.f, s.x, s.r, s.e, s.h = 0, 0, s.r + 1, nil, nil
       if other ~= '' then
         fields = fields or content(g, id)
         for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end

@@ -1,20 +1,27 @@
 -- own: a member says that it lives, and takes, keeps or gives up a partition. A member is planned with for half as long as what it owns
 -- stays its own: when that ends, nobody counts on the dead any more. A partition goes to the member that should own it; one that it does
--- not take, because it died as well, goes to the first who looks after a grace; and an owner gives it up only to somebody who asks.
--- ARGV: 1 partitions, 2 group, 3 member, 4 life in ms, 5 "1" if the member should own the partition, 6 instance, 7 grace in ms.
--- Returns {"stale"} or {"ok", epoch if it is the owner or "", list of the living members, "1" if there is a retention}.
+-- not take, because it died as well, goes to the first who looks after a grace; and an owner gives it up only to somebody who asks. One who
+-- drains gives up at once, takes nothing, and is not planned with; it stays a member for what it still holds.
+-- ARGV: 1 partitions, 2 group, 3 member, 4 life in ms, 5 "1" if the member should own the partition, 6 instance, 7 grace in ms, 8 "1" if it
+--   drains.
+-- Returns {"stale"} or {"ok", epoch if it is the owner or "", list of the living members that do not drain, "1" if there is a retention}.
 local g, me, life = ARGV[2], ARGV[3], tonumber(ARGV[4])
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 local gone = call('ZRANGEBYSCORE', of(g, 'members'), '-inf', int(now))
 if #gone > 0 then call('ZREM', of(g, 'members'), unpack(gone)) end
 local changed = #gone > 0
 if call('ZADD', of(g, 'members'), now + life / 2, me) == 1 then changed = true end
+local drains = ARGV[8] == '1'
+if drains and call('ZADD', of(g, 'leaving'), now + life / 2, me) == 1 then changed = true end
 call('HSET', of(g, 'names'), me, ARGV[6])
-if #gone > 0 then call('HDEL', of(g, 'names'), unpack(gone)) end
+if #gone > 0 then
+  call('HDEL', of(g, 'names'), unpack(gone))
+  call('ZREM', of(g, 'leaving'), unpack(gone))
+end
 if changed then retire(g) end
 local owner = call('HMGET', of(g, 'owner'), 'member', 'epoch', 'until', 'asked')
-local wants, free = ARGV[5] == '1', not owner[1] or owner[1] == '' or tonumber(owner[3]) <= now
-local left_over = owner[1] and tonumber(owner[3]) + tonumber(ARGV[7]) <= now
+local wants, free = ARGV[5] == '1' and not drains, not owner[1] or owner[1] == '' or tonumber(owner[3]) <= now
+local left_over = not drains and owner[1] and tonumber(owner[3]) + tonumber(ARGV[7]) <= now
 local epoch = ''
 
 -- delivered_so_far is the last entry that anybody of the group has read.
@@ -41,7 +48,7 @@ if free and (wants or left_over) then
     call('HSET', of(g, 'group'), 'reader', ARGV[6], 'since', delivered_so_far(g))
   end
 elseif owner[1] == me and not free then
-  if wants or not owner[4] then epoch = owner[2] else give_up() end
+  if wants or not owner[4] and not drains then epoch = owner[2] else give_up() end
 elseif wants and not owner[4] then
   call('HSET', of(g, 'owner'), 'asked', 1)
   changed = true
@@ -50,4 +57,8 @@ elseif not owner[1] then
 end
 if epoch ~= '' then call('HSET', of(g, 'owner'), 'member', me, 'epoch', epoch, 'until', now + life) end
 if changed then call('PUBLISH', TOPIC, '!' .. g) end
-return {'ok', epoch, call('ZRANGE', of(g, 'members'), 0, -1), call('HGET', TOPIC, 'retains') or ''}
+local staying, leaving = {}, call('EXISTS', of(g, 'leaving')) == 1
+for _, m in ipairs(call('ZRANGE', of(g, 'members'), 0, -1)) do
+  if not leaving or not call('ZSCORE', of(g, 'leaving'), m) then staying[#staying + 1] = m end
+end
+return {'ok', epoch, staying, call('HGET', TOPIC, 'retains') or ''}

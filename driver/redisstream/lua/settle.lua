@@ -1,6 +1,6 @@
 -- settle: ends deliveries, each as one step, in order.
 -- ARGV: 1 partitions, 2 group, 3 instance, 4 how many; then of each: id, token, outcome (a ack, r retry, d dead, l release,
---   x drop, ? only tells whether it is held), wait in ms, failure.
+--   u release of what no handler saw, x drop, ? only tells whether it is held), wait in ms, failure.
 -- Returns {"stale"} or {"ok", k or l for each, ids that were returned with others of their key}.
 local g = ARGV[2]
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
@@ -24,9 +24,10 @@ for n = 1, tonumber(ARGV[4]) do
   local s = state(g, id)
   local ours = held(g, id, s, token)
   results[n] = ours and 'k' or 'l'
+  if not ours then hear(id, token) end
   if ours and outcome ~= '?' then
     local ordered = strict(g, s)
-    if outcome == 'r' or outcome == 'l' then release_behind(g, s, ended) end
+    if outcome == 'r' or outcome == 'l' or outcome == 'u' then release_behind(g, s, ended) end
     if outcome == 'a' or outcome == 'x' then
       take_out(g, id, s)
       finish(g, id, outcome == 'a' and 'acked' or 'dropped')
@@ -36,7 +37,7 @@ for n = 1, tonumber(ARGV[4]) do
       bury(g, id, s, ARGV[3], failure)
     else
       if outcome == 'r' then fail(id, s, failure) end
-      s.c = outcome == 'r' and RETRY or RELEASED
+      if outcome ~= 'u' then s.c = outcome == 'r' and RETRY or RELEASED end
       local tail = outcome == 'r' and not ordered
       local key = s.k
       unhold(g, id, s) -- without front: nobody may pass before it is in its place

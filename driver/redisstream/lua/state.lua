@@ -1,7 +1,8 @@
 -- state: what a group knows of a message that it has read from the stream and not settled: l lane, k key, p place, f failed
 -- attempts, x lost leases, r rounds, c cause of the next delivery, s letter (R ready, I in flight, W waits, D dead), t until when it
 -- waits, tail (joins the tail when due), o token, alone (its lease is its own), i instance, w consumer in the pending list, n ready
--- since, e expired in flight. There is a record of it only once something happened that the stream does not tell: a message that was
+-- since, e expired in flight, b token of the delivery under way if it has begun, h a lease was lost at least once, u tokens of lost deliveries
+-- that had begun and counted, whose holders were not heard of since. There is a record of it only once something happened that the stream does not tell: a message that was
 -- read and is ready, or in flight for the first time, has none.
 local RETRY, LOST, RELEASED, REPLAY = 1, 2, 3, 5
 
@@ -115,7 +116,7 @@ end
 
 -- enter makes a message to which something has happened ready at its place.
 local function enter(g, id, s)
-  s.s, s.t, s.i, s.tail = 'R', nil, nil, nil
+  s.s, s.t, s.i, s.tail, s.b = 'R', nil, nil, nil, nil
   save(g, id, s)
   line(g, id, s)
 end
@@ -234,7 +235,7 @@ local function bury(g, id, s, instance, failure)
   local m = meta(id)
   if m then note(id, m) end
   call('HSET', made(of(g, 'edited')), id, cmsgpack.pack(content(g, id) or {}))
-  s.s, s.t, s.i = 'D', nil, nil
+  s.s, s.t, s.i, s.b, s.u = 'D', nil, nil, nil, nil
   save(g, id, s)
   call('ZADD', of(g, 'dead'), call('HINCRBY', of(g, 'group'), 'graves', 1), id)
   call('HSET', of(g, 'record'), id, cmsgpack.pack({int(now), instance, failure}))
@@ -269,7 +270,7 @@ end
 -- wait makes a message that is in no queue wait. In strict order it keeps its place in its key, unless it is to join the tail.
 local function wait(g, id, s, due, tail)
   if s.e then return expire(g, id, s) end
-  s.s, s.t, s.tail, s.i = 'W', due, tail or nil, nil
+  s.s, s.t, s.tail, s.i, s.b = 'W', due, tail or nil, nil, nil
   save(g, id, s)
   timer(of(g, 'wait'), due, id)
   if strict(g, s) and not tail then call('ZADD', of(g, 'chain'), 0, member(s, id)) end
@@ -277,14 +278,28 @@ local function wait(g, id, s, due, tail)
   wake(g)
 end
 
--- release_behind returns the later held messages of a strict key, uncounted, and tells their ids.
-local function release_behind(g, s, ended)
+-- lose notes that the lease of a message was lost. The first time that counts; later only if the delivery had begun, and until its holder is
+-- heard of.
+local REMEMBERED = 16
+local function lose(s)
+  if s.b or not s.h and s.x == 0 then s.x = s.x + 1 end
+  if s.b then
+    s.u = s.u or {}
+    table.insert(s.u, s.b)
+    if #s.u > REMEMBERED then table.remove(s.u, 1) end
+  end
+  s.h, s.b, s.c = true, nil, LOST
+end
+
+-- release_behind returns the later held messages of a strict key, uncounted, and tells their ids. No handler has seen them, so that without
+-- a cause they keep their own.
+local function release_behind(g, s, ended, cause)
   if not strict(g, s) then return end
   for id in string.gmatch(call('HGET', of(g, 'busy'), s.k) or '', '%S+') do
     local x = state(g, id)
     if x and x.s == 'I' and x.p > s.p then
       take_out(g, id, x)
-      x.c = RELEASED
+      x.c = cause or x.c
       come_back(g, id, x)
       ended[#ended + 1] = id
     end

@@ -7,7 +7,7 @@ local OF_TOPIC = {
 }
 local OF_GROUP = {
   HLEN = {'group', 'state', 'flight', 'busy', 'claims', 'offer', 'record', 'history', 'edited', 'names', 'owner'},
-  ZCARD = {'lane0', 'lane1', 'lane2', 'lane3', 'chain', 'wait', 'lease', 'dead', 'off', 'members'},
+  ZCARD = {'lane0', 'lane1', 'lane2', 'lane3', 'chain', 'wait', 'lease', 'dead', 'off', 'members', 'leaving'},
   SCARD = {'skip'},
 }
 local function ours(prefix, names_by_read)

@@ -66,6 +66,23 @@ var bad = []struct {
 		t.start(c)
 		t.handle("consumer-2.1", ev{ID: "a"})
 	}},
+	{"given back by a handler, as first", Unexplained, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		c := t.claim("consumer-1.1", ev{ID: "a"})
+		t.start(c)
+		t.settle(c, "release", 0)
+		t.handle("consumer-2.1", ev{ID: "a"})
+	}},
+	{"a killer that is not counted", Deliveries, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+		t.mark(history.KindCrash, "consumer-1.1")
+		t.wait(leaseTime)
+		t.start(t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease}))
+		t.mark(history.KindCrash, "consumer-2.1")
+		t.wait(leaseTime)
+		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	}},
 	{"delivered after it was settled", Unexplained, func(t *tape) {
 		t.publish(ev{ID: "a"})
 		t.handle("consumer-1.1", ev{ID: "a"})
@@ -229,6 +246,34 @@ var bad = []struct {
 		c := t.claim("consumer-1.1", ev{ID: "a"})
 		t.settle(c, "release", 0)
 		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeReleased})
+	}},
+	{"a second loss that nobody had begun is counted", Deliveries, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.lose("consumer-1.1", ev{ID: "a"}, (*tape).start)
+		t.lose("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease}, nil)
+		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 3, Cause: causeLease})
+	}},
+	{"a killer whose second death is not counted", Deliveries, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.lose("consumer-1.1", ev{ID: "a"}, (*tape).start)
+		t.lose("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease}, (*tape).begin)
+		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	}},
+	{"a handover that is counted", Deliveries, func(t *tape) {
+		t.run().Heartbeat = time.Second
+		t.publish(ev{ID: "a"})
+		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeRebalance})
+	}},
+	{"dead of deliveries that no handler saw", Deliveries, func(t *tape) {
+		t.run().MaxDeliveries = 2
+		t.publish(ev{ID: "a"})
+		t.lose("consumer-1.1", ev{ID: "a"}, nil)
+		c := t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		t.add(ev{Kind: history.KindSettle, Process: c.Process, ID: c.ID, Group: group, Token: c.Token, Outcome: "dead", Note: "max_deliveries"})
+		t.about(c, history.KindSettled)
+		t.stats.Groups[0].Dead++
+		t.listed("a", "dead")
 	}},
 	{"claimed while another held it", TwoLeases, func(t *tape) {
 		t.publish(ev{ID: "a"})

@@ -49,13 +49,15 @@ func (l *ledger) early(h *lease, at int64) int64 {
 	return int64(l.run.Heartbeat)
 }
 
-// since returns from when on the time to a redelivery counts: a group waits for each member that died meanwhile.
-func (l *ledger) since(crash, next int64) int64 {
-	if l.run.Heartbeat == 0 {
-		return crash
+// since returns from when on the time to a redelivery counts: a group waits for each member that died meanwhile, and where leases
+// are of single messages one that died after this lease was over may have had the message next, uncounted, and told nobody.
+func (l *ledger) since(h *lease, crash, next int64) int64 {
+	from := max(h.ClaimedAt+l.offset, h.extended) + int64(l.run.Lease)
+	if l.run.Heartbeat > 0 {
+		from = 0
 	}
 	for _, other := range l.crashes {
-		if other.At < next && !l.process(other.Process).publishes {
+		if other.At >= from && other.At < next && !l.process(other.Process).publishes {
 			crash = max(crash, other.At)
 		}
 	}

@@ -42,6 +42,9 @@ func checkDeath(l *ledger, r *Report, c *course, h *lease, s *settlement) {
 			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at attempt %d of %d", c.group, s.reason, h.Attempt, l.run.MaxAttempts))
 		}
 	case driver.ReasonMaxDeliveries:
+		if !slices.ContainsFunc(c.leases, func(h *lease) bool { return len(h.starts) > 0 }) {
+			r.violate(Deliveries, c.ID, fmt.Sprintf("dead in group %s (%s), and no handler ever saw it", c.group, s.reason))
+		}
 		if h.Deliveries < l.run.MaxDeliveries {
 			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at delivery %d of %d", c.group, s.reason, h.Deliveries, l.run.MaxDeliveries))
 		}
@@ -50,31 +53,62 @@ func checkDeath(l *ledger, r *Report, c *course, h *lease, s *settlement) {
 	}
 }
 
-// checkDeliveries compares the delivery counts of consecutive leases: each lost lease counts one, nothing else does.
+// checkDeliveries compares the count of each delivery with the losses before it.
 func checkDeliveries(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		for i, b := range c.leases {
-			before := 1
-			from := c.message.At
-			if i > 0 {
-				before, from = c.leases[i-1].Deliveries, c.leases[i-1].from
-				if l.rewound(from, b.At) {
-					continue
-				}
+			if i > 0 && l.rewound(c.leases[0].from, b.At) {
+				continue
 			}
-			least := before
-			if b.Cause == causeLease || b.Cause == causeRebalance {
-				least++
-			}
-			if i > 0 && l.uncommitted(c.leases[i-1], c.leases[i-1].from) {
-				least = before // that it was delivered may have been forgotten, and so the loss
-			}
-			unseen := l.harmed(nil, from, b.At) // a claim that no history tells of may lie between
-			if b.Deliveries < least || b.Deliveries > least && !unseen {
-				r.violate(Deliveries, c.ID, fmt.Sprintf("delivery %d in group %s (%s) follows delivery %d", b.Deliveries, c.group, b.Cause, before))
+			if count := l.deliveries(c, i); !count.holds(int64(b.Deliveries)) {
+				r.violate(Deliveries, c.ID, fmt.Sprintf("delivery %d in group %s (%s), where %d to %d are right", b.Deliveries, c.group, b.Cause, count.least, count.most))
 			}
 		}
 	}
+}
+
+// deliveries is what the i-th lease of a course may count: the first loss, whoever held the message, and of the later ones those
+// whose handler was about to start and whose holder never spoke again. What is handed over or given back counts nothing.
+func (l *ledger) deliveries(c *course, i int) bounds {
+	at := c.leases[i].At
+	count, first := bounds{1, 1}, false // whether the first loss has surely been counted
+	for j, h := range c.leases[:i+1] {
+		if h.Cause != causeLease || j > 0 && l.unseen(c, c.leases[j-1], h) {
+			continue
+		}
+		var lost lease // zero: no history tells of it
+		if j > 0 {
+			lost = *c.leases[j-1]
+		}
+		sure := j == 0 || !l.uncommitted(&lost, lost.from) && !l.behind(c, &lost, h.At)
+		switch {
+		case count.most == 1:
+			count.add(sure)
+		case lost.begin > 0 || lost.begins():
+			count.add(sure && first && lost.begins() && l.silent(&lost, at))
+		}
+		if sure && !first {
+			count.least, first = max(count.least, 2), true
+		}
+	}
+	// A claim that no history tells of may have been the first that was lost. It began nothing.
+	if l.harmed(nil, c.message.At, at) && (count.most == 1 || c.leases[0].begin > 0) {
+		count.most++
+	}
+	return count
+}
+
+// begins says that the start of its handler was surely recorded: no handler of what was lost before starts otherwise.
+func (h *lease) begins() bool { return h.begun || h.Deliveries > 1 && len(h.starts) > 0 }
+
+// behind says that a lease may have ended because that of a message before it in its key did: which is no loss of its own.
+func (l *ledger) behind(c *course, h *lease, before int64) bool {
+	return c.message.Key != "" && l.returnedKey(h, before)
+}
+
+// silent says that who lost a lease was killed before a time, and had said nothing about it after its begin.
+func (l *ledger) silent(h *lease, before int64) bool {
+	return l.crashed(h.Process, before) && len(h.settles) == 0
 }
 
 // checkCounters compares the broker's own counters with themselves, with the listing, and with the history.

@@ -74,6 +74,9 @@ func (l *ledger) unexplained(c *course, i int) string {
 				return fmt.Sprintf("%s had settled it as %s", a.Process, s.outcome)
 			}
 		}
+		if l.unseen(c, a, b) {
+			return ""
+		}
 	}
 	switch b.Cause {
 	case causeFirst:
@@ -113,6 +116,11 @@ func (l *ledger) unexplained(c *course, i int) string {
 		return "there is no such cause"
 	}
 	return ""
+}
+
+// unseen says that lease a was given back before a handler saw the message, so that b may come as a did.
+func (l *ledger) unseen(c *course, a, b *lease) bool {
+	return len(a.starts) == 0 && a.Cause == b.Cause && l.gaveBack(c, a, b.At)
 }
 
 // harmed says that a fault explains a lost lease: of its holder, or of anybody where the history cannot know the holder,

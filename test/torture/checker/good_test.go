@@ -38,12 +38,66 @@ var good = map[string]func(*tape){
 		t.publish(ev{ID: "a"})
 		t.handle("consumer-1.1", ev{ID: "a"})
 	},
+	"given back before a handler saw it, and still the first": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.settle(t.claim("consumer-1.1", ev{ID: "a"}), "release", 0)
+		t.handle("consumer-2.1", ev{ID: "a"})
+	},
+	"lost twice, the second time before a handler saw it": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+		t.mark(history.KindCrash, "consumer-1.1")
+		t.wait(leaseTime)
+		t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		t.mark(history.KindCrash, "consumer-2.1")
+		t.wait(leaseTime)
+		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	},
 	"kill, then redelivery when the lease is over": func(t *tape) {
 		t.publish(ev{ID: "a"})
 		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
 		t.mark(history.KindCrash, "consumer-1.1")
 		t.wait(leaseTime)
 		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	},
+	"a killer counts each death that it had begun": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.lose("consumer-1.1", ev{ID: "a"}, (*tape).start)
+		t.lose("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease}, (*tape).begin)
+		t.lose("consumer-3.1", ev{ID: "a", Deliveries: 3, Cause: causeLease}, nil)
+		t.handle("consumer-4.1", ev{ID: "a", Deliveries: 3, Cause: causeLease})
+	},
+	"a holder that speaks late takes its count back": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.lose("consumer-1.1", ev{ID: "a"}, (*tape).start)
+		old := t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		t.begin(old)
+		t.mark(history.KindFault, "consumer-2.1")
+		t.wait(leaseTime)
+		c := t.claim("consumer-3.1", ev{ID: "a", Deliveries: 3, Cause: causeLease})
+		t.begin(c)
+		t.mark(history.KindHeal, "consumer-2.1")
+		t.settleCall(old, "ack", 0)
+		t.about(old, history.KindSettleRefused)
+		t.settle(c, "retry", 0)
+		t.handle("consumer-3.1", ev{ID: "a", Attempt: 2, Deliveries: 2, Cause: causeRetry})
+	},
+	"kill of one whose claim, of what was lost before, no history knows": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.lose("consumer-1.1", ev{ID: "a"}, (*tape).start)
+		t.wait(time.Second)
+		t.mark(history.KindCrash, "consumer-2.1")
+		t.wait(leaseTime)
+		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	},
+	"given back before a handler saw it: the cause stays": func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.settle(t.claim("consumer-1.1", ev{ID: "a"}), "release", 0)
+		c := t.claim("consumer-2.1", ev{ID: "a"})
+		t.start(c)
+		t.settle(c, "retry", 0)
+		t.settle(t.claim("consumer-2.1", ev{ID: "a", Attempt: 2, Cause: causeRetry}), "release", 0)
+		t.handle("consumer-1.1", ev{ID: "a", Attempt: 2, Cause: causeRetry})
 	},
 	"kill of a holder that no history knows": func(t *tape) {
 		t.publish(ev{ID: "a"})

@@ -135,7 +135,7 @@ func checkRedelivery(l *ledger, r *Report) {
 			if next == nil || next.Cause != causeLease || next.Deliveries != h.Deliveries+1 {
 				continue
 			}
-			took := next.At - l.since(crash.At, next.At)
+			took := next.At - l.since(h, crash.At, next.At)
 			r.redelivered = append(r.redelivered, took)
 			limit := int64(l.run.Lease + l.run.RedeliverIn)
 			if took > limit && !l.disturbed(crash.At, next.At) {

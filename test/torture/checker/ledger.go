@@ -57,6 +57,8 @@ type lease struct {
 	history.Event         // claimed
 	from          int64   // about when the broker made it, by our clock: it may have arrived much later
 	claims        int     // how often Receive returned this very token
+	begin         int64   // when the start of its handler was to be recorded; 0 never
+	begun         bool    // that was answered
 	starts        []int64 // of the handler
 	handled       int64   // when it returned; 0 never
 	succeeded     bool
@@ -237,6 +239,10 @@ func (l *ledger) consume(tokens map[leaseKey]*lease, e *history.Event) {
 		return
 	}
 	switch e.Kind {
+	case history.KindBegin:
+		held.begin = e.At
+	case history.KindBegun:
+		held.begun = true
 	case history.KindDelivered:
 		held.starts = append(held.starts, e.At)
 	case history.KindHandled:

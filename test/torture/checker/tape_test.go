@@ -92,6 +92,13 @@ func (t *tape) claim(process string, e history.Event) history.Event {
 	return e
 }
 
+// begin is the start of a handler that is recorded first.
+func (t *tape) begin(c history.Event) {
+	t.about(c, history.KindBegin)
+	t.about(c, history.KindBegun)
+	t.start(c)
+}
+
 func (t *tape) start(c history.Event) { t.about(c, history.KindDelivered) }
 
 func (t *tape) handled(c history.Event, note string) {
@@ -123,6 +130,16 @@ func (t *tape) handle(process string, e history.Event) {
 	c := t.claim(process, e)
 	t.start(c)
 	t.settle(c, "ack", 0)
+}
+
+// lose claims a message for a process that is killed, after it began as told, and waits for the end of the lease.
+func (t *tape) lose(process string, e history.Event, begin func(*tape, history.Event)) {
+	c := t.claim(process, e)
+	if begin != nil {
+		begin(t, c)
+	}
+	t.mark(history.KindCrash, process)
+	t.wait(leaseTime)
 }
 
 func (t *tape) mark(kind history.Kind, process string) {

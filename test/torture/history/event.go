@@ -42,6 +42,8 @@ const (
 // Kinds of a consumer.
 const (
 	KindClaimed   Kind = "claimed"   // Receive returned it
+	KindBegin     Kind = "begin"     // written before Begin is called, the next one when it is answered
+	KindBegun     Kind = "begun"     // a loss counts from here on
 	KindDelivered Kind = "delivered" // its handler starts
 	KindHandled   Kind = "handled"   // its handler is about to return; Note tells how
 	KindExtended  Kind = "extended"  // acknowledged; Called is when it was asked

@@ -98,8 +98,28 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "loss-not-counted", Bug: "what its holder's crash cost is not counted",
-			Edits: edit("partition", "\t\tit.lost++\n", ""),
+			Edits: edit("losses", "\t\tit.lost++\n", ""),
 			Check: tortureKafka("kill"),
+		},
+		{
+			Name: "handover-counted", Bug: "what goes to another member in order counts as a lost lease",
+			Edits: edit("partition", "kind == movedPart || kind == heldPart && p.done.clean:", "kind == movedPart:\n\tcase kind == heldPart && p.done.clean:\n\t\tit.lose(begun)"),
+			Check: testKafka("TestHandover"),
+		},
+		{
+			Name: "begin-not-stored", Bug: "that a handler was about to start is only in memory",
+			Edits: edit("begin", "\t\t\tnext.Begun = c.String()\n", ""),
+			Check: testKafka("TestKillerIsCounted"),
+		},
+		{
+			Name: "begun-for-ever", Bug: "a delivery counts as begun because an earlier one had",
+			Edits: edit("settle", "next.After, next.Begun, next.Tail, next.Cause = after, \"\", false,", "next.After, next.Tail, next.Cause = after, false,"),
+			Check: testKafka("TestUnseenLossesDoNotCount"),
+		},
+		{
+			Name: "late-word-unheard", Bug: "a holder that lost its partition and lives is counted for dead",
+			Edits: edit("losses", "\tif len(words) == 0 {\n", "\tif len(words) >= 0 {\n"),
+			Check: testKafka("TestLateWordReachesTheNextOwner"),
 		},
 		{
 			Name: "lost-partition-kept", Bug: "a member goes on committing partitions that went to others: a stale commit",
@@ -133,7 +153,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "first-claim-untold", Bug: "an owner that dies before its first commit has never been there",
-			Edits: edit("subscription", "return it.careful || !it.p.begun", "return it.careful"),
+			Edits: edit("subscription", "return it.careful && !it.once || !it.p.begun", "return it.careful && !it.once"),
 			Check: testKafka("TestKillerIsCounted"),
 		},
 		{

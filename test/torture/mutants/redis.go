@@ -33,7 +33,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "split-not-found", Bug: "a settlement looks only where the lease was before an extension that is under way",
-			Edits: lua("leases", "  for _, other in ipairs(leases_of(o, match(token, '^[^.]*'))) do\n", "  for _, other in ipairs({}) do\n"),
+			Edits: lua("leases", "then return l end\n  for _, other in ipairs(leases_of(o, claim_of(token))) do\n", "then return l end\n  for _, other in ipairs({}) do\n"),
 			Check: Check{Package: "./driver/redis", Run: "TestCallsCrossAnExtend"},
 		},
 		{
@@ -68,7 +68,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "close-keeps-leases", Bug: "a subscription that closes does not return what it holds",
-			Edits: lua("leave", "for i = 2, #ARGV do\n", "for i = 2, 1 do\n"),
+			Edits: lua("leave", "for i = 3, 2 + claims do\n", "for i = 3, 2 do\n"),
 			Check: onRedis("stop/close_returns"),
 		},
 		{
@@ -83,13 +83,33 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
-			Edits: lua("leases", "    s.lost, s.cause = s.lost + 1, LOST\n", "    s.lost, s.cause, s.failed = s.lost + 1, LOST, s.failed + 1\n"),
-			Check: onRedis("lease/losses_are_counted"),
+			Edits: lua("losses", "  s.cause = LOST\n", "  s.cause, s.failed = LOST, s.failed + 1\n"),
+			Check: onRedis("lease/expiry_redelivers"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
-			Edits: lua("leases", "    s.lost, s.cause = s.lost + 1, LOST\n", "    s.cause = LOST\n"),
-			Check: onRedis("lease/losses_are_counted"),
+			Edits: lua("losses", "  if begun or not r.lapsed and tonumber(s.lost) == 0 then s.lost = s.lost + 1 end\n", ""),
+			Check: onRedis("begin/begun_losses_count"),
+		},
+		{
+			Name: "first-loss-not-counted", Bug: "the first lost lease counts nothing unless its handler had begun",
+			Edits: lua("losses", "  if begun or not r.lapsed and tonumber(s.lost) == 0 then", "  if begun then"),
+			Check: onRedis("begin/unseen_losses_do_not_count"),
+		},
+		{
+			Name: "unseen-loss-counted", Bug: "every lost lease counts, so that an outage kills what no handler saw",
+			Edits: lua("losses", "  if begun or not r.lapsed and tonumber(s.lost) == 0 then s.lost", "  if true then s.lost"),
+			Check: onRedis("begin/unseen_losses_do_not_count"),
+		},
+		{
+			Name: "begin-not-stored", Bug: "that a handler begins is answered, and not stored",
+			Edits: lua("begin", "  if held then begin(FIRST, token, seq) end\n", ""),
+			Check: onRedis("begin/begun_losses_count"),
+		},
+		{
+			Name: "count-not-taken-back", Bug: "a holder that is heard of again still counts as dead",
+			Edits: lua("losses", "        s.lost = math.max(0, s.lost - 1)\n", ""),
+			Check: onRedis("begin/late"),
 		},
 		{
 			Name: "lease-too-short", Bug: "a first lease ends at half its time",
@@ -99,7 +119,7 @@ func redisMutants() []Mutant {
 		{
 			Name: "later-lease-too-short", Bug: "the lease of a message that came back ends at half its time",
 			Edits: lua("claim", "soon + ARGV[4], 'L' .. token)\n  tally(", "soon + floor(ARGV[4] / 2), 'L' .. token)\n  tally("),
-			Check: onRedis("lease/losses_are_counted"),
+			Check: onRedis("begin/begun_losses_count"),
 		},
 		{
 			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",

@@ -78,13 +78,48 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
-			Edits: lua("advance", "    x.s.x, x.s.c = x.s.x + 1, LOST\n", "    x.s.x, x.s.c, x.s.f = x.s.x + 1, LOST, x.s.f + 1\n"),
-			Check: onStreams("lease/losses_are_counted"),
+			Edits: lua("advance", "    lose(x.s)\n", "    lose(x.s)\n    x.s.f = x.s.f + 1\n"),
+			Check: onStreams("begin/begun_losses_count"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
-			Edits: lua("advance", "    x.s.x, x.s.c = x.s.x + 1, LOST\n", "    x.s.c = LOST\n"),
-			Check: onStreams("lease/losses_are_counted"),
+			Edits: lua("state", "  if s.b or not s.h and s.x == 0 then s.x = s.x + 1 end\n", ""),
+			Check: onStreams("begin/begun_losses_count"),
+		},
+		{
+			Name: "first-loss-not-counted", Bug: "the first lost lease counts only if its delivery had begun",
+			Edits: lua("state", "  if s.b or not s.h and s.x == 0 then", "  if s.b then"),
+			Check: onStreams("begin/unseen_losses_do_not_count"),
+		},
+		{
+			Name: "unseen-loss-counted", Bug: "every lost lease counts, so that a message dies that no handler saw",
+			Edits: lua("state", "  if s.b or not s.h and s.x == 0 then s.x", "  if true then s.x"),
+			Check: onStreams("begin/unseen_losses_do_not_count"),
+		},
+		{
+			Name: "begin-not-stored", Bug: "that a handler is about to start is not stored",
+			Edits: lua("begin", "    save(g, id, s)\n", ""),
+			Check: onStreams("begin/begun_losses_count"),
+		},
+		{
+			Name: "count-not-taken-back", Bug: "a lost delivery counts although its holder is heard of again",
+			Edits: lua("hear", "      s.x = s.x - 1\n", ""),
+			Check: onStreams("begin/late_(extend|settle)"),
+		},
+		{
+			Name: "close-takes-nothing-back", Bug: "a holder that closes in order counts as dead for what it had lost",
+			Edits: lua("leave", "    hear(id, ARGV[n + 1])\n", ""),
+			Check: ofStreams("TestCloseTakesItsCountBack"),
+		},
+		{
+			Name: "drain-keeps-partitions", Bug: "a member that drains keeps what it owns until it closes",
+			Edits: lua("own", "  if wants or not owner[4] and not drains then epoch", "  if wants or drains or not owner[4] then epoch"),
+			Check: ofStreams("TestDrainGivesUpEveryPartition"),
+		},
+		{
+			Name: "drain-is-planned-with", Bug: "partitions are planned for a member that drains",
+			Edits: lua("own", "  if not leaving or not call('ZSCORE', of(g, 'leaving'), m) then staying", "  if true then staying"),
+			Check: ofStreams("TestDrainGivesUpEveryPartition"),
 		},
 		{
 			Name: "lease-too-short", Bug: "a lease ends at half its time",

@@ -34,7 +34,7 @@ func For(broker string) []Mutant {
 
 // quick are mutants that are found within seconds, for each broker: they are part of `make test`.
 var quick = map[string][]string{
-	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing"},
+	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing", "unseen-loss-counted", "count-not-taken-back"},
 	"redis":       {"lease-not-checked", "release-to-tail", "dead-letter-dropped"},
 	"redisstream": {"release-to-tail", "dead-letter-dropped"},
 	"kafka":       {"gap-stall", "vouched-by-rebalance"},
@@ -139,13 +139,33 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
-			Edits: edit(engine+"lease.go", "\tit.cause = driver.CauseLeaseExpired\n", "\tit.cause = driver.CauseLeaseExpired\n\tit.failures++\n"),
+			Edits: edit(engine+"losses.go", "\tit.lapsed, it.cause = true, driver.CauseLeaseExpired\n", "\tit.lapsed, it.cause = true, driver.CauseLeaseExpired\n\tit.failures++\n"),
 			Check: torture("kill-consumer"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
-			Edits: edit(engine+"lease.go", "\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n", "\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
+			Edits: edit(engine+"losses.go", "\t\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n", "\t\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
 			Check: torture("kill-consumer"),
+		},
+		{
+			Name: "unseen-loss-counted", Bug: "every lost lease counts, so that what no handler saw dies of it",
+			Edits: edit(engine+"losses.go", "\tif !it.lapsed || begun {\n", "\tif !it.lapsed || begun || it.lapsed {\n"),
+			Check: conformance("begin/unseen_losses_do_not_count"),
+		},
+		{
+			Name: "first-loss-not-counted", Bug: "the first lost lease counts only if its handler had begun",
+			Edits: edit(engine+"losses.go", "\tif !it.lapsed || begun {\n", "\tif begun {\n"),
+			Check: conformance("begin/unseen_losses_do_not_count"),
+		},
+		{
+			Name: "count-not-taken-back", Bug: "a holder that is heard of again stays counted as dead",
+			Edits: edit(engine+"losses.go", "\tit.lost--\n", ""),
+			Check: conformance("begin/late_settle"),
+		},
+		{
+			Name: "begin-after-the-start", Bug: "a handler starts before its begin is recorded, or without",
+			Edits: edit("worker/begin.go", "\t\treturn r.d.Deliveries >= begunDeliveries\n", "\t\treturn false\n"),
+			Check: Check{Package: "./worker", Run: "TestNeighboursOfAKillerSurvive|TestBeginThatFails"},
 		},
 		{
 			Name: "lease-too-short", Bug: "a lease ends at half its time",

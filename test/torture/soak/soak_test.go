@@ -80,7 +80,7 @@ func TestSample(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := memory.New(memory.Options{})
-		probes := Probes(d, "nothing there")
+		probes := Probes(d, "nothing-there")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
 		defer cancel()
 		if err := Sample(ctx, probes, time.Second); err != nil {

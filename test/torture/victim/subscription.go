@@ -118,6 +118,34 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	return errs
 }
 
+// Begin records the start of handlers, unless that gets lost on the way.
+func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error {
+	if c := s.driver.harm.pass(); c.buried || c.away || c.unheard {
+		return repeat(len(ds), lost(c))
+	}
+	for _, d := range ds {
+		s.driver.log.Record(about(history.KindBegin, d))
+	}
+	errs := s.inner.Begin(ctx, ds)
+	if c := s.driver.harm.pass(); c.buried || c.mute {
+		return repeat(len(ds), errMute)
+	}
+	for i, err := range errs {
+		if err == nil {
+			s.driver.log.Record(about(history.KindBegun, ds[i]))
+		}
+	}
+	return errs
+}
+
+// Drain says that nothing more is received.
+func (s *subscription) Drain(ctx context.Context) error {
+	if c := s.driver.harm.pass(); c.buried {
+		return nil
+	}
+	return s.inner.Drain(ctx)
+}
+
 // Close gives everything back.
 func (s *subscription) Close(ctx context.Context) error {
 	if c := s.driver.harm.pass(); c.buried {

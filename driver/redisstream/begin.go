@@ -1,0 +1,61 @@
+package redisstream
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Begin records that handlers are about to start: one script for each partition, in one round trip.
+func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error {
+	errs := make([]error, len(ds))
+	byPart := map[*partition][]int{}
+	for i, d := range ds {
+		t, err := s.tokenOf(d)
+		if errs[i] = err; err == nil {
+			byPart[t.part] = append(byPart[t.part], i)
+		}
+	}
+	var calls []*scriptCall
+	var runs [][]int
+	for part, all := range byPart {
+		for run := range slices.Chunk(all, settleAtOnce) {
+			args := []any{s.o.Group, len(run)}
+			for _, i := range run {
+				t := ds[i].Token.(*token)
+				args = append(args, t.id, t.lease)
+			}
+			calls, runs = append(calls, &scriptCall{part: part, script: &s.d.scripts.begin, args: args}), append(runs, run)
+		}
+	}
+	s.d.runAll(ctx, calls)
+	for n, c := range calls {
+		s.noteBegun(c, ds, runs[n], errs)
+	}
+	return errs
+}
+
+// noteBegun reads the answer to one call. What has begun, or may have, is spoken of once more when the subscription is closed.
+func (s *subscription) noteBegun(c *scriptCall, ds []*driver.Delivery, run []int, errs []error) {
+	results := text(c.reply, 1)
+	if c.err == nil && text(c.reply, 0) == "stale" {
+		c.err = s.gone(errStale)
+	} else if c.err == nil && len(results) != len(run) {
+		c.err = errShape("begin", c.reply)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, i := range run {
+		t := ds[i].Token.(*token)
+		switch {
+		case c.err != nil:
+			errs[i] = c.err
+			s.begun[t] = true
+		case results[n] == 'k':
+			s.begun[t] = true
+		default:
+			errs[i] = ds[i].Lost(nil)
+		}
+	}
+}
