@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -51,9 +51,13 @@ func variable(name string, env func(string) (string, bool)) (string, bool, error
 	case path == "":
 		return value, value != "", nil
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
+	content, err := readSecret(path)
+	var shared *errShared
+	switch {
+	case errors.As(err, &shared):
+		return "", false, usage(fmt.Sprintf("the file that %s_FILE names is not private: %s", name, shared.text), shared.hint)
+	case err != nil:
 		return "", false, usage(fmt.Sprintf("the file that %s_FILE names cannot be read: %v", name, err), "check the path and its permissions")
 	}
-	return strings.TrimSpace(string(content)), true, nil
+	return strings.TrimSpace(content), true, nil
 }
