@@ -13,7 +13,7 @@ import (
 // openDisk opens disk:///absolute/path or disk://./relative/path, with ?sync=always or an interval such as sync=1s,
 // and create=false where a store must be there.
 func openDisk(ctx context.Context, rest string, p *parameters, o ferry.Options) (*ferry.Broker, error) {
-	do, err := diskOptions(rest, p)
+	do, err := diskOptionsOf(rest, p)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +34,10 @@ func Disk(rawURL string) (disk.Options, error) {
 	if err != nil {
 		return disk.Options{}, err
 	}
-	return diskOptions(rest, p)
+	return diskOptionsOf(rest, p)
 }
 
-func diskOptions(rest string, p *parameters) (disk.Options, error) {
+func diskOptionsOf(rest string, p *parameters) (disk.Options, error) {
 	dir, err := url.PathUnescape(rest)
 	if err != nil || !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, "./") && !strings.HasPrefix(dir, "../") {
 		return disk.Options{}, driver.NewError(driver.ErrInvalid, "a disk:// URL names a directory", "write disk:///absolute/path or disk://./relative/path", nil)

@@ -25,6 +25,7 @@ func openKafka(ctx context.Context, rest string, p *parameters, o ferry.Options)
 		Replicas: int(p.number("replicas")), MaxBody: int(p.number("max_body")), ClientID: p.text("client_id"), Rack: p.text("rack"),
 		Session: p.duration("session"), Transactions: p.flag("transactions"), Broker: o,
 	}
+	_ = p.flag("insecure") // see Diagnose
 	switch foreign := p.text("foreign"); foreign {
 	case "", "accept":
 	case "reject":

@@ -13,11 +13,37 @@ import (
 )
 
 // schemes is what the hints say about the URLs that work today.
-const schemes = "what works today: memory:// (parameters: max_messages, max_body); " +
-	"disk:///path or disk://./path (sync, reserve, create, max_messages, max_body); " +
-	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2 (prefix, shards, strict, max_body, and those of the connection); " +
-	"redisstream in place of redis in each (prefix, partitions, window, strict, max_body, and those of the connection); " +
-	"kafka://h1:9092,h2:9092, kafkas:// over TLS (namespace, partitions, internal_partitions, replicas, session, transactions, foreign, max_body, client_id, rack, sasl, ca, cert, key)"
+const schemes = "what works today: memory://; disk:///path or disk://./path; " +
+	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2; redisstream in place of redis in each; " +
+	"kafka://h1:9092,h2:9092, kafkas:// over TLS"
+
+// The parameters that URLs take, for hints.
+const (
+	memoryOptions = "max_messages, max_body"
+	diskOptions   = "sync, reserve, create, max_messages, max_body"
+	redisOptions  = "prefix, shards, strict, max_body"
+	streamOptions = "prefix, partitions, window, strict, max_body"
+	kafkaOptions  = "namespace, partitions, internal_partitions, replicas, session, transactions, foreign, max_body, client_id, rack, sasl, insecure; over TLS ca, cert, key"
+)
+
+// connectionOptions are those of Redis that the driver reads itself.
+var connectionOptions = []string{"pool", "timeout", "protocol", "sentinel_user", "sentinel_password", "ca", "cert", "key", "server_name"}
+
+// optionsOf returns what the URLs of a scheme take.
+func optionsOf(scheme string) string {
+	connection := ", insecure, and those of the connection: " + strings.Join(connectionOptions, ", ")
+	switch base, _, _ := strings.Cut(scheme, "+"); base {
+	case "memory":
+		return memoryOptions
+	case "disk":
+		return diskOptions
+	case "redis", "rediss":
+		return redisOptions + connection
+	case "redisstream", "redisstreams":
+		return streamOptions + connection
+	}
+	return kafkaOptions
+}
 
 // URL opens the broker that rawURL names, "memory://" for example, with default options.
 func URL(ctx context.Context, rawURL string) (*ferry.Broker, error) {
@@ -39,6 +65,16 @@ func With(ctx context.Context, rawURL string, o ferry.Options) (*ferry.Broker, e
 	if err != nil {
 		return nil, err
 	}
+	b, err := openScheme(ctx, scheme, rest, p, o)
+	if err == nil {
+		for _, f := range Diagnose(rawURL) {
+			b.Logger().Warn("ferry: "+f.Text, "hint", f.Hint)
+		}
+	}
+	return b, err
+}
+
+func openScheme(ctx context.Context, scheme, rest string, p *parameters, o ferry.Options) (*ferry.Broker, error) {
 	switch scheme {
 	case "memory":
 		return openMemory(ctx, rest, p, o)

@@ -2,7 +2,9 @@ package open
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,15 +80,27 @@ func (p *parameters) flag(name string) bool {
 	return b
 }
 
+// connection takes the parameters that describe the connection to Redis, for its driver to read.
+func (p *parameters) connection() url.Values {
+	taken := url.Values{}
+	for _, name := range connectionOptions {
+		if vs, ok := p.values[name]; ok {
+			taken[name] = vs
+			delete(p.values, name)
+		}
+	}
+	return taken
+}
+
 // done says what is wrong: a value, or a parameter that nobody took.
 func (p *parameters) done() error {
-	for name := range p.values {
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		p.bad = append(p.bad, "it has no "+shown(name))
 	}
 	if len(p.bad) == 0 {
 		return nil
 	}
-	return driver.NewError(driver.ErrInvalid, p.scheme+":// URL: "+strings.Join(p.bad, "; "), schemes, nil)
+	return driver.NewError(driver.ErrInvalid, p.scheme+":// URL: "+strings.Join(p.bad, "; "), p.scheme+":// takes the parameters "+optionsOf(p.scheme), nil)
 }
 
 // shown names a parameter if its name looks like one.

@@ -13,8 +13,8 @@ func openRedis(ctx context.Context, rest string, p *parameters, o ferry.Options)
 		Prefix: p.text("prefix"), Shards: int(p.number("shards")), MaxBody: int(p.number("max_body")), Strict: p.flag("strict"),
 		Logger: o.Logger, Broker: o,
 	}
-	connection := p.values
-	p.values = nil
+	_ = p.flag("insecure") // see Diagnose
+	connection := p.connection()
 	if err := p.done(); err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ func openRedisStream(ctx context.Context, rest string, p *parameters, o ferry.Op
 		Prefix: p.text("prefix"), Partitions: int(p.number("partitions")), Window: int(p.number("window")), MaxBody: int(p.number("max_body")),
 		Strict: p.flag("strict"), Logger: o.Logger, Broker: o,
 	}
-	connection := p.values
-	p.values = nil
+	_ = p.flag("insecure") // see Diagnose
+	connection := p.connection()
 	if err := p.done(); err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (r *remote) doctor(ctx context.Context) error {
 		}
 		caps := s.driver.Capabilities()
 		broker := driver.Finding{Severity: driver.SeverityOK, Subject: "broker", Text: fmt.Sprintf("%s, durability of a publish: %s", brokerName(s.broker), caps.Durability)}
-		return r.conclude(append([]driver.Finding{broker}, append(files, findings...)...))
+		return r.conclude(slices.Concat([]driver.Finding{broker}, open.Diagnose(withScheme(r.url)), files, findings))
 	})
 }
 
