@@ -202,6 +202,7 @@ func ackCrossesAnExtend(t *T) {
 	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 3})
 	for range 20 {
 		t.putKeyed("k", "a1", "a2", "a3")
+		t.fetched() // a claim of the first alone would be a run of one
 		ds := s.expect("a1", "a2", "a3")
 		ctx, extended := t.ctx(), make(chan error, 1)
 		go func() { extended <- s.Extend(ctx, ds[:2])[1] }()
