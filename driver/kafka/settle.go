@@ -133,8 +133,10 @@ func (b *batch) finish(ctx context.Context) {
 		}
 	}
 	s.m.mu.Unlock()
-	for i := range b.all {
-		s.m.storeEnds(b.all[i].late)
+	for _, w := range work { // a transaction stores its own
+		if w != nil {
+			s.m.storeEnds(w.late)
+		}
 	}
 	for i, w := range together {
 		errs[i] = w.await(ctx)
