@@ -266,7 +266,8 @@ func oldestCountsFromWhenItWasDue(t *T) {
 	late := func(what string) {
 		t.Helper()
 		t.pass(3 * unit)
-		if o := t.groupStats(driver.DefaultGroup).Oldest; o < 2*unit-t.clockSlack() || o > 2*unit+t.Late {
+		// A server reads its clock once for all the commands that came together, so that it may tell less than it is.
+		if o := t.groupStats(driver.DefaultGroup).Oldest; o < 2*unit-unit/2 || o > 2*unit+t.Late {
 			t.Errorf("Oldest is %v for a %s that is due for %v", o, what, 2*unit)
 		}
 	}
