@@ -57,6 +57,9 @@ func (s *Settlement) Check(maxBody int) error {
 	if s.Outcome > Drop {
 		return NewError(ErrInvalid, fmt.Sprintf("outcome %d does not exist", s.Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
 	}
+	if s.Unseen && s.Outcome != Release {
+		return NewError(ErrInvalid, fmt.Sprintf("the outcome of a delivery that no handler saw is %s", s.Outcome), "release it, or leave Unseen out", nil)
+	}
 	for _, m := range s.Emit {
 		if err := m.CheckPublish(maxBody); err != nil {
 			return err

@@ -102,6 +102,8 @@ func badSettlements(t *T) {
 		{Delivery: &driver.Delivery{Token: ds[0].Token}},
 		{Delivery: ds[0], Outcome: driver.Drop + 1},
 		{Delivery: ds[0], Outcome: math.MaxUint8, After: time.Hour},
+		{Delivery: ds[0], Outcome: driver.Ack, Unseen: true},
+		{Delivery: ds[0], Outcome: driver.Dead, Unseen: true},
 	}
 	for _, m := range t.badMessages() {
 		bad = append(bad, driver.Settlement{Delivery: ds[0], Emit: []*driver.Message{t.msg("good", to(other)), m}})
