@@ -18,7 +18,7 @@ type Hooks struct {
 	Received  func(ctx context.Context, e Event) // Delivery
 	Started   func(ctx context.Context, e Event) // Delivery; the handler is about to run
 	Succeeded func(ctx context.Context, e Event) // Delivery, Duration
-	Failed    func(ctx context.Context, e Event) // Delivery, Err, Duration
+	Failed    func(ctx context.Context, e Event) // Delivery, Err, Duration; not of what is parked or released
 	Settled   func(ctx context.Context, e Event) // Delivery, Outcome; Err when the broker refused it
 	LeaseLost func(ctx context.Context, e Event) // Delivery
 	Emergency func(ctx context.Context, e Event) // Delivery, Err; its dead letter went to the worker's emergency file

@@ -120,7 +120,7 @@ func (e *engine) judgeBatch(lead *run, errs []error) verdict {
 		} else {
 			v.each[i] = lead.c.decide(m, failed{errs[i], cause, took})
 		}
-		e.report(m, errs[i], took)
+		e.report(m, v.each[i].Outcome, errs[i], took)
 	}
 	return v
 }

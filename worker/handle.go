@@ -84,6 +84,9 @@ func (w *Worker) check(r *registration) []error {
 		bad("give it a function", "the handler is nil")
 	}
 	r.checkNumbers(bad)
+	if r.handle != nil && r.batchSet {
+		bad("register it with HandleBatch, or leave BatchSize and BatchWait out", "a handler of single messages has options of a batch")
+	}
 	if r.batch != nil && len(r.middleware) > 0 {
 		bad("middleware wraps handlers of single messages; do it inside the batch handler", "a batch handler has middleware")
 	}

@@ -66,6 +66,39 @@ func TestHooks(t *testing.T) {
 	})
 }
 
+// A message that is parked has neither succeeded nor failed.
+func TestParkedIsNotFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		r := newRig(t, nil, noting(&log))
+		w := worker.New(r.broker, worker.Options{Instance: "me", Concurrency: 1})
+		parked := map[string]bool{}
+		park := func(d *ferry.Delivery) error {
+			if !parked[body(d)] {
+				parked[body(d)] = true
+				return worker.Park(time.Minute)
+			}
+			return nil
+		}
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error { return park(d) })
+		worker.HandleBatch(w, "batches", func(_ context.Context, ms []*ferry.Msg[[]byte]) error { return park(ms[0].Delivery) }, worker.BatchSize(1))
+		stop := start(t, w)
+		pause(0)
+		r.publish(topic, []string{"one"})
+		pause(2 * time.Minute)
+		r.publish("batches", []string{"two"})
+		pause(2 * time.Minute)
+		mustStop(t, stop)
+		equal(t, log.all(), []string{
+			"worker started",
+			"received one", "started one", "settled one release", "received one", "started one", "succeeded one", "settled one ack",
+			"received two", "started two", "settled two release", "received two", "started two", "succeeded two", "settled two ack",
+			"worker stopped",
+		})
+	})
+}
+
 func TestHooksThatPanicHarmNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

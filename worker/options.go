@@ -26,6 +26,7 @@ type handlerSettings struct {
 	start          driver.Position
 	middleware     []Middleware
 	batchSize      int
+	batchSet       bool // by an option
 	batchWait      time.Duration
 }
 
@@ -96,10 +97,14 @@ func Use(m ...Middleware) HandlerOption {
 }
 
 // BatchSize is the most messages HandleBatch gets at once. Defaults to 100.
-func BatchSize(n int) HandlerOption { return func(s *handlerSettings) { s.batchSize = n } }
+func BatchSize(n int) HandlerOption {
+	return func(s *handlerSettings) { s.batchSize, s.batchSet = n, true }
+}
 
 // BatchWait is how long HandleBatch waits for a batch to fill. Defaults to 50 ms; zero takes what is there.
-func BatchWait(d time.Duration) HandlerOption { return func(s *handlerSettings) { s.batchWait = d } }
+func BatchWait(d time.Duration) HandlerOption {
+	return func(s *handlerSettings) { s.batchWait, s.batchSet = d, true }
+}
 
 func (s *handlerSettings) checkNumbers(bad func(hint, format string, args ...any)) {
 	if s.concurrency < 1 {

@@ -97,18 +97,18 @@ func (e *engine) judge(r *run, err error) verdict {
 	} else {
 		v.one = r.c.decide(r, failed{err, cause, took})
 	}
-	e.report(r, err, took)
+	e.report(r, v.one.Outcome, err, took)
 	return v
 }
 
-// report tells the hooks how a handler ended.
-func (e *engine) report(r *run, err error, took time.Duration) {
+// report tells the hooks how a handler ended. One whose message goes back uncounted, parked for example, has neither succeeded nor failed.
+func (e *engine) report(r *run, outcome driver.Outcome, err error, took time.Duration) {
 	switch {
 	case err == nil && e.hooks.Succeeded != nil:
 		ev := r.event()
 		ev.Duration = took
 		e.hooks.Succeeded(r, ev)
-	case err != nil && e.hooks.Failed != nil:
+	case err != nil && outcome != driver.Release && e.hooks.Failed != nil:
 		ev := r.event()
 		ev.Duration, ev.Err = took, err
 		e.hooks.Failed(r, ev)
