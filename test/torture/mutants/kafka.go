@@ -18,7 +18,7 @@ func kafkaMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "commit-past-undone", Bug: "the commit goes beyond what is unfinished",
-			Edits: edit("commit", "commitOf(p.id, p.done.base, p.metadata())", "commitOf(p.id, p.done.next, \"\")"),
+			Edits: edit("commit", "= partition, done.base, done.seen, &metadata", "= partition, done.next, done.seen, new(string)"),
 			Check: tortureKafka("kill"),
 		},
 		{
