@@ -230,6 +230,7 @@ func Cases() []Case {
 		{"manage/unknown names", unknownNamesAreNotFound},
 		{"purge/what is queued", purgeTakesWhatIsQueued},
 		{"purge/one group", purgeOfOneGroup},
+		{"purge/what one group has not", purgeOfWhatOneGroupHasNot},
 		{"purge/unblocks keys", purgeUnblocksKeys},
 		{"delete/in each state", deleteInEachState},
 		{"delete/for one group", deleteForOneGroup},

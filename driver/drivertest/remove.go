@@ -43,6 +43,26 @@ func purgeOfOneGroup(t *T) {
 	t.subscribe(driver.SubscribeOptions{Group: "billing"}).expect("a", "b", "delayed")
 }
 
+// purgeOfWhatOneGroupHasNot: a message that was deleted for one group is gone when the other one is purged, in either order of the two.
+func purgeOfWhatOneGroupHasNot(t *T) {
+	for _, without := range []string{"audit", "billing"} {
+		t.group("audit")
+		t.group("billing")
+		m := t.msg("half")
+		t.publish(m)
+		t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, Group: without, ID: m.ID}})[0], "Delete for "+without)
+		n, err := t.Purge(t.ctx(), topic, "")
+		t.ok(err, "Purge")
+		t.equal(n, 1, "entries purged")
+		t.put("later")
+		for _, g := range []string{"audit", "billing"} {
+			s := t.subscribe(driver.SubscribeOptions{Group: g})
+			s.ack(s.expect("later")...)
+			s.leave()
+		}
+	}
+}
+
 func purgeUnblocksKeys(t *T) {
 	s := t.consumer()
 	t.putKeyed("k", "a1", "a2")

@@ -24,7 +24,11 @@ if phase == 's' then
     local new = 0
     local read = read_so_far(g)
     for _, e in ipairs(entries) do
-      if before(read, e[1]) then new = new + 1 else purge(g, e[1]) end
+      if not before(read, e[1]) then
+        purge(g, e[1])
+      elseif entry_of(e[1]) then -- else the group skips it, and it went with the last other one that needed it
+        new = new + 1
+      end
     end
     local had = tonumber(call('HGET', of(g, 'group'), 'cancelled') or 0)
     pass(g, new)

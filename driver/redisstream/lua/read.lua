@@ -121,7 +121,9 @@ end
 -- pass reads n entries past a group: it does not get them.
 local function pass(g, n)
   if n < 1 then return end
-  local entries = call('XREADGROUP', 'GROUP', g, 'ferry', 'COUNT', n, 'NOACK', 'STREAMS', STREAM, '>')[1][2]
+  local reply = call('XREADGROUP', 'GROUP', g, 'ferry', 'COUNT', n, 'NOACK', 'STREAMS', STREAM, '>')
+  if not reply then return end -- they expired between being read and being taken
+  local entries = reply[1][2]
   for _, e in ipairs(entries) do
     if admit(g, e[1], e[2]) then
       tally(g, 'cancelled', 1)
