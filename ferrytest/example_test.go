@@ -22,7 +22,6 @@ func Example() {
 			}
 		})
 	}
-	everything := func(string, string) (bool, error) { return true, nil }
-	testing.RunTests(everything, []testing.InternalTest{{Name: "TestBilling", F: test}}) // as go test does
+	goTest("TestBilling", test)
 	// Output: "order 7 is billed"
 }

@@ -3,6 +3,7 @@ package ferrytest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -100,4 +101,14 @@ func publish(t *testing.T, k *ferrytest.Kit, o Order, opts ...ferry.PublishOptio
 	if _, err := ferry.Publish(t.Context(), k.Broker, "orders", o, opts...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// goTest runs a test within an example, as go test does, and silently: with -v it would print among the example's output.
+func goTest(name string, test func(*testing.T)) {
+	verbose := flag.Lookup("test.v").Value
+	was := verbose.String()
+	_ = verbose.Set("false")
+	defer func() { _ = verbose.Set(was) }()
+	everything := func(string, string) (bool, error) { return true, nil }
+	testing.RunTests(everything, []testing.InternalTest{{Name: name, F: test}})
 }
