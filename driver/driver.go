@@ -170,8 +170,8 @@ type Subscription interface {
 
 	// Drain says that Receive is not called again; it returns ErrClosed from then on. What is held stays held until it is
 	// settled or Close. What the backend reserves for this member beyond that, such as partitions, goes to the other
-	// members at once if the backend can take it from a member that still works, and at Close otherwise (Kafka). Draining
-	// twice is harmless.
+	// members at once; where a partition cannot go while messages of it are held (Kafka), when the last of these is settled.
+	// What nobody else can take stays until Close. Draining twice is harmless.
 	Drain(ctx context.Context) error
 
 	// Close releases what is held to the head of its queue, uncounted, and leaves the group. Nothing waits for a lease.

@@ -24,6 +24,7 @@ func (m *member) keepCommitting(ctx context.Context) {
 		case <-tick.C:
 		}
 		m.callLoans()
+		m.passOn()
 		_ = m.commitDirty(ctx) // tried again with the next tick, since it stays dirty
 	}
 }

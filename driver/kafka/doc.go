@@ -14,7 +14,8 @@
 //	registry      which topics and groups there are, and how they are configured; create makes them
 //	publish, call messages into records, those of one call together; atomic stores them in one transaction
 //	dedup, bound  which ids this process has published, and whether a topic is full
-//	member        this process in a group, membership as who the coordinator knows it; assign and vouch: which partitions are its own, and whether they still are
+//	member        this process in a group, membership as who the coordinator knows it; assign and vouch: which partitions are its own, and whether they still are;
+//	              drain and balance: which it gives up while it ends
 //	partition     one owned partition, with its items: what is fetched, and what is done
 //	side          the side log of a partition, ends what has ended there; park moves followers of a failing key there, and bounds memory
 //	done, commit  the done-set, and how it is committed, truncate notices logs that have lost their ends; metadata and tally are what is committed beside

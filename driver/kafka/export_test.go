@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Vouched reports whether a member of this process surely owns its partitions.
@@ -164,3 +166,14 @@ func WithClaims(o Options, lasts time.Duration) Options {
 	o.claims = lasts
 	return o
 }
+
+// Owned is how many partitions a member of this process owns, of the default group.
+func (d *Driver) Owned(topic string) int {
+	m := d.memberIn(topic, driver.DefaultGroup)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.parts)
+}
+
+// PassOn does what is done every 200 ms while a process drains.
+func (d *Driver) PassOn(topic string) { d.memberIn(topic, driver.DefaultGroup).passOn() }

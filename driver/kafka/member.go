@@ -45,6 +45,8 @@ type member struct {
 	joined     bool           // partitions were assigned
 	coming     map[int32]bool // assigned, and not loaded yet
 	cut        []int32        // whose logs have lost their ends; see retake
+	draining   bool           // none of subs receives any more
+	kept       []int32        // what the group was told with the last join that we keep while we drain
 	asked      []asked        // commands from elsewhere
 	called     chan struct{}
 	unsure     chan struct{} // lets keepVouched ask now
@@ -67,7 +69,7 @@ func (m *member) join() error {
 	var err error
 	m.cl, err = kgo.NewClient(m.d.clientOptions(
 		kgo.ConsumerGroup(m.d.groupID(m.topic.name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
+		kgo.Balancers(newBalancer(m.keeps)), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
 		kgo.SessionTimeout(m.d.o.Session), kgo.HeartbeatInterval(m.d.o.heartbeat()), kgo.RebalanceTimeout(rebalance), kgo.MetadataMaxAge(lookEvery), kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.offsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),

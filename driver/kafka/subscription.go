@@ -21,7 +21,7 @@ type subscription struct {
 	leases leases
 	silent []*claim // lost after they had begun; see losses.go
 	closed bool
-	// drained says that nothing more is received.
+	// drained says that nothing is received any more; what is held stays.
 	drained bool
 	done    chan struct{}
 	once    sync.Once
@@ -129,9 +129,9 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 			return nil, err
 		}
 		s.m.mu.Lock()
-		if s.closed || s.drained {
+		if err := s.receives(); err != nil {
 			s.m.mu.Unlock()
-			return nil, driver.NewError(driver.ErrClosed, "the subscription is closed, or drains", "subscribe again", nil)
+			return nil, err
 		}
 		now := time.Now()
 		var claims []*claim
@@ -209,7 +209,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	for _, c := range claims {
 		switch it := c.it; {
 		case c.ended:
-		case it.spilled || it.unplaced || s.closed || s.tookTooLong(c, now) || returned[it.msg.Key]:
+		case it.spilled || it.unplaced || s.receives() != nil || s.tookTooLong(c, now) || returned[it.msg.Key]:
 			if it.unplaced {
 				err = driver.NewError(driver.ErrNotApplied, "the place of a message among those of its key could not be stored", "see whether the brokers can be reached", nil)
 			}
@@ -295,16 +295,6 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	s.m.saveLapsed(lapsed)
 	s.m.tell(ctx, words)
 	return errs
-}
-
-// Drain ends Receive. The partitions stay with the member until its last subscription is closed: the group protocol gives no
-// single one away. Other subscriptions of the process go on with them.
-func (s *subscription) Drain(context.Context) error {
-	s.m.mu.Lock()
-	s.drained = true
-	s.m.mu.Unlock()
-	s.once.Do(func() { close(s.done) })
-	return nil
 }
 
 // giveUp releases what is held, and ends waiting calls.
