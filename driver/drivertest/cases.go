@@ -135,6 +135,7 @@ func Cases() []Case {
 		{"stop/cancel loses no claim", cancelLosesNoClaim},
 		{"stop/cancel passes the wake-up on", cancelPassesTheWakeUpOn},
 		{"stop/close returns a cancelled claim", closeReturnsACancelledClaim},
+		{"stop/settle outlives its context", settleOutlivesItsContext},
 
 		{"pause/topic", pauseTopic},
 		{"pause/group", pauseGroup},

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -173,6 +174,15 @@ func deliveryDefects() []Defect {
 			[]string{"retry/now", "lease/expiry redelivers", "release/counts nothing", "dead/replay starts over"}, true},
 		{"stored body shared", bodyShared, []string{"publish/delivery is the caller's"}, false},
 		{"deliveries out of order", shuffled, []string{"publish/order", "order/run", "release/to the head"}, true},
+		{"settlement ends with its context", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
+				errs := below.Settle(ctx, ss)
+				for i := range errs {
+					errs[i] = cmp.Or(errs[i], ctx.Err())
+				}
+				return errs
+			}}
+		}, []string{"stop/settle outlives its context"}, false},
 		{"cancelled claim lost", claimLost, []string{"stop/cancel loses no claim"}, true},
 		{"followers pass a failing head", joining(func(o *driver.SubscribeOptions) { o.Order = driver.Relaxed }),
 			[]string{"order/strict followers wait", "order/retry of a run blocks its tail"}, false},

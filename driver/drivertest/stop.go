@@ -3,6 +3,7 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -216,4 +217,24 @@ func closeReturnsACancelledClaim(t *T) {
 	s.leave() // whether delivered, claimed meanwhile, or never claimed: it is free again
 	_ = ds
 	t.subscribe(driver.SubscribeOptions{Instance: "2"}).expect("a")
+}
+
+// settleOutlivesItsContext: a caller that gives up changes neither what becomes of a settlement nor what it is told.
+func settleOutlivesItsContext(t *T) {
+	s := t.consumer()
+	t.put("acked", "emits", "dropped", "retried", "released", "parked", "dead")
+	ds := s.take(7)
+	failure := &driver.Failure{Reason: driver.ReasonFatal, Error: "test"}
+	settlements := []driver.Settlement{{Delivery: ds[0]}, {Delivery: ds[1], Emit: []*driver.Message{t.msg("emitted")}}, {Delivery: ds[2], Outcome: driver.Drop},
+		{Delivery: ds[3], Outcome: driver.Retry, Failure: failure}, {Delivery: ds[4], Outcome: driver.Release}, {Delivery: ds[5], Outcome: driver.Release, After: time.Hour},
+		{Delivery: ds[6], Outcome: driver.Dead, Failure: failure}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, err := range s.Settle(ctx, settlements) {
+		t.ok(err, "Settle of "+string(ds[i].Body)+" with a context that has ended")
+	}
+	got := bodies(s.take(3))
+	slices.Sort(got)
+	t.equal(got, []string{"emitted", "released", "retried"}, "what is delivered after it")
+	t.counts(0, 3, 1, 1)
 }

@@ -79,7 +79,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 // producerOptions are those of clients that store messages.
 func (d *Driver) producerOptions() []kgo.Opt {
 	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.WithCompressor(newThrifty()),
-		kgo.ProducerBatchMaxBytes(int32(d.o.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(30 * time.Second)}
+		kgo.ProducerBatchMaxBytes(int32(d.o.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(settlePatience)}
 }
 
 // clientOptions are those of every client, with some more.

@@ -25,9 +25,14 @@ type settling struct {
 	over  chan struct{} // closed when it has ended
 }
 
+// settlePatience bounds a settlement, which stands even when its caller gives up. It is how long records are tried to be stored.
+const settlePatience = 30 * time.Second
+
 // Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done. Of a strict key none stands before those of the messages
 // ahead: it waits for them.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
+	defer cancel()
 	errs := make([]error, len(ss))
 	left, changed := s.settleSome(ctx, ss, nil, errs)
 	for len(left) > 0 {
