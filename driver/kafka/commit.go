@@ -132,6 +132,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	t := kmsg.NewOffsetCommitRequestTopic()
 	t.Topic = m.mainName
 	var sent []*partition
+	var named []bool // whether it says of each that something is held
 	m.mu.Lock()
 	req := m.commitAs(m.d.groupID(m.topic.name, m.group))
 	if m.visiting {
@@ -142,7 +143,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 			continue
 		}
 		p.dirty = false
-		sent = append(sent, p)
+		sent, named = append(sent, p), append(named, p.held > 0)
 		t.Partitions = append(t.Partitions, commitOf(p.id, p.done, p.metadata()))
 	}
 	m.mu.Unlock()
@@ -156,9 +157,10 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	for i, p := range sent {
 		if err != nil {
 			p.dirty = true
-		} else {
-			ends = append(ends, p.hasPassed(t.Partitions[i].Offset)...)
+			continue
 		}
+		p.begun = p.begun || named[i]
+		ends = append(ends, p.hasPassed(t.Partitions[i].Offset)...)
 	}
 	m.mu.Unlock()
 	m.storeEnds(ends...)

@@ -75,7 +75,7 @@ func (p *partition) restoreMark(key string, s state, value []byte) {
 
 // hasPassed is told of a commit, and returns tombstones for the marks before it.
 func (p *partition) hasPassed(base int64) (ends []*kgo.Record) {
-	p.begun, p.passed = true, max(p.passed, base)
+	p.passed = max(p.passed, base)
 	if p.lost {
 		return nil
 	}

@@ -36,7 +36,7 @@ type partition struct {
 	running   bool  // loaded completely
 
 	placed int64            // how many items joined the tail; see toTail
-	begun  bool             // we have committed
+	begun  bool             // we have committed who holds something of it
 	passed int64            // what is committed
 	marks  map[int64]string // keys in the side log of what ended and is not committed, by offset
 	// doneKeys are keys of messages that ended with a mark of an earlier owner: those before this offset have ended too.

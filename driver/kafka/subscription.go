@@ -169,8 +169,8 @@ func (s *subscription) needsMore(claims []*claim) bool {
 	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.unplaced || c.it.isCareful() })
 }
 
-// isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be counted. Until the first
-// commit of an owner nobody would know that there was one; after a crash each delivery may be the one that did it. What was lost before
+// isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be counted. Until an
+// owner has committed that it delivers nobody would know that it did; after a crash each delivery may be the one that did it. What was lost before
 // counts by what Begin has stored.
 func (it *item) isCareful() bool { return it.careful && !it.once || !it.p.begun }
 
