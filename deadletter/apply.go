@@ -91,7 +91,7 @@ func (op *Operation) lookAgain(ctx context.Context, part []planned) []looked {
 		}
 		room <- struct{}{}
 		all.Go(func() {
-			now[i].Letter, now[i].err = op.office.Get(ctx, p.target)
+			now[i].Letter, now[i].err = op.queue.Get(ctx, p.target)
 			<-room
 		})
 	}
@@ -100,8 +100,8 @@ func (op *Operation) lookAgain(ctx context.Context, part []planned) []looked {
 }
 
 // prepare takes a letter as it is now, and edits its message. An error that is not permanent ends the operation.
-func (op *Operation) prepare(p planned, now looked) (r ready, out Outcome, err error) {
-	out = Outcome{Topic: p.target.Topic, Group: p.target.Group, Ref: p.target.Ref, ID: p.target.ID}
+func (op *Operation) prepare(p planned, now looked) (r ready, out LetterReport, err error) {
+	out = LetterReport{Topic: p.target.Topic, Group: p.target.Group, Ref: p.target.Ref, ID: p.target.ID}
 	l, err := now.Letter, now.err
 	if err != nil {
 		if errors.Is(err, driver.ErrNotFound) || errors.Is(err, driver.ErrConflict) {
@@ -121,7 +121,7 @@ func (op *Operation) prepare(p planned, now looked) (r ready, out Outcome, err e
 	if op.replay.To != "" {
 		topic = op.replay.To
 	}
-	m, err := op.office.edited(l, op.replay.Edit, topic)
+	m, err := op.queue.edited(l, op.replay.Edit, topic)
 	if err != nil {
 		if !permanent(err) { // the user's own
 			err = driver.NewError(driver.ErrInvalid, "the edit failed", "mend the edit, or the letter", err)
@@ -130,7 +130,7 @@ func (op *Operation) prepare(p planned, now looked) (r ready, out Outcome, err e
 	}
 	if op.replay.To != "" {
 		r.msg = forwarded(l, m, op.replay.After)
-		return r, out, r.msg.Validate(op.office.maxBody)
+		return r, out, r.msg.Validate(op.queue.maxBody)
 	}
 	r.move.Edit = m
 	return r, out, nil
@@ -142,7 +142,7 @@ func (op *Operation) moveBack(ctx context.Context, list []ready) error {
 	for i, r := range list {
 		moves[i] = r.move
 	}
-	errs := op.office.driver.Move(ctx, moves)
+	errs := op.queue.driver.Move(ctx, moves)
 	var failed error
 	for i, r := range list {
 		err := answer(errs, i)
@@ -177,7 +177,7 @@ func (op *Operation) learn(ctx context.Context, r ready) (err error) {
 		if err = sleep(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
 			return err
 		}
-		l, err := op.office.Get(ctx, r.move.Target)
+		l, err := op.queue.Get(ctx, r.move.Target)
 		switch {
 		case errors.Is(err, driver.ErrNotFound), errors.Is(err, driver.ErrConflict):
 			return nil // it is not dead any more: that was us
@@ -186,7 +186,7 @@ func (op *Operation) learn(ctx context.Context, r ready) (err error) {
 		case l.rounds() != r.letter.rounds():
 			return nil // and it has died again since
 		}
-		if err = answer(op.office.driver.Move(ctx, []driver.Move{r.move}), 0); err == nil || permanent(err) {
+		if err = answer(op.queue.driver.Move(ctx, []driver.Move{r.move}), 0); err == nil || permanent(err) {
 			return err
 		}
 	}

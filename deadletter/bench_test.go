@@ -27,14 +27,14 @@ func letters(b *testing.B) int {
 	return n
 }
 
-func cemetery(b *testing.B, d driver.Driver) *deadletter.Office {
+func cemetery(b *testing.B, d driver.Driver) *deadletter.Queue {
 	b.Helper()
 	broker, err := ferry.New(d, ferry.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = broker.Close(context.Background()) })
-	office, err := deadletter.New(broker)
+	queue, err := deadletter.New(broker)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func cemetery(b *testing.B, d driver.Driver) *deadletter.Office {
 	if err := sub.Close(ctx); err != nil {
 		b.Fatal(err)
 	}
-	return office
+	return queue
 }
 
 // BenchmarkPages reports how long pages take at the median and at worst, all the way through.
@@ -91,15 +91,15 @@ func BenchmarkPages(b *testing.B) {
 		}},
 	} {
 		b.Run(backend.name, func(b *testing.B) {
-			office := cemetery(b, backend.open(b))
+			queue := cemetery(b, backend.open(b))
 			for name, where := range map[string]string{"all": "", "one in a thousand": `json.user.name == "u7"`, "none": `error contains "nothing like it"`} {
-				b.Run(name, func(b *testing.B) { pages(b, office, where) })
+				b.Run(name, func(b *testing.B) { pages(b, queue, where) })
 			}
 		})
 	}
 }
 
-func pages(b *testing.B, office *deadletter.Office, where string) {
+func pages(b *testing.B, queue *deadletter.Queue, where string) {
 	q := deadletter.Query{}
 	if where != "" {
 		f, err := deadletter.ParseFilter(where)
@@ -112,7 +112,7 @@ func pages(b *testing.B, office *deadletter.Office, where string) {
 	scanned := 0
 	for b.Loop() {
 		begin := time.Now()
-		p, err := office.Browse(context.Background(), q)
+		p, err := queue.Browse(context.Background(), q)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func (q *Query) check() error {
 		return driver.NewError(driver.ErrInvalid, "Limit, MaxScan or MaxTime is negative", "leave it zero for the default", nil)
 	}
 	if len(q.Only) > 0 {
-		return driver.NewError(driver.ErrInvalid, "single letters are not browsed", "use Office.Get", nil)
+		return driver.NewError(driver.ErrInvalid, "single letters are not browsed", "use Queue.Get", nil)
 	}
 	if q.Limit == 0 {
 		q.Limit = 100
@@ -54,18 +54,18 @@ type Page struct {
 }
 
 // Browse returns letters, oldest death first within each group, and a cursor for the rest. Its work is bounded.
-func (o *Office) Browse(ctx context.Context, q Query) (Page, error) {
-	if err := q.check(); err != nil {
+func (q *Queue) Browse(ctx context.Context, query Query) (Page, error) {
+	if err := query.check(); err != nil {
 		return Page{}, err
 	}
-	s, err := o.newScan(ctx, q.Selection, q.Cursor)
+	s, err := q.newScan(ctx, query.Selection, query.Cursor)
 	if err != nil {
 		return Page{}, err
 	}
 	var page Page
 	first, begin := s.at.Scanned, time.Now()
-	for !s.ended() && len(page.Letters) < q.Limit && s.at.Scanned-first < q.MaxScan && time.Since(begin) < q.MaxTime {
-		if err := s.fill(ctx, &page, q.Limit, q.MaxScan-(s.at.Scanned-first)); err != nil {
+	for !s.ended() && len(page.Letters) < query.Limit && s.at.Scanned-first < query.MaxScan && time.Since(begin) < query.MaxTime {
+		if err := s.fill(ctx, &page, query.Limit, query.MaxScan-(s.at.Scanned-first)); err != nil {
 			return Page{}, err
 		}
 	}

@@ -20,7 +20,7 @@ type ClerkOptions struct {
 	// Every is how often progress is noted in the broker, and a cancel looked for. Defaults to a second.
 	Every time.Duration
 	// Each, if set, is told what became of every letter, by the clerk that did it.
-	Each func(id string, out Outcome)
+	Each func(id string, out LetterReport)
 	// OnError is told what keeps the clerk from working. It tries again. May be nil.
 	OnError func(err error)
 }
@@ -28,14 +28,14 @@ type ClerkOptions struct {
 // Clerk does jobs, one after the other. Any number may run: a job is done by one at a time, and gone on with by another when
 // its clerk is killed.
 type Clerk struct {
-	office *Office
-	o      ClerkOptions
+	queue *Queue
+	o     ClerkOptions
 }
 
 // NewClerk checks the options and returns a clerk.
-func NewClerk(o *Office, opts ClerkOptions) (*Clerk, error) {
+func NewClerk(o *Queue, opts ClerkOptions) (*Clerk, error) {
 	if o == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the office is nil", "make one with deadletter.New", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the queue is nil", "make one with deadletter.New", nil)
 	}
 	if opts.Lease < 0 || opts.Every < 0 {
 		return nil, driver.NewError(driver.ErrInvalid, "Lease or Every is negative", "leave it zero for the default", nil)
@@ -72,7 +72,7 @@ func (c *Clerk) Run(ctx context.Context) error {
 }
 
 func (c *Clerk) serve(ctx context.Context) (err error) {
-	sub, err := c.office.driver.Subscribe(ctx, driver.SubscribeOptions{Topic: JobTopic, Instance: c.o.Instance, Lease: c.o.Lease, MaxInflight: 1})
+	sub, err := c.queue.driver.Subscribe(ctx, driver.SubscribeOptions{Topic: JobTopic, Instance: c.o.Instance, Lease: c.o.Lease, MaxInflight: 1})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Clerk) serve(ctx context.Context) (err error) {
 
 // do works on a job until it has ended. An error means that somebody has to go on with it.
 func (c *Clerk) do(ctx context.Context, d *driver.Delivery) error {
-	noted, at, err := c.office.notes(ctx)
+	noted, at, err := c.queue.notes(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func (c *Clerk) do(ctx context.Context, d *driver.Delivery) error {
 	s.Submitted, s.Instance, s.State = d.PublishedAt, c.o.Instance, JobRunning
 	end := func(state JobState, problem string) error {
 		s.State, s.Problem = state, problem
-		if _, err := c.office.note(ctx, &s, notes); err != nil {
+		if _, err := c.queue.note(ctx, &s, notes); err != nil {
 			return err
 		}
-		c.office.delete(ctx, []driver.Target{{Topic: JobTopic, ID: cancelID(d.ID)}}) // what stays expires
+		c.queue.delete(ctx, []driver.Target{{Topic: JobTopic, ID: cancelID(d.ID)}}) // what stays expires
 		return nil
 	}
 	if problem != nil {
@@ -135,24 +135,24 @@ func (c *Clerk) do(ctx context.Context, d *driver.Delivery) error {
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLease) { // told to stop: whoever goes on begins here
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_, _ = c.office.note(last, &s, notes)
+		_, _ = c.queue.note(last, &s, notes)
 	}
 	return err
 }
 
 // work replays the letters of a job and notes how far it is. It reports true when it was cancelled.
 func (c *Clerk) work(ctx context.Context, s *JobStatus, notes *[]driver.Target) (stop bool, err error) {
-	r, err := s.Job.replay(c.office)
+	r, err := s.Job.replay(c.queue)
 	if err != nil {
 		return false, err
 	}
 	if c.o.Each != nil {
-		r.Each = func(out Outcome) { c.o.Each(s.ID, out) }
+		r.Each = func(out LetterReport) { c.o.Each(s.ID, out) }
 	}
 	before := *s
 	// Some backends keep the time of publishing in milliseconds only.
 	r.Checkpoint = &Checkpoint{Newest: s.Submitted.Add(time.Millisecond), Done: s.Done, Skipped: s.Skipped}
-	op, err := c.office.Start(ctx, r)
+	op, err := c.queue.Start(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -168,7 +168,7 @@ func (c *Clerk) work(ctx context.Context, s *JobStatus, notes *[]driver.Target) 
 		case <-ended:
 			over = true
 		case <-tick.C:
-			if yes, failed := c.office.cancelled(ctx, s.ID); failed == nil && yes {
+			if yes, failed := c.queue.cancelled(ctx, s.ID); failed == nil && yes {
 				stop = true
 				op.Cancel()
 				<-ended
@@ -176,7 +176,7 @@ func (c *Clerk) work(ctx context.Context, s *JobStatus, notes *[]driver.Target) 
 		}
 		s.take(before, op.Progress())
 		if !over && !stop {
-			*notes, _ = c.office.note(ctx, s, *notes) // what is not noted now is noted the next time
+			*notes, _ = c.queue.note(ctx, s, *notes) // what is not noted now is noted the next time
 		}
 		over = over || stop
 	}

@@ -63,7 +63,7 @@ func PatchBody(p Patch) Edit {
 func KeepBody() Edit { return func(Letter, *driver.Message) error { return nil } }
 
 // edited returns the message of a letter after an edit, or nil if there is none.
-func (o *Office) edited(l Letter, edit Edit, topic string) (*driver.Message, error) {
+func (q *Queue) edited(l Letter, edit Edit, topic string) (*driver.Message, error) {
 	m := &driver.Message{Body: append([]byte(nil), l.Raw...)}
 	if l.Message != nil {
 		m = l.Message.Clone()
@@ -78,5 +78,5 @@ func (o *Office) edited(l Letter, edit Edit, topic string) (*driver.Message, err
 	m.Delay, m.TTL = 0, max(0, m.TTL)
 	checked := *m
 	checked.At, checked.TTL, checked.DedupID, checked.DedupWindow = m.PublishedAt, 0, "", 0 // those of long ago
-	return m, checked.Validate(o.maxBody)
+	return m, checked.Validate(q.maxBody)
 }

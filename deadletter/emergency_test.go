@@ -53,16 +53,16 @@ func TestTheEmergencyFileIsImported(t *testing.T) {
 		saved, err := os.Open(file)
 		k.ok(err)
 		defer func() { _ = saved.Close() }()
-		got, err := k.office.Import(k.ctx(), saved, deadletter.Import{})
+		got, err := k.queue.Import(k.ctx(), saved, deadletter.ImportOptions{})
 		k.ok(err)
-		if got != (deadletter.Imported{Lines: 1, Present: 1}) {
+		if got != (deadletter.ImportReport{Lines: 1, Present: 1}) {
 			k.Errorf("the broker still has it: %+v", got)
 		}
 		lost := newKit(t, broker(t, memory.New(memory.Options{})))
-		for _, want := range []deadletter.Imported{{Lines: 1, Published: 1}, {Lines: 1, Present: 1}} {
+		for _, want := range []deadletter.ImportReport{{Lines: 1, Published: 1}, {Lines: 1, Present: 1}} {
 			_, err := saved.Seek(0, 0)
 			k.ok(err)
-			got, err := lost.office.Import(k.ctx(), saved, deadletter.Import{})
+			got, err := lost.queue.Import(k.ctx(), saved, deadletter.ImportOptions{})
 			k.ok(err)
 			if got != want {
 				k.Errorf("%+v, want %+v", got, want)

@@ -39,17 +39,17 @@ func failing(ctx context.Context) *ferry.Broker {
 	return broker
 }
 
-func ExampleOffice_Browse() {
+func ExampleQueue_Browse() {
 	ctx := context.Background()
 	broker := failing(ctx)
 	defer broker.Close(ctx)
-	office, _ := deadletter.New(broker)
+	queue, _ := deadletter.New(broker)
 	where, err := deadletter.ParseFilter(`reason == "fatal" and json.customer > 0`)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	page, err := office.Browse(ctx, deadletter.Query{Selection: deadletter.Selection{Topic: "orders", Where: where}})
+	page, err := queue.Browse(ctx, deadletter.Query{Selection: deadletter.Selection{Topic: "orders", Where: where}})
 	for _, l := range page.Letters {
 		fmt.Println(l.ID, l.Dead.Error)
 	}
@@ -60,13 +60,13 @@ func ExampleOffice_Browse() {
 	// scanned 3 of 3 <nil>
 }
 
-func ExampleOffice_Replay() {
+func ExampleQueue_Replay() {
 	ctx := context.Background()
 	broker := failing(ctx)
 	defer broker.Close(ctx)
-	office, _ := deadletter.New(broker)
+	queue, _ := deadletter.New(broker)
 	patch, _ := deadletter.ParsePatch([]byte(`[{"op":"move","from":"/customer","path":"/user"}]`))
-	report, err := office.Replay(ctx, deadletter.Replay{Edit: deadletter.PatchBody(patch), Each: func(o deadletter.Outcome) { fmt.Println(o.ID, o.Result) }})
+	report, err := queue.Replay(ctx, deadletter.ReplayOptions{Edit: deadletter.PatchBody(patch), Each: func(o deadletter.LetterReport) { fmt.Println(o.ID, o.Result) }})
 	fmt.Println(report.Done, "replayed,", report.Skipped, "skipped", err)
 	// Output:
 	// order-0 replayed
@@ -75,12 +75,12 @@ func ExampleOffice_Replay() {
 	// 3 replayed, 0 skipped <nil>
 }
 
-func ExampleNewRunner() {
+func ExampleNewRecoverer() {
 	ctx := context.Background()
 	broker := failing(ctx)
 	defer broker.Close(ctx)
-	office, _ := deadletter.New(broker)
-	runner, err := deadletter.NewRunner(office, deadletter.RunnerOptions{
+	queue, _ := deadletter.New(broker)
+	recoverer, err := deadletter.NewRecoverer(queue, deadletter.RecovererOptions{
 		Strategies: []deadletter.Strategy{{
 			Name:    "rename",
 			Reasons: []driver.Reason{driver.ReasonFatal},
@@ -98,8 +98,8 @@ func ExampleNewRunner() {
 		fmt.Println(err)
 		return
 	}
-	err = runner.Once(ctx) // Run does it again and again, on one instance at a time
-	fmt.Println(runner.Stats().Recovered, "recovered", err)
+	err = recoverer.Once(ctx) // Run does it again and again, on one instance at a time
+	fmt.Println(recoverer.Stats().Recovered, "recovered", err)
 	// Output:
 	// order-0 stays dead
 	// 2 recovered <nil>

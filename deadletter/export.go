@@ -22,16 +22,16 @@ const (
 	CSV    Format = "csv"    // for spreadsheets: what begins like a formula is put in quotes
 )
 
-// Export is what an export wrote.
-type Export struct {
+// ExportReport is what an export wrote.
+type ExportReport struct {
 	Written int
 	// Faulty could not be asked whether they match, and were left out.
 	Faulty int
 }
 
 // Export writes letters as they are found, without gathering them. What dies meanwhile may be among them.
-func (o *Office) Export(ctx context.Context, w io.Writer, sel Selection, f Format) (Export, error) {
-	var x Export
+func (q *Queue) Export(ctx context.Context, w io.Writer, sel Selection, f Format) (ExportReport, error) {
+	var x ExportReport
 	write, flush, err := writerOf(w, f)
 	if err != nil {
 		return x, err
@@ -45,10 +45,10 @@ func (o *Office) Export(ctx context.Context, w io.Writer, sel Selection, f Forma
 		return true, write(l)
 	}
 	if len(sel.Only) > 0 {
-		err = o.eachOf(ctx, sel, visit)
+		err = q.eachOf(ctx, sel, visit)
 	} else {
 		var s *scan
-		if s, err = o.newScan(ctx, sel, ""); err == nil {
+		if s, err = q.newScan(ctx, sel, ""); err == nil {
 			err = s.each(ctx, visit)
 		}
 	}
@@ -59,12 +59,12 @@ func (o *Office) Export(ctx context.Context, w io.Writer, sel Selection, f Forma
 }
 
 // eachOf visits the letters that were named.
-func (o *Office) eachOf(ctx context.Context, sel Selection, visit func(Letter, error) (bool, error)) error {
+func (q *Queue) eachOf(ctx context.Context, sel Selection, visit func(Letter, error) (bool, error)) error {
 	if err := sel.check(); err != nil {
 		return err
 	}
 	for _, t := range sel.Only {
-		l, err := o.Get(ctx, t)
+		l, err := q.Get(ctx, t)
 		if err != nil {
 			return err
 		}

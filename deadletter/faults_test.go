@@ -85,13 +85,13 @@ func TestLostAnswers(t *testing.T) {
 		k.ok(k.d.EnsureGroup(k.ctx(), "rescue", driver.DefaultGroup, driver.GroupOptions{}))
 		k.dead(slow, numbered("m", 300)...)
 		f := newKit(k.T, broker(k.T, shared{&forgetful{Driver: k.d}}))
-		if r := f.replay(deadletter.Replay{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m150"`)}}); r.Done != 150 {
+		if r := f.replay(deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m150"`)}}); r.Done != 150 {
 			k.Errorf("%+v", r)
 		}
-		if r := f.replay(deadletter.Replay{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m280"`)}, To: "rescue"}); r.Done != 130 {
+		if r := f.replay(deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m280"`)}, To: "rescue"}); r.Done != 130 {
 			k.Errorf("%+v", r)
 		}
-		if r, err := f.office.Remove(k.ctx(), deadletter.Removal{}); err != nil || r.Done != 20 {
+		if r, err := f.queue.Remove(k.ctx(), deadletter.RemoveOptions{}); err != nil || r.Done != 20 {
 			k.Errorf("%+v %v", r, err)
 		}
 		if a, b := k.counts(topic), k.counts("rescue"); a.Ready != 150 || a.Dead != 0 || a.Cancelled != 150 || b.Ready != 130 {
@@ -123,7 +123,7 @@ func TestUnknownNoteIsNotTheLast(t *testing.T) {
 	virtual(t, func(k *kit) {
 		k.dead(slow, numbered("m", 30)...)
 		f := newKit(k.T, broker(k.T, shared{&silent{Driver: k.d}}))
-		id, err := f.office.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 100})
+		id, err := f.queue.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 100})
 		k.ok(err)
 		stop := f.clerk(nil)
 		s := f.job(id, ended)

@@ -59,7 +59,7 @@ func (op *Operation) forward(ctx context.Context, list []ready) error {
 	for i, r := range list {
 		msgs[i] = r.msg
 	}
-	receipts := op.office.publish(ctx, msgs)
+	receipts := op.queue.publish(ctx, msgs)
 	var failed error
 	var sent []ready
 	var targets []driver.Target
@@ -73,7 +73,7 @@ func (op *Operation) forward(ctx context.Context, list []ready) error {
 			failed = fmt.Errorf("replay of letter %s to topic %s: %w", r.letter.name(), op.replay.To, err)
 		}
 	}
-	for i, err := range op.office.delete(ctx, targets) {
+	for i, err := range op.queue.delete(ctx, targets) {
 		out := outcomeOf(sent[i].letter)
 		out.To, out.NewID = op.replay.To, sent[i].msg.ID
 		switch {
@@ -89,7 +89,7 @@ func (op *Operation) forward(ctx context.Context, list []ready) error {
 }
 
 // publish publishes messages that carry dedup ids, again if the outcome is unknown: a repeat is a duplicate.
-func (o *Office) publish(ctx context.Context, msgs []*driver.Message) []driver.Receipt {
+func (q *Queue) publish(ctx context.Context, msgs []*driver.Message) []driver.Receipt {
 	receipts := make([]driver.Receipt, len(msgs))
 	for i := range receipts {
 		receipts[i].Err = driver.ErrUnknown
@@ -99,7 +99,7 @@ func (o *Office) publish(ctx context.Context, msgs []*driver.Message) []driver.R
 			break
 		}
 		// All of them, not only the unknown ones: the order of a key is that of the slice.
-		got, _ := o.driver.Publish(ctx, msgs, driver.PublishOptions{})
+		got, _ := q.driver.Publish(ctx, msgs, driver.PublishOptions{})
 		again := false
 		for i := range receipts {
 			if i < len(got) && receipts[i].Err != nil {
@@ -115,7 +115,7 @@ func (o *Office) publish(ctx context.Context, msgs []*driver.Message) []driver.R
 }
 
 // delete removes letters; one that is gone already counts as removed.
-func (o *Office) delete(ctx context.Context, targets []driver.Target) []error {
+func (q *Queue) delete(ctx context.Context, targets []driver.Target) []error {
 	errs := make([]error, len(targets))
 	open := make([]int, len(targets)) // those whose outcome is not known
 	for i := range open {
@@ -126,7 +126,7 @@ func (o *Office) delete(ctx context.Context, targets []driver.Target) []error {
 		for i, n := range open {
 			part[i] = targets[n]
 		}
-		got := o.driver.Delete(ctx, part)
+		got := q.driver.Delete(ctx, part)
 		unknown := open[:0]
 		for i, n := range open {
 			switch err := answer(got, i); {

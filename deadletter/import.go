@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
-// Import says how exported letters come back: as messages to be handled, because only a broker makes dead letters.
-type Import struct {
+// ImportOptions says how exported letters come back: as messages to be handled, because only a broker makes dead letters.
+type ImportOptions struct {
 	// To is the topic they are published to. Defaults to the one each came from.
 	To string
 	// EveryGroup allows a topic with several groups, each of which then gets the messages.
@@ -25,8 +25,8 @@ type Import struct {
 	DryRun bool
 }
 
-// Imported is what an import did.
-type Imported struct {
+// ImportReport is what an import did.
+type ImportReport struct {
 	Lines     int // letters read
 	Published int
 	// Present were left out: the broker still has the message, in the group where it died or from an earlier import.
@@ -41,14 +41,14 @@ const maxComplaints = 10
 // Import publishes letters that Export or the emergency file of a worker wrote as NDJSON. All lines are checked before
 // the first is published: if one is bad, the error names its line and nothing was imported. Ids derive from the letters, so
 // that an import repeated within ForwardWindow publishes nothing twice.
-func (o *Office) Import(ctx context.Context, r io.ReadSeeker, im Import) (Imported, error) {
-	var got Imported
+func (q *Queue) Import(ctx context.Context, r io.ReadSeeker, im ImportOptions) (ImportReport, error) {
+	var got ImportReport
 	topics := map[string]bool{}
-	if err := o.validate(ctx, r, im, &got, topics); err != nil {
+	if err := q.validate(ctx, r, im, &got, topics); err != nil {
 		return got, err
 	}
 	for topic := range topics {
-		if err := o.checkGroups(ctx, topic, im.EveryGroup); err != nil {
+		if err := q.checkGroups(ctx, topic, im.EveryGroup); err != nil {
 			return got, err
 		}
 	}
@@ -58,9 +58,9 @@ func (o *Office) Import(ctx context.Context, r io.ReadSeeker, im Import) (Import
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return got, driver.NewError(driver.ErrInvalid, "the import cannot be read twice", "copy it to a file first; nothing was imported", err)
 	}
-	b := batch{office: o, got: &got}
-	err := o.eachLine(ctx, r, func(n int, line []byte) error {
-		m, record, err := o.imported(line, im)
+	b := batch{queue: q, got: &got}
+	err := q.eachLine(ctx, r, func(n int, line []byte) error {
+		m, record, err := q.imported(line, im)
 		if err != nil {
 			return badLine(n, err) // it changed under our eyes
 		}
@@ -77,11 +77,11 @@ func (o *Office) Import(ctx context.Context, r io.ReadSeeker, im Import) (Import
 }
 
 // validate reads everything, and returns one error for all bad lines.
-func (o *Office) validate(ctx context.Context, r io.Reader, im Import, got *Imported, topics map[string]bool) error {
+func (q *Queue) validate(ctx context.Context, r io.Reader, im ImportOptions, got *ImportReport, topics map[string]bool) error {
 	var bad []error
-	err := o.eachLine(ctx, r, func(n int, line []byte) error {
+	err := q.eachLine(ctx, r, func(n int, line []byte) error {
 		got.Lines++
-		m, _, err := o.imported(line, im)
+		m, _, err := q.imported(line, im)
 		if err != nil {
 			if bad = append(bad, badLine(n, err)); len(bad) == maxComplaints {
 				return errTooManyBad
@@ -105,7 +105,7 @@ var errTooManyBad = errors.New("too many bad lines")
 func badLine(n int, err error) error { return fmt.Errorf("line %d: %w", n, err) }
 
 // imported turns a line into the message to publish.
-func (o *Office) imported(line []byte, im Import) (*driver.Message, letterjson.Record, error) {
+func (q *Queue) imported(line []byte, im ImportOptions) (*driver.Message, letterjson.Record, error) {
 	r, err := letterjson.Decode(line)
 	if err != nil {
 		return nil, r, err
@@ -137,12 +137,12 @@ func (o *Office) imported(line []byte, im Import) (*driver.Message, letterjson.R
 	m.ID = driver.EmitID(fmt.Sprintf("import/%s/%s/%s/%s", m.Topic, r.Topic, r.Group, name), rounds)
 	m.OwnID, m.DedupID, m.DedupWindow = true, m.ID, ForwardWindow
 	linked(m, r.Topic+"/"+r.Group+"/"+name, rounds+1)
-	return m, r, m.Validate(o.maxBody)
+	return m, r, m.Validate(q.maxBody)
 }
 
 // checkGroups refuses a topic whose other groups would get what died in one of them.
-func (o *Office) checkGroups(ctx context.Context, topic string, every bool) error {
-	st, err := o.driver.Stats(ctx, topic)
+func (q *Queue) checkGroups(ctx context.Context, topic string, every bool) error {
+	st, err := q.driver.Stats(ctx, topic)
 	if errors.Is(err, driver.ErrNotFound) {
 		return nil // the publish creates it
 	}
@@ -155,9 +155,9 @@ func (o *Office) checkGroups(ctx context.Context, topic string, every bool) erro
 
 // batch gathers messages of an import.
 type batch struct {
-	office *Office
-	got    *Imported
-	msgs   []*driver.Message
+	queue *Queue
+	got   *ImportReport
+	msgs  []*driver.Message
 }
 
 // add queues a message, unless the broker still has it where it died, or from an earlier import.
@@ -167,7 +167,7 @@ func (b *batch) add(ctx context.Context, m *driver.Message, r letterjson.Record)
 		known = append(known, driver.Target{Topic: r.Topic, Group: r.Group, ID: r.ID})
 	}
 	for _, t := range known {
-		_, err := b.office.driver.Get(ctx, t)
+		_, err := b.queue.driver.Get(ctx, t)
 		if err == nil {
 			b.got.Present++
 			return nil
@@ -187,7 +187,7 @@ func (b *batch) flush(ctx context.Context) error {
 		return nil
 	}
 	var failed error
-	for _, r := range b.office.publish(ctx, b.msgs) {
+	for _, r := range b.queue.publish(ctx, b.msgs) {
 		switch {
 		case r.Err != nil:
 			failed = r.Err
@@ -202,9 +202,9 @@ func (b *batch) flush(ctx context.Context) error {
 }
 
 // eachLine reads lines of bounded length. Empty ones are skipped, and counted as lines.
-func (o *Office) eachLine(ctx context.Context, r io.Reader, visit func(n int, line []byte) error) error {
+func (q *Queue) eachLine(ctx context.Context, r io.Reader, visit func(n int, line []byte) error) error {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 0, 64<<10), 6*o.maxBody+(1<<20)) // a byte may take six as \u0000
+	scanner.Buffer(make([]byte, 0, 64<<10), 6*q.maxBody+(1<<20)) // a byte may take six as \u0000
 	n := 0
 	for scanner.Scan() {
 		n++

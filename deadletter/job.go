@@ -30,7 +30,7 @@ type Job struct {
 	Group string       `json:"group,omitempty"`
 	State driver.State `json:"state,omitempty"`
 	Where string       `json:"where,omitempty"`
-	// To, ToGroup, After, Rate and MaxRounds are those of Replay.
+	// To, ToGroup, After, Rate and MaxRounds are those of ReplayOptions.
 	To        string        `json:"to,omitempty"`
 	ToGroup   string        `json:"to_group,omitempty"`
 	After     time.Duration `json:"after,omitempty"`
@@ -80,8 +80,8 @@ type JobStatus struct {
 }
 
 // replay is the work of a job.
-func (j Job) replay(o *Office) (Replay, error) {
-	r := Replay{
+func (j Job) replay(o *Queue) (ReplayOptions, error) {
+	r := ReplayOptions{
 		Selection: Selection{Topic: j.Topic, Group: j.Group, State: j.State}, To: j.To, ToGroup: j.ToGroup, After: j.After, Rate: j.Rate,
 		MaxRounds: j.MaxRounds, remove: j.Remove,
 	}
@@ -119,8 +119,8 @@ func (j Job) replay(o *Office) (Replay, error) {
 }
 
 // Submit puts a job into the broker and returns its id. It is done as soon as a Clerk runs somewhere.
-func (o *Office) Submit(ctx context.Context, j Job) (string, error) {
-	if _, err := j.replay(o); err != nil {
+func (q *Queue) Submit(ctx context.Context, j Job) (string, error) {
+	if _, err := j.replay(q); err != nil {
 		return "", err
 	}
 	body, err := json.Marshal(j)
@@ -129,17 +129,17 @@ func (o *Office) Submit(ctx context.Context, j Job) (string, error) {
 	}
 	id := rand.Text()[:12]
 	m := &driver.Message{ID: id, OwnID: true, Topic: JobTopic, Body: body, ContentType: "application/json", DedupID: id, DedupWindow: time.Hour}
-	if err := m.Validate(o.maxBody); err != nil {
+	if err := m.Validate(q.maxBody); err != nil {
 		return "", err
 	}
-	return id, o.publish(ctx, []*driver.Message{m})[0].Err
+	return id, q.publish(ctx, []*driver.Message{m})[0].Err
 }
 
 // Jobs returns the jobs that wait, run, or ended in the last week, oldest first.
-func (o *Office) Jobs(ctx context.Context) ([]JobStatus, error) {
+func (q *Queue) Jobs(ctx context.Context) ([]JobStatus, error) {
 	all := map[string]JobStatus{}
 	for _, state := range []driver.State{driver.StateReady, driver.StateWaiting, driver.StateInflight} {
-		err := o.eachJob(ctx, driver.DefaultGroup, state, func(e driver.Entry) {
+		err := q.eachJob(ctx, driver.DefaultGroup, state, func(e driver.Entry) {
 			s, _ := statusOf(e.Message) // a clerk will say what is wrong with it
 			if state == driver.StateInflight {
 				s.State = JobRunning
@@ -153,7 +153,7 @@ func (o *Office) Jobs(ctx context.Context) ([]JobStatus, error) {
 			return nil, err
 		}
 	}
-	noted, _, err := o.notes(ctx) // after the messages: when one goes, its last note is there
+	noted, _, err := q.notes(ctx) // after the messages: when one goes, its last note is there
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +162,9 @@ func (o *Office) Jobs(ctx context.Context) ([]JobStatus, error) {
 }
 
 // Job returns one job. ErrNotFound if there is none, or it ended long ago.
-func (o *Office) Job(ctx context.Context, id string) (JobStatus, error) {
+func (q *Queue) Job(ctx context.Context, id string) (JobStatus, error) {
 	for range 3 { // a note that is replaced while it is read may be missed
-		all, err := o.Jobs(ctx)
+		all, err := q.Jobs(ctx)
 		if err != nil {
 			return JobStatus{}, err
 		}
@@ -178,8 +178,8 @@ func (o *Office) Job(ctx context.Context, id string) (JobStatus, error) {
 }
 
 // CancelJob ends a job within a second or two. What is done stays done. ErrConflict if it has ended.
-func (o *Office) CancelJob(ctx context.Context, id string) error {
-	s, err := o.Job(ctx, id)
+func (q *Queue) CancelJob(ctx context.Context, id string) error {
+	s, err := q.Job(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (o *Office) CancelJob(ctx context.Context, id string) error {
 	}
 	m := &driver.Message{ID: cancelID(id), OwnID: true, Topic: JobTopic, Body: []byte(id), Delay: driver.Hold, TTL: JobHistory,
 		DedupID: cancelID(id), DedupWindow: time.Hour}
-	return o.publish(ctx, []*driver.Message{m})[0].Err
+	return q.publish(ctx, []*driver.Message{m})[0].Err
 }
 
 func cancelID(id string) string { return "cancel-" + id }

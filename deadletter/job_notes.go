@@ -17,9 +17,9 @@ import (
 const notePrefix = "note-"
 
 // notes returns the newest note of each job, and which messages are those.
-func (o *Office) notes(ctx context.Context) (newest map[string]JobStatus, at map[string][]driver.Target, err error) {
+func (q *Queue) notes(ctx context.Context) (newest map[string]JobStatus, at map[string][]driver.Target, err error) {
 	newest, at = map[string]JobStatus{}, map[string][]driver.Target{}
-	err = o.eachJob(ctx, "", driver.StateHeld, func(e driver.Entry) {
+	err = q.eachJob(ctx, "", driver.StateHeld, func(e driver.Entry) {
 		var s JobStatus
 		if !strings.HasPrefix(e.ID, notePrefix) || json.Unmarshal(e.Body, &s) != nil || s.ID == "" {
 			return
@@ -33,10 +33,10 @@ func (o *Office) notes(ctx context.Context) (newest map[string]JobStatus, at map
 }
 
 // eachJob visits the messages of JobTopic in one state.
-func (o *Office) eachJob(ctx context.Context, group string, state driver.State, visit func(e driver.Entry)) error {
-	q := driver.Query{Topic: JobTopic, Group: group, State: state, Limit: pagePart}
+func (q *Queue) eachJob(ctx context.Context, group string, state driver.State, visit func(e driver.Entry)) error {
+	query := driver.Query{Topic: JobTopic, Group: group, State: state, Limit: pagePart}
 	for {
-		p, err := o.driver.Browse(ctx, q)
+		p, err := q.driver.Browse(ctx, query)
 		if err != nil {
 			return err
 		}
@@ -45,14 +45,14 @@ func (o *Office) eachJob(ctx context.Context, group string, state driver.State, 
 				visit(e)
 			}
 		}
-		if q.Cursor = p.Next; p.Next == "" {
+		if query.Cursor = p.Next; p.Next == "" {
 			return nil
 		}
 	}
 }
 
 // note stores how far a job is, and deletes what was noted before.
-func (o *Office) note(ctx context.Context, s *JobStatus, before []driver.Target) ([]driver.Target, error) {
+func (q *Queue) note(ctx context.Context, s *JobStatus, before []driver.Target) ([]driver.Target, error) {
 	s.Note++
 	s.Noted = time.Now().UTC()
 	body, err := json.Marshal(s)
@@ -62,13 +62,13 @@ func (o *Office) note(ctx context.Context, s *JobStatus, before []driver.Target)
 	m := &driver.Message{ID: fmt.Sprintf("%s%s-%d", notePrefix, s.ID, s.Note), Topic: JobTopic, Body: body, ContentType: "application/json", Delay: driver.Hold, TTL: JobHistory}
 	m.OwnID = true
 	this := driver.Target{Topic: JobTopic, ID: m.ID}
-	switch err := o.publish(ctx, []*driver.Message{m})[0].Err; {
+	switch err := q.publish(ctx, []*driver.Message{m})[0].Err; {
 	case errors.Is(err, driver.ErrNotApplied):
 		return before, err
 	case err != nil:
 		return append(before, this), err // it may be stored all the same: its number is spent
 	}
-	for _, err := range o.delete(ctx, before) {
+	for _, err := range q.delete(ctx, before) {
 		if err != nil && !permanent(err) {
 			return append(before, this), nil // the next note deletes them
 		}
@@ -77,8 +77,8 @@ func (o *Office) note(ctx context.Context, s *JobStatus, before []driver.Target)
 }
 
 // cancelled reports whether somebody wants a job to end.
-func (o *Office) cancelled(ctx context.Context, id string) (bool, error) {
-	_, err := o.driver.Get(ctx, driver.Target{Topic: JobTopic, ID: cancelID(id)})
+func (q *Queue) cancelled(ctx context.Context, id string) (bool, error) {
+	_, err := q.driver.Get(ctx, driver.Target{Topic: JobTopic, ID: cancelID(id)})
 	if errors.Is(err, driver.ErrNotFound) {
 		return false, nil
 	}

@@ -32,14 +32,14 @@ func replayInChild() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	office, err := deadletter.New(b)
+	queue, err := deadletter.New(b)
 	switch {
 	case err != nil:
 	case os.Getenv(childTo) == byJob:
-		err = clerkInChild(office)
+		err = clerkInChild(queue)
 	default:
-		_, err = office.Replay(context.Background(), deadletter.Replay{To: os.Getenv(childTo), Selection: deadletter.Selection{Topic: topic},
-			Rate: 4000, Each: func(o deadletter.Outcome) { tellParent(o.ID) }})
+		_, err = queue.Replay(context.Background(), deadletter.ReplayOptions{To: os.Getenv(childTo), Selection: deadletter.Selection{Topic: topic},
+			Rate: 4000, Each: func(o deadletter.LetterReport) { tellParent(o.ID) }})
 	}
 	if err := errors.Join(err, b.Close(context.Background())); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -58,9 +58,9 @@ func tellParent(line string) {
 const byJob = "a job"
 
 // clerkInChild works until there is no job left, and prints a line for each letter.
-func clerkInChild(office *deadletter.Office) error {
-	clerk, err := deadletter.NewClerk(office, deadletter.ClerkOptions{Lease: time.Second, Every: 20 * time.Millisecond,
-		Each: func(_ string, o deadletter.Outcome) { tellParent(o.ID) }})
+func clerkInChild(queue *deadletter.Queue) error {
+	clerk, err := deadletter.NewClerk(queue, deadletter.ClerkOptions{Lease: time.Second, Every: 20 * time.Millisecond,
+		Each: func(_ string, o deadletter.LetterReport) { tellParent(o.ID) }})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func clerkInChild(office *deadletter.Office) error {
 	go func() { done <- clerk.Run(ctx) }()
 	for err == nil {
 		var jobs []deadletter.JobStatus
-		if jobs, err = office.Jobs(ctx); err == nil && jobs[0].State.Ended() {
+		if jobs, err = queue.Jobs(ctx); err == nil && jobs[0].State.Ended() {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -147,7 +147,7 @@ func replayUnderKill(t *testing.T, url, to string) {
 		}
 		k.bury(letters, slow)
 		if job {
-			_, err := k.office.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 4000})
+			_, err := k.queue.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 4000})
 			k.ok(err)
 		}
 	})
@@ -169,7 +169,7 @@ func replayUnderKill(t *testing.T, url, to string) {
 		if c := k.counts(topic); c.Dead != 0 || queue != topic && c.Ready != 0 {
 			k.Errorf("%+v", c)
 		}
-		if jobs, err := k.office.Jobs(k.ctx()); job && (err != nil || len(jobs) != 1 || jobs[0].State != deadletter.JobDone || jobs[0].Done == 0) {
+		if jobs, err := k.queue.Jobs(k.ctx()); job && (err != nil || len(jobs) != 1 || jobs[0].State != deadletter.JobDone || jobs[0].Done == 0) {
 			k.Errorf("%+v, %v", jobs, err)
 		}
 		if c := k.counts(queue); c.Ready != letters {

@@ -93,23 +93,23 @@ func plantOnRedis(server *redistest.Server, d driver.Driver, prefix, topic, raw 
 	return err
 }
 
-// kit is one broker and its office, for one case of the suite.
+// kit is one broker and its queue, for one case of the suite.
 type kit struct {
 	*testing.T
-	d      driver.Driver
-	office *deadletter.Office
-	plant  func(topic, raw string) error
+	d     driver.Driver
+	queue *deadletter.Queue
+	plant func(topic, raw string) error
 	// planted says that something was put into the backend behind its back, which an audit would find.
 	planted bool
 }
 
 func newKit(t *testing.T, b *ferry.Broker) *kit {
 	t.Helper()
-	office, err := deadletter.New(b)
+	queue, err := deadletter.New(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &kit{T: t, d: b.Driver(), office: office}
+	return &kit{T: t, d: b.Driver(), queue: queue}
 }
 
 func (k *kit) ctx() context.Context {
@@ -209,7 +209,7 @@ func (k *kit) all(sel deadletter.Selection, limit, scan int) []string {
 	var ids []string
 	q := deadletter.Query{Selection: sel, Limit: limit, MaxScan: scan}
 	for range 10_000 {
-		p, err := k.office.Browse(k.ctx(), q)
+		p, err := k.queue.Browse(k.ctx(), q)
 		k.ok(err)
 		if len(p.Letters) > limit {
 			k.Fatalf("%d letters on a page of %d", len(p.Letters), limit)
@@ -229,9 +229,9 @@ func (k *kit) all(sel deadletter.Selection, limit, scan int) []string {
 	return nil
 }
 
-func (k *kit) replay(r deadletter.Replay) deadletter.Report {
+func (k *kit) replay(r deadletter.ReplayOptions) deadletter.Report {
 	k.Helper()
-	report, err := k.office.Replay(k.ctx(), r)
+	report, err := k.queue.Replay(k.ctx(), r)
 	k.ok(err)
 	return report
 }

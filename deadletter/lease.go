@@ -9,9 +9,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// RunnerTopic is an internal topic with one message, which whoever runs the recovery holds, and the versions that were
+// RecovererTopic is an internal topic with one message, which whoever runs the recovery holds, and the versions that were
 // seen. Pausing the topic pauses the recovery everywhere.
-const RunnerTopic = "ferry.recovery"
+const RecovererTopic = "ferry.recovery"
 
 const leaseID = "lease"
 
@@ -19,11 +19,11 @@ var errLease = errors.New("the lease was lost")
 
 // lead waits for the lease of the recovery, runs work while it is held, and gives it back. Work gets a context that ends
 // when the lease is lost, before another can have it.
-func (r *Runner) lead(ctx context.Context, work func(ctx context.Context) error) (err error) {
-	if err := r.office.layLease(ctx); err != nil {
+func (r *Recoverer) lead(ctx context.Context, work func(ctx context.Context) error) (err error) {
+	if err := r.queue.layLease(ctx); err != nil {
 		return err
 	}
-	sub, err := r.office.driver.Subscribe(ctx, driver.SubscribeOptions{Topic: RunnerTopic, Instance: r.o.Instance, Lease: r.lease, MaxInflight: 1})
+	sub, err := r.queue.driver.Subscribe(ctx, driver.SubscribeOptions{Topic: RecovererTopic, Instance: r.o.Instance, Lease: r.lease, MaxInflight: 1})
 	if err != nil {
 		return err
 	}
@@ -96,13 +96,13 @@ func keep(ctx context.Context, sub driver.Subscription, d *driver.Delivery, leas
 }
 
 // layLease makes sure that the message is there which is the lease.
-func (o *Office) layLease(ctx context.Context) error {
-	_, err := o.driver.Get(ctx, driver.Target{Topic: RunnerTopic, ID: leaseID})
+func (q *Queue) layLease(ctx context.Context) error {
+	_, err := q.driver.Get(ctx, driver.Target{Topic: RecovererTopic, ID: leaseID})
 	if err == nil || !errors.Is(err, driver.ErrNotFound) {
 		return err
 	}
-	m := &driver.Message{ID: leaseID, OwnID: true, Topic: RunnerTopic, Body: []byte("whoever holds this message runs the recovery of dead letters"), ContentType: "text/plain"}
-	receipts, err := o.driver.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{})
+	m := &driver.Message{ID: leaseID, OwnID: true, Topic: RecovererTopic, Body: []byte("whoever holds this message runs the recovery of dead letters"), ContentType: "text/plain"}
+	receipts, err := q.driver.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{})
 	if len(receipts) == 1 && receipts[0].Err == nil {
 		return nil // stored, or somebody else was first
 	}
@@ -111,9 +111,9 @@ func (o *Office) layLease(ctx context.Context) error {
 
 // deployedAt returns since when the present version is the newest that was seen, by the backend's clock. It notes the
 // version if it is new.
-func (o *Office) deployedAt(ctx context.Context, version string) (time.Time, error) {
+func (q *Queue) deployedAt(ctx context.Context, version string) (time.Time, error) {
 	for range 2 {
-		p, err := o.driver.Browse(ctx, driver.Query{Topic: RunnerTopic, State: driver.StateHeld, Limit: 1000})
+		p, err := q.driver.Browse(ctx, driver.Query{Topic: RecovererTopic, State: driver.StateHeld, Limit: 1000})
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -125,19 +125,19 @@ func (o *Office) deployedAt(ctx context.Context, version string) (time.Time, err
 				old, newest = newest, e
 			}
 			if old.Message != nil {
-				older = append(older, driver.Target{Topic: RunnerTopic, Ref: old.Ref, ID: old.ID})
+				older = append(older, driver.Target{Topic: RecovererTopic, Ref: old.Ref, ID: old.ID})
 			}
 		}
 		if newest.Message != nil && string(newest.Body) == version {
-			o.delete(ctx, older) // what stays is deleted the next time
+			q.delete(ctx, older) // what stays is deleted the next time
 			return newest.PublishedAt, nil
 		}
 		previous := ""
 		if newest.Message != nil {
 			previous = newest.ID
 		}
-		m := &driver.Message{ID: driver.EmitID("version/"+version+"/"+previous, 0), OwnID: true, Topic: RunnerTopic, Body: []byte(version), Delay: driver.Hold}
-		if _, err := o.driver.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{}); err != nil {
+		m := &driver.Message{ID: driver.EmitID("version/"+version+"/"+previous, 0), OwnID: true, Topic: RecovererTopic, Body: []byte(version), Delay: driver.Hold}
+		if _, err := q.driver.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{}); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // Operation is a replay in the background. Whoever starts one waits for it.
 type Operation struct {
-	office *Office
-	replay Replay
+	queue  *Queue
+	replay ReplayOptions
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // once done
@@ -25,8 +25,8 @@ type Operation struct {
 }
 
 // Start begins a replay in the background. Call Wait in the end, after Cancel if it is no longer wanted.
-func (o *Office) Start(ctx context.Context, r Replay) (*Operation, error) {
-	op, err := o.newOperation(r)
+func (q *Queue) Start(ctx context.Context, r ReplayOptions) (*Operation, error) {
+	op, err := q.newOperation(r)
 	if err != nil {
 		return nil, err
 	}
@@ -39,14 +39,14 @@ func (o *Office) Start(ctx context.Context, r Replay) (*Operation, error) {
 	return op, nil
 }
 
-func (o *Office) newOperation(r Replay) (*Operation, error) {
+func (q *Queue) newOperation(r ReplayOptions) (*Operation, error) {
 	if err := r.Selection.check(); err != nil {
 		return nil, err
 	}
-	if err := r.check(o); err != nil {
+	if err := r.check(q); err != nil {
 		return nil, err
 	}
-	op := &Operation{office: o, replay: r, report: Report{Phase: Planning, DryRun: r.DryRun, Why: map[string]int{}}}
+	op := &Operation{queue: q, replay: r, report: Report{Phase: Planning, DryRun: r.DryRun, Why: map[string]int{}}}
 	if r.Checkpoint != nil {
 		op.report.Checkpoint = *r.Checkpoint
 	}
@@ -82,7 +82,7 @@ func (op *Operation) run(ctx context.Context) error {
 		}
 		return op.end(err)
 	}
-	s, err := op.office.newScan(ctx, op.replay.Selection, "")
+	s, err := op.queue.newScan(ctx, op.replay.Selection, "")
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (op *Operation) run(ctx context.Context) error {
 // findNewest finds the last death before an operation of several parts, whose later parts must not take what died again
 // because of the earlier ones.
 func (op *Operation) findNewest(ctx context.Context) error {
-	s, err := op.office.newScan(ctx, op.replay.Selection, "")
+	s, err := op.queue.newScan(ctx, op.replay.Selection, "")
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (op *Operation) look(s *scan, planned int) {
 }
 
 // skip notes a letter that stays.
-func (op *Operation) skip(out Outcome, why error) {
+func (op *Operation) skip(out LetterReport, why error) {
 	out.Result, out.Why = Skipped, why
 	op.mu.Lock()
 	op.report.Skipped++
@@ -153,7 +153,7 @@ func (op *Operation) skip(out Outcome, why error) {
 }
 
 // succeed notes a letter that went.
-func (op *Operation) succeed(out Outcome) {
+func (op *Operation) succeed(out LetterReport) {
 	out.Result = Replayed
 	op.mu.Lock()
 	op.report.Done++
@@ -162,7 +162,7 @@ func (op *Operation) succeed(out Outcome) {
 	op.tell(out)
 }
 
-func (op *Operation) tell(out Outcome) {
+func (op *Operation) tell(out LetterReport) {
 	if op.replay.Each != nil {
 		op.replay.Each(out)
 	}

@@ -12,7 +12,7 @@ import (
 // pass is one look at all letters, in several steps.
 type pass struct {
 	cursor string
-	counts RunnerStats     // so far
+	counts RecovererStats  // so far
 	behind map[string]bool // keys of which a letter waits for its time: those after it wait too
 }
 
@@ -24,12 +24,12 @@ type candidate struct {
 
 // Once looks at the next MaxScan letters and brings back those that are due, lease or not. Run calls it; programs that
 // have a leader of their own may call it themselves. Two at the same time bring no letter back twice.
-func (r *Runner) Once(ctx context.Context) error {
+func (r *Recoverer) Once(ctx context.Context) error {
 	var deployed time.Time
 	if r.o.Version != "" {
 		var err error
-		if err = r.office.layLease(ctx); err == nil {
-			deployed, err = r.office.deployedAt(ctx, r.o.Version)
+		if err = r.queue.layLease(ctx); err == nil {
+			deployed, err = r.queue.deployedAt(ctx, r.o.Version)
 		}
 		if err != nil {
 			return err
@@ -62,8 +62,8 @@ func (r *Runner) Once(ctx context.Context) error {
 }
 
 // read returns the next letters, in the order in which they once came.
-func (r *Runner) read(ctx context.Context, at string) (letters []Letter, next string, err error) {
-	s, err := r.office.newScan(ctx, r.o.Selection, at)
+func (r *Recoverer) read(ctx context.Context, at string) (letters []Letter, next string, err error) {
+	s, err := r.queue.newScan(ctx, r.o.Selection, at)
 	if err != nil {
 		return nil, "", err
 	}
@@ -86,7 +86,7 @@ func (r *Runner) read(ctx context.Context, at string) (letters []Letter, next st
 }
 
 // decide returns the strategy that brings the letter back now, if one does, and counts it otherwise.
-func (r *Runner) decide(ctx context.Context, l Letter, now, deployed time.Time, p *pass) *Strategy {
+func (r *Recoverer) decide(ctx context.Context, l Letter, now, deployed time.Time, p *pass) *Strategy {
 	i := slices.IndexFunc(r.o.Strategies, func(s Strategy) bool { return s.takes(ctx, l) })
 	if i < 0 {
 		p.counts.AwaitingReview++
@@ -126,7 +126,7 @@ func (r *Runner) decide(ctx context.Context, l Letter, now, deployed time.Time, 
 const maxEscalated = 100_000
 
 // escalate tells of a letter that is given up, once.
-func (r *Runner) escalate(ctx context.Context, l Letter, s *Strategy) {
+func (r *Recoverer) escalate(ctx context.Context, l Letter, s *Strategy) {
 	if r.o.Escalate == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (r *Runner) escalate(ctx context.Context, l Letter, s *Strategy) {
 }
 
 // bringBack replays what is due, one strategy's run after the other so that the order stays.
-func (r *Runner) bringBack(ctx context.Context, due []candidate) error {
+func (r *Recoverer) bringBack(ctx context.Context, due []candidate) error {
 	for len(due) > 0 {
 		s := due[0].strategy
 		n := 1
@@ -162,9 +162,9 @@ func (r *Runner) bringBack(ctx context.Context, due []candidate) error {
 	return nil
 }
 
-func (r *Runner) replayPart(ctx context.Context, s *Strategy, part []candidate) error {
+func (r *Recoverer) replayPart(ctx context.Context, s *Strategy, part []candidate) error {
 	letters := make(map[driver.Target]Letter, len(part))
-	op, err := r.office.newOperation(Replay{Edit: s.Prepare, Rate: r.o.Rate, Each: func(out Outcome) {
+	op, err := r.queue.newOperation(ReplayOptions{Edit: s.Prepare, Rate: r.o.Rate, Each: func(out LetterReport) {
 		r.told(ctx, s, letters[driver.Target{Topic: out.Topic, Group: out.Group, Ref: out.Ref, ID: out.ID}], out)
 	}})
 	if err != nil {
@@ -181,7 +181,7 @@ func (r *Runner) replayPart(ctx context.Context, s *Strategy, part []candidate) 
 }
 
 // told takes in what became of a letter.
-func (r *Runner) told(ctx context.Context, s *Strategy, l Letter, out Outcome) {
+func (r *Recoverer) told(ctx context.Context, s *Strategy, l Letter, out LetterReport) {
 	gone := errors.Is(out.Why, driver.ErrNotFound) || errors.Is(out.Why, driver.ErrConflict) // somebody else brought it back
 	r.mu.Lock()
 	switch {
@@ -200,7 +200,7 @@ func (r *Runner) told(ctx context.Context, s *Strategy, l Letter, out Outcome) {
 }
 
 // finish keeps where the pass stands, and publishes its numbers when it is complete.
-func (r *Runner) finish(p pass) {
+func (r *Recoverer) finish(p pass) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.cursor != "" {
@@ -214,8 +214,8 @@ func (r *Runner) finish(p pass) {
 	r.pass = pass{}
 }
 
-func (r *Runner) expire(ctx context.Context) error {
-	e, err := r.office.Expire(ctx, r.o.Selection, r.o.Retention)
+func (r *Recoverer) expire(ctx context.Context) error {
+	e, err := r.queue.Expire(ctx, r.o.Selection, r.o.Retention)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Expired += uint64(e.Total())

@@ -48,7 +48,7 @@ func (op *Operation) plan(ctx context.Context, s *scan) ([]planned, error) {
 			return nil, err
 		}
 		for range got.Faulty {
-			op.skip(Outcome{Topic: from}, got.Fault)
+			op.skip(LetterReport{Topic: from}, got.Fault)
 		}
 		for _, l := range got.Letters {
 			if op.take(l) {
@@ -114,10 +114,10 @@ func (op *Operation) sawDeath(at time.Time) {
 func (op *Operation) planOnly(ctx context.Context) ([]planned, error) {
 	var list []planned
 	for _, t := range op.replay.Only {
-		l, err := op.office.Get(ctx, t)
+		l, err := op.queue.Get(ctx, t)
 		switch {
 		case permanent(err):
-			op.skip(Outcome{Topic: t.Topic, Group: t.Group, Ref: t.Ref, ID: t.ID}, err)
+			op.skip(LetterReport{Topic: t.Topic, Group: t.Group, Ref: t.Ref, ID: t.ID}, err)
 			continue
 		case err != nil:
 			return nil, err
@@ -136,8 +136,8 @@ func (op *Operation) planOnly(ctx context.Context) ([]planned, error) {
 	return inOrder(list), nil
 }
 
-func outcomeOf(l Letter) Outcome {
-	out := Outcome{Topic: l.From, Group: l.Group, Ref: l.Ref}
+func outcomeOf(l Letter) LetterReport {
+	out := LetterReport{Topic: l.From, Group: l.Group, Ref: l.Ref}
 	if l.Message != nil {
 		out.ID, out.Key = l.ID, l.Key
 	}

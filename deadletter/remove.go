@@ -7,29 +7,29 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Removal says which letters are deleted for good.
-type Removal struct {
+// RemoveOptions says which letters are deleted for good.
+type RemoveOptions struct {
 	Selection
 	// Rate is the most in a second. Zero: as fast as it goes.
 	Rate float64
 	// DryRun only says what would be deleted.
 	DryRun bool
 	// Each, if set, is told what became of every letter.
-	Each func(Outcome)
+	Each func(LetterReport)
 }
 
 // Remove deletes exactly the letters that are there as it begins, and returns how many. Report.Done counts them.
-func (o *Office) Remove(ctx context.Context, r Removal) (Report, error) {
+func (q *Queue) Remove(ctx context.Context, r RemoveOptions) (Report, error) {
 	each := r.Each
 	if each != nil {
-		each = func(out Outcome) {
+		each = func(out LetterReport) {
 			if out.Result == Replayed {
 				out.Result = Deleted
 			}
 			r.Each(out)
 		}
 	}
-	return o.Replay(ctx, Replay{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each, remove: true})
+	return q.Replay(ctx, ReplayOptions{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each, remove: true})
 }
 
 // bury deletes letters.
@@ -39,7 +39,7 @@ func (op *Operation) bury(ctx context.Context, list []ready) error {
 		targets[i] = r.letter.Target()
 	}
 	var failed error
-	for i, err := range op.office.delete(ctx, targets) {
+	for i, err := range op.queue.delete(ctx, targets) {
 		switch out := outcomeOf(list[i].letter); {
 		case err == nil:
 			op.succeed(out)

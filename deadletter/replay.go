@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Replay says which letters go back to work, and how.
-type Replay struct {
+// ReplayOptions says which letters go back to work, and how.
+type ReplayOptions struct {
 	Selection
 	// To is another topic, to which they are moved. Empty: each goes back to where it died, to its group alone.
 	To string
@@ -29,7 +29,7 @@ type Replay struct {
 	// DryRun only says what would be done.
 	DryRun bool
 	// Each, if set, is told what became of every letter, in order.
-	Each func(Outcome)
+	Each func(LetterReport)
 	// Checkpoint continues a replay that was interrupted: that of its Report. What died again since it began is left
 	// alone. Nil begins a new one.
 	Checkpoint *Checkpoint
@@ -56,8 +56,8 @@ const (
 	Deleted  Result = "deleted"
 )
 
-// Outcome is what became of one letter, and why if it was skipped.
-type Outcome struct {
+// LetterReport is what became of one letter, and why if it was skipped.
+type LetterReport struct {
 	Topic, Group string
 	Ref          driver.Ref
 	ID, Key      string
@@ -92,7 +92,7 @@ type Report struct {
 	DryRun     bool
 }
 
-func (r Replay) check(o *Office) error {
+func (r ReplayOptions) check(o *Queue) error {
 	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
 	switch {
 	case r.Rate < 0 || r.MaxRounds < 0 || r.MaxPlan < 0 || r.After < 0:
@@ -114,7 +114,7 @@ func (r Replay) check(o *Office) error {
 	return driver.CheckName("topic", r.To)
 }
 
-func (r Replay) checkGroup() error {
+func (r ReplayOptions) checkGroup() error {
 	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
 	switch {
 	case r.To != "":
@@ -132,8 +132,8 @@ func (r Replay) checkGroup() error {
 //
 // Letters are put in the order of their publishing first, so that those of one key come back in order. Each goes back in
 // one atomic step; to another topic it is published with an id of its own, and deleted here.
-func (o *Office) Replay(ctx context.Context, r Replay) (Report, error) {
-	op, err := o.newOperation(r)
+func (q *Queue) Replay(ctx context.Context, r ReplayOptions) (Report, error) {
+	op, err := q.newOperation(r)
 	if err != nil {
 		return Report{}, err
 	}

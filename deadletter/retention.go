@@ -22,29 +22,29 @@ func (r Retention) check() error {
 	return nil
 }
 
-// Expiry is what an expiry deleted, by the limit that was exceeded.
-type Expiry struct{ ByAge, ByCount, ByBytes int }
+// ExpireReport is what an expiry deleted, by the limit that was exceeded.
+type ExpireReport struct{ ByAge, ByCount, ByBytes int }
 
 // Total is how many letters were deleted.
-func (e Expiry) Total() int { return e.ByAge + e.ByCount + e.ByBytes }
+func (e ExpireReport) Total() int { return e.ByAge + e.ByCount + e.ByBytes }
 
 // Expire deletes the letters of a selection that are beyond the limits, and counts them.
-func (o *Office) Expire(ctx context.Context, sel Selection, r Retention) (Expiry, error) {
-	var e Expiry
+func (q *Queue) Expire(ctx context.Context, sel Selection, r Retention) (ExpireReport, error) {
+	var e ExpireReport
 	if err := r.check(); err != nil || r == (Retention{}) {
 		return e, err
 	}
 	if len(sel.Only) > 0 {
 		return e, driver.NewError(driver.ErrInvalid, "single letters do not expire", "remove them", nil)
 	}
-	s, err := o.newScan(ctx, sel, "")
+	s, err := q.newScan(ctx, sel, "")
 	if err != nil {
 		return e, err
 	}
 	for _, p := range s.places {
 		one := sel
 		one.Topic, one.Group = p.topic, p.group
-		if err := o.expirePlace(ctx, one, r, &e); err != nil && !s.vanished(err) {
+		if err := q.expirePlace(ctx, one, r, &e); err != nil && !s.vanished(err) {
 			return e, err
 		}
 	}
@@ -58,7 +58,7 @@ type excess struct {
 }
 
 // over returns which counter a letter that has to go belongs to, or nil if it may stay.
-func (x *excess) over(l Letter, e *Expiry) *int {
+func (x *excess) over(l Letter, e *ExpireReport) *int {
 	switch {
 	case !x.before.IsZero() && !l.diedAt().IsZero() && l.diedAt().Before(x.before):
 		return &e.ByAge
@@ -70,19 +70,19 @@ func (x *excess) over(l Letter, e *Expiry) *int {
 	return nil
 }
 
-func (o *Office) expirePlace(ctx context.Context, sel Selection, r Retention, e *Expiry) error {
-	x, err := o.excess(ctx, sel, r)
+func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *ExpireReport) error {
+	x, err := q.excess(ctx, sel, r)
 	if err != nil {
 		return err
 	}
-	s, err := o.newScan(ctx, sel, "")
+	s, err := q.newScan(ctx, sel, "")
 	if err != nil {
 		return err
 	}
 	var targets []driver.Target
 	var why []*int
 	flush := func() error {
-		for i, err := range o.delete(ctx, targets) {
+		for i, err := range q.delete(ctx, targets) {
 			if err != nil && !permanent(err) {
 				return err
 			}
@@ -115,14 +115,14 @@ func (o *Office) expirePlace(ctx context.Context, sel Selection, r Retention, e 
 }
 
 // excess finds out how much is there beyond the limits.
-func (o *Office) excess(ctx context.Context, sel Selection, r Retention) (x excess, err error) {
+func (q *Queue) excess(ctx context.Context, sel Selection, r Retention) (x excess, err error) {
 	if r.MaxAge > 0 {
 		x.before = time.Now().Add(-r.MaxAge)
 	}
 	if r.MaxCount == 0 && r.MaxBytes == 0 {
 		return x, nil
 	}
-	s, err := o.newScan(ctx, sel, "")
+	s, err := q.newScan(ctx, sel, "")
 	if err != nil {
 		return x, err
 	}

@@ -14,7 +14,7 @@ import (
 // scan goes through the letters of a selection: topic by topic and group by group in order of their names, and in each in
 // the order of dying.
 type scan struct {
-	office *Office
+	queue  *Queue
 	sel    Selection
 	places []place
 	at     cursor
@@ -49,11 +49,11 @@ func decodeCursor(s string) (c cursor, err error) {
 }
 
 // newScan begins at the cursor, or without one at the beginning.
-func (o *Office) newScan(ctx context.Context, sel Selection, at string) (*scan, error) {
+func (q *Queue) newScan(ctx context.Context, sel Selection, at string) (*scan, error) {
 	if err := sel.check(); err != nil {
 		return nil, err
 	}
-	s := &scan{office: o, sel: sel}
+	s := &scan{queue: q, sel: sel}
 	var err error
 	if at != "" {
 		if s.at, err = decodeCursor(at); err != nil {
@@ -73,7 +73,7 @@ func (o *Office) newScan(ctx context.Context, sel Selection, at string) (*scan, 
 func (s *scan) findPlaces(ctx context.Context, count bool) error {
 	topics := []string{s.sel.Topic}
 	if s.sel.Topic == "" {
-		infos, err := s.office.driver.Topics(ctx)
+		infos, err := s.queue.driver.Topics(ctx)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *scan) findPlaces(ctx context.Context, count bool) error {
 		}
 	}
 	for _, topic := range topics {
-		st, err := s.office.driver.Stats(ctx, topic)
+		st, err := s.queue.driver.Stats(ctx, topic)
 		if s.vanished(err) {
 			continue
 		}
@@ -145,7 +145,7 @@ func (s *scan) vanished(err error) bool {
 // read returns up to n letters of the current place without going on. Done goes on to behind them.
 func (s *scan) read(ctx context.Context, n int) (p driver.Page, err error) {
 	at := s.places[0]
-	p, err = s.office.driver.Browse(ctx, driver.Query{Topic: at.topic, Group: at.group, State: s.sel.State, Cursor: s.at.Inside, Limit: n, MaxScan: n})
+	p, err = s.queue.driver.Browse(ctx, driver.Query{Topic: at.topic, Group: at.group, State: s.sel.State, Cursor: s.at.Inside, Limit: n, MaxScan: n})
 	if s.vanished(err) {
 		return driver.Page{}, nil
 	}

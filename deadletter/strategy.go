@@ -21,7 +21,7 @@ type Strategy struct {
 	Review bool
 	// Backoff is the wait after death: its first for a letter that died once, its second for one that died again, ...
 	Backoff driver.RetryPolicy
-	// AfterDeploy waits for a version other than the one it died under: see RunnerOptions.Version.
+	// AfterDeploy waits for a version other than the one it died under: see RecovererOptions.Version.
 	AfterDeploy bool
 	// MaxRounds is how often a letter is brought back before it is given up. Defaults to 5.
 	MaxRounds int

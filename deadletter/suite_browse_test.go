@@ -45,10 +45,10 @@ func browseGoesThroughEverythingOnce(k *kit) {
 			k.Errorf("filtered pages of %v: %v", page, got)
 		}
 	}
-	if _, err := k.office.Browse(k.ctx(), deadletter.Query{Selection: deadletter.Selection{Topic: topic, Group: "nope"}}); !errors.Is(err, driver.ErrNotFound) {
+	if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: deadletter.Selection{Topic: topic, Group: "nope"}}); !errors.Is(err, driver.ErrNotFound) {
 		k.Errorf("unknown group: %v", err)
 	}
-	if _, err := k.office.Browse(k.ctx(), deadletter.Query{Cursor: "rubbish"}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Cursor: "rubbish"}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("rubbish as a cursor: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func browseIsBounded(k *kit) {
 	k.dead(slow, numbered("m", 300)...)
 	q := deadletter.Query{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id == "m299"`)}, MaxScan: 100, MaxTime: time.Minute}
 	for _, want := range []int{100, 200, 300} {
-		p, err := k.office.Browse(k.ctx(), q)
+		p, err := k.queue.Browse(k.ctx(), q)
 		k.ok(err)
 		if p.Scanned != want || p.Total != 300 || len(p.Letters) != want/300 {
 			k.Errorf("scanned %d of %d, found %d; want %d", p.Scanned, p.Total, len(p.Letters), want)
@@ -75,7 +75,7 @@ func browseIsBounded(k *kit) {
 		q.Cursor = p.Next
 	}
 	q.Cursor, q.Where = "", k.where(`json.x.y == 1`)
-	p, err := k.office.Browse(k.ctx(), q)
+	p, err := k.queue.Browse(k.ctx(), q)
 	k.ok(err)
 	if p.Faulty != 100 || p.Fault == nil {
 		k.Errorf("%d letters that cannot be asked, %v", p.Faulty, p.Fault)
@@ -94,7 +94,7 @@ func tallyCounts(k *kit) {
 			var t deadletter.Tally
 			q := deadletter.TallyQuery{Query: deadletter.Query{MaxScan: scan, MaxTime: time.Minute}, By: c.by}
 			for {
-				part, err := k.office.Tally(k.ctx(), q)
+				part, err := k.queue.Tally(k.ctx(), q)
 				k.ok(err)
 				t.Add(part)
 				if q.Cursor = part.Next; q.Cursor == "" {
@@ -110,12 +110,12 @@ func tallyCounts(k *kit) {
 			}
 		}
 	}
-	t, err := k.office.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByDay, Query: deadletter.Query{Selection: deadletter.Selection{Where: k.where(`reason == "fatal"`)}}})
+	t, err := k.queue.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByDay, Query: deadletter.Query{Selection: deadletter.Selection{Where: k.where(`reason == "fatal"`)}}})
 	k.ok(err)
 	if len(t.Buckets) == 0 || len(t.Buckets) > 2 || t.Matched != 7 || t.Buckets[0].Day == "" {
 		k.Errorf("by day: %+v", t)
 	}
-	if _, err := k.office.Tally(k.ctx(), deadletter.TallyQuery{By: "colour"}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Tally(k.ctx(), deadletter.TallyQuery{By: "colour"}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("by colour: %v", err)
 	}
 }

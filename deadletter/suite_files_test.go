@@ -17,13 +17,13 @@ func removeByFilter(k *kit) {
 	k.dead(slow, numbered("s", 130)...)
 	k.dead(bad, numbered("b", 3)...)
 	sel := deadletter.Selection{Where: k.where(`reason == "timeout"`)}
-	r, err := k.office.Remove(k.ctx(), deadletter.Removal{Selection: sel, DryRun: true})
+	r, err := k.queue.Remove(k.ctx(), deadletter.RemoveOptions{Selection: sel, DryRun: true})
 	k.ok(err)
 	if r.Done != 130 || k.counts(topic).Dead != 133 {
 		k.Errorf("dry run: %+v", r)
 	}
 	deleted := 0
-	r, err = k.office.Remove(k.ctx(), deadletter.Removal{Selection: sel, Each: func(o deadletter.Outcome) {
+	r, err = k.queue.Remove(k.ctx(), deadletter.RemoveOptions{Selection: sel, Each: func(o deadletter.LetterReport) {
 		if o.Result == deadletter.Deleted {
 			deleted++
 		}
@@ -36,27 +36,27 @@ func removeByFilter(k *kit) {
 
 func expireByLimits(k *kit) {
 	k.dead(slow, numbered("m", 100)...)
-	e, err := k.office.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{})
+	e, err := k.queue.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{})
 	k.ok(err)
 	if e.Total() != 0 {
 		k.Fatalf("nothing was asked for: %+v", e)
 	}
-	e, err = k.office.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxAge: time.Hour, MaxCount: 60})
+	e, err = k.queue.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxAge: time.Hour, MaxCount: 60})
 	k.ok(err)
-	if e != (deadletter.Expiry{ByCount: 40}) || k.counts(topic).Dead != 60 {
+	if e != (deadletter.ExpireReport{ByCount: 40}) || k.counts(topic).Dead != 60 {
 		k.Errorf("by count: %+v", e)
 	}
-	e, err = k.office.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxBytes: 5 * 20}) // a body and a key of 4 and 1
+	e, err = k.queue.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxBytes: 5 * 20}) // a body and a key of 4 and 1
 	k.ok(err)
-	if e != (deadletter.Expiry{ByBytes: 40}) {
+	if e != (deadletter.ExpireReport{ByBytes: 40}) {
 		k.Errorf("by bytes: %+v", e)
 	}
 	if got := k.all(deadletter.Selection{}, 100, 0); !slices.Equal(got, numbered("m", 100)[80:]) {
 		k.Errorf("the newest should stay: %v", got)
 	}
-	e, err = k.office.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxAge: time.Nanosecond})
+	e, err = k.queue.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxAge: time.Nanosecond})
 	k.ok(err)
-	if e != (deadletter.Expiry{ByAge: 20}) || k.exact() && k.counts(topic).Cancelled != 100 {
+	if e != (deadletter.ExpireReport{ByAge: 20}) || k.exact() && k.counts(topic).Cancelled != 100 {
 		k.Errorf("by age: %+v", e)
 	}
 }
@@ -68,12 +68,12 @@ func exportAndImport(k *kit) {
 		return driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: "own", Error: "+1-800 failed"}}
 	})
 	var out, table bytes.Buffer
-	x, err := k.office.Export(k.ctx(), &out, deadletter.Selection{}, deadletter.NDJSON)
+	x, err := k.queue.Export(k.ctx(), &out, deadletter.Selection{}, deadletter.NDJSON)
 	k.ok(err)
 	if x.Written != 3 || strings.Count(out.String(), "\n") != 3 {
 		k.Errorf("%+v %s", x, out.String())
 	}
-	_, err = k.office.Export(k.ctx(), &table, deadletter.Selection{}, deadletter.CSV)
+	_, err = k.queue.Export(k.ctx(), &table, deadletter.Selection{}, deadletter.CSV)
 	k.ok(err)
 	rows, err := csv.NewReader(&table).ReadAll()
 	k.ok(err)
@@ -88,16 +88,16 @@ func exportAndImport(k *kit) {
 		k.Errorf("%d rows", len(rows))
 	}
 	file := bytes.NewReader(out.Bytes())
-	got, err := k.office.Import(k.ctx(), file, deadletter.Import{})
+	got, err := k.queue.Import(k.ctx(), file, deadletter.ImportOptions{})
 	k.ok(err)
-	if got != (deadletter.Imported{Lines: 3, Present: 3}) {
+	if got != (deadletter.ImportReport{Lines: 3, Present: 3}) {
 		k.Errorf("they are all there: %+v", got)
 	}
-	_, err = k.office.Remove(k.ctx(), deadletter.Removal{})
+	_, err = k.queue.Remove(k.ctx(), deadletter.RemoveOptions{})
 	k.ok(err)
-	for _, want := range []deadletter.Imported{{Lines: 3, Published: 3}, {Lines: 3, Present: 3}} {
+	for _, want := range []deadletter.ImportReport{{Lines: 3, Published: 3}, {Lines: 3, Present: 3}} {
 		_, _ = file.Seek(0, 0)
-		got, err := k.office.Import(k.ctx(), file, deadletter.Import{})
+		got, err := k.queue.Import(k.ctx(), file, deadletter.ImportOptions{})
 		k.ok(err)
 		if got != want {
 			k.Errorf("%+v, want %+v", got, want)
@@ -117,14 +117,14 @@ func exportAndImport(k *kit) {
 		k.Errorf("the binary one came %d times", binary)
 	}
 	_, _ = file.Seek(0, 0)
-	got, err = k.office.Import(k.ctx(), file, deadletter.Import{})
+	got, err = k.queue.Import(k.ctx(), file, deadletter.ImportOptions{})
 	k.ok(err)
-	if got != (deadletter.Imported{Lines: 3, Duplicates: 3}) || k.counts(topic).Ready != 0 {
+	if got != (deadletter.ImportReport{Lines: 3, Duplicates: 3}) || k.counts(topic).Ready != 0 {
 		k.Errorf("a second import, after they were handled: %+v", got)
 	}
 	k.ok(k.d.EnsureGroup(k.ctx(), topic, "second", driver.GroupOptions{}))
 	_, _ = file.Seek(0, 0)
-	if _, err := k.office.Import(k.ctx(), file, deadletter.Import{}); !errors.Is(err, driver.ErrConflict) {
+	if _, err := k.queue.Import(k.ctx(), file, deadletter.ImportOptions{}); !errors.Is(err, driver.ErrConflict) {
 		k.Errorf("into two groups: %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func badLineImportsNothing(k *kit) {
 		"endless attempt":   `{"id":"2","topic":"orders","state":"dead","history":[{"duration":9223372036854775807}]}`,
 		"a huge field":      `{"id":"2","topic":"orders","state":"dead","` + strings.Repeat("x", 1<<20) + `":1}`,
 		"a huge history":    `{"id":"2","topic":"orders","state":"dead","history":[{}` + strings.Repeat(",{}", 100) + `]}`} {
-		_, err := k.office.Import(k.ctx(), strings.NewReader(good+"\n\n"+line+"\n"+good), deadletter.Import{})
+		_, err := k.queue.Import(k.ctx(), strings.NewReader(good+"\n\n"+line+"\n"+good), deadletter.ImportOptions{})
 		if err != nil && len(err.Error()) > 10<<10 {
 			k.Errorf("%s: an error of %d bytes", name, len(err.Error()))
 		}
@@ -158,7 +158,7 @@ func badLineImportsNothing(k *kit) {
 	if c := k.counts(topic); c.Received != 0 {
 		k.Errorf("something was imported: %+v", c)
 	}
-	got, err := k.office.Import(k.ctx(), strings.NewReader(good+"\n"+good), deadletter.Import{DryRun: true})
+	got, err := k.queue.Import(k.ctx(), strings.NewReader(good+"\n"+good), deadletter.ImportOptions{DryRun: true})
 	k.ok(err)
 	if got.Lines != 2 || got.Published != 0 {
 		k.Errorf("%+v", got)
@@ -179,42 +179,42 @@ func parseErrors(k *kit) {
 	if got := sorted(k.all(sel, 4, 0)); !slices.Equal(got, []string{"rubbish 0", "rubbish 1", "rubbish 2", "rubbish 3", "rubbish 4", "rubbish 5"}) {
 		k.Fatalf("%q", got)
 	}
-	t, err := k.office.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByFingerprint, Query: deadletter.Query{Selection: sel}})
+	t, err := k.queue.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByFingerprint, Query: deadletter.Query{Selection: sel}})
 	k.ok(err)
 	if t.Matched != 6 || t.Total != 6 || len(t.Buckets) == 0 {
 		k.Errorf("%+v", t)
 	}
 	var out bytes.Buffer
-	_, err = k.office.Export(k.ctx(), &out, sel, deadletter.NDJSON)
+	_, err = k.queue.Export(k.ctx(), &out, sel, deadletter.NDJSON)
 	k.ok(err)
 	some := sel
 	some.Where = k.where(`body endsWith "1" or body endsWith "2"`)
-	if _, err := k.office.Replay(k.ctx(), deadletter.Replay{Selection: some}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Replay(k.ctx(), deadletter.ReplayOptions{Selection: some}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("without an edit: %v", err)
 	}
-	if got := k.replay(deadletter.Replay{Selection: some, Edit: deadletter.KeepBody()}); got.Done != 2 {
+	if got := k.replay(deadletter.ReplayOptions{Selection: some, Edit: deadletter.KeepBody()}); got.Done != 2 {
 		k.Errorf("%+v", got)
 	}
 	if got := sorted(k.bodies(topic, 2)); !slices.Equal(got, []string{"rubbish 1", "rubbish 2"}) { // without keys: partitions have an order, the topic has none
 		k.Errorf("%q", got)
 	}
 	some.Where = k.where(`body endsWith "3"`)
-	if got := k.replay(deadletter.Replay{Selection: some, Edit: deadletter.SetBody([]byte("mended"), "text/plain"), To: "mended"}); got.Done != 1 {
+	if got := k.replay(deadletter.ReplayOptions{Selection: some, Edit: deadletter.SetBody([]byte("mended"), "text/plain"), To: "mended"}); got.Done != 1 {
 		k.Errorf("%+v", got)
 	}
 	if got := k.bodies("mended", 1); !slices.Equal(got, []string{"mended"}) {
 		k.Errorf("%q", got)
 	}
-	if r, err := k.office.Remove(k.ctx(), deadletter.Removal{Selection: sel}); err != nil || r.Done != 3 {
+	if r, err := k.queue.Remove(k.ctx(), deadletter.RemoveOptions{Selection: sel}); err != nil || r.Done != 3 {
 		k.Errorf("%+v, %v", r, err)
 	}
 	if st, err := k.d.Stats(k.ctx(), topic); err != nil || st.Invalid != 0 {
 		k.Errorf("%+v, %v", st, err)
 	}
-	if _, err := k.office.Import(k.ctx(), bytes.NewReader(out.Bytes()), deadletter.Import{To: "again"}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Import(k.ctx(), bytes.NewReader(out.Bytes()), deadletter.ImportOptions{To: "again"}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("parse errors imported without RawBody: %v", err)
 	}
-	if got, err := k.office.Import(k.ctx(), bytes.NewReader(out.Bytes()), deadletter.Import{To: "again", RawBody: true}); err != nil || got.Published != 6 {
+	if got, err := k.queue.Import(k.ctx(), bytes.NewReader(out.Bytes()), deadletter.ImportOptions{To: "again", RawBody: true}); err != nil || got.Published != 6 {
 		k.Errorf("%+v, %v", got, err)
 	}
 }

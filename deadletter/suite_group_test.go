@@ -13,7 +13,7 @@ func replayToAnotherGroup(k *kit) {
 		k.ok(k.d.EnsureGroup(k.ctx(), topic, g, driver.GroupOptions{}))
 	}
 	k.dead(slow, numbered("m", 6)...)
-	r := deadletter.Replay{Selection: deadletter.Selection{Topic: topic, Group: driver.DefaultGroup}, ToGroup: "rescue"}
+	r := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Group: driver.DefaultGroup}, ToGroup: "rescue"}
 	if got := k.replay(r); got.Done != 0 || got.Skipped != 6 {
 		k.Errorf("a group that has not had them: %+v", got)
 	}
@@ -31,11 +31,11 @@ func replayToAnotherGroup(k *kit) {
 		}
 		return driver.Settlement{Outcome: driver.Ack}
 	})
-	for _, wrong := range []deadletter.Replay{
+	for _, wrong := range []deadletter.ReplayOptions{
 		{ToGroup: "rescue", To: "other"}, {ToGroup: "no such name!"},
 		{ToGroup: "rescue", Selection: deadletter.Selection{Topic: topic, Group: "rescue"}},
 	} {
-		if _, err := k.office.Replay(k.ctx(), wrong); !errors.Is(err, driver.ErrInvalid) {
+		if _, err := k.queue.Replay(k.ctx(), wrong); !errors.Is(err, driver.ErrInvalid) {
 			k.Errorf("%+v: %v", wrong, err)
 		}
 	}
@@ -44,10 +44,10 @@ func replayToAnotherGroup(k *kit) {
 // anotherDeathIsAnotherLetter: what was seen dead, and was replayed and died again since, is not what is removed.
 func anotherDeathIsAnotherLetter(k *kit) {
 	k.dead(slow, "a")
-	p, err := k.office.Browse(k.ctx(), deadletter.Query{})
+	p, err := k.queue.Browse(k.ctx(), deadletter.Query{})
 	k.ok(err)
 	seen := p.Letters[0].Target()
-	k.replay(deadletter.Replay{})
+	k.replay(deadletter.ReplayOptions{})
 	if err := k.d.Delete(k.ctx(), []driver.Target{seen})[0]; !errors.Is(err, driver.ErrConflict) {
 		k.Errorf("delete of a letter that lives: %v", err)
 	}

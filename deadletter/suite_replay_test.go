@@ -14,15 +14,15 @@ import (
 func replayByFilter(k *kit) {
 	k.dead(slow, numbered("s", 12)...)
 	k.dead(bad, numbered("b", 3)...)
-	r := deadletter.Replay{Selection: deadletter.Selection{Topic: topic, Where: k.where(`reason == "timeout" and attempts >= 1`)}, DryRun: true}
+	r := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Where: k.where(`reason == "timeout" and attempts >= 1`)}, DryRun: true}
 	if got := k.replay(r); got.Done != 12 || got.Skipped != 0 || got.Phase != deadletter.Done {
 		k.Errorf("dry run: %+v", got)
 	}
 	if c := k.counts(topic); c.Dead != 15 || c.Ready != 0 {
 		k.Errorf("the dry run changed something: %+v", c)
 	}
-	var outcomes []deadletter.Outcome
-	r.DryRun, r.Each = false, func(o deadletter.Outcome) { outcomes = append(outcomes, o) }
+	var outcomes []deadletter.LetterReport
+	r.DryRun, r.Each = false, func(o deadletter.LetterReport) { outcomes = append(outcomes, o) }
 	if got := k.replay(r); got.Done != 12 || got.Total != 15 || len(outcomes) != 12 || outcomes[0].ID != "s000" || outcomes[0].Result != deadletter.Replayed {
 		k.Errorf("%+v %+v", got, outcomes)
 	}
@@ -34,12 +34,12 @@ func replayByFilter(k *kit) {
 	if got := k.replay(r); got.Done != 0 || got.Skipped != 12 || got.Why["it was replayed too often already"] != 12 {
 		k.Errorf("rounds: %+v", got)
 	}
-	p, err := k.office.Browse(k.ctx(), deadletter.Query{Selection: r.Selection})
+	p, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: r.Selection})
 	k.ok(err)
 	if p.Letters[0].Dead.Rounds != 1 {
 		k.Errorf("a letter that died again has %d rounds", p.Letters[0].Dead.Rounds)
 	}
-	one := deadletter.Replay{Selection: deadletter.Selection{Only: []driver.Target{p.Letters[5].Target(), {Topic: topic, Group: driver.DefaultGroup, ID: "nothing"}}}}
+	one := deadletter.ReplayOptions{Selection: deadletter.Selection{Only: []driver.Target{p.Letters[5].Target(), {Topic: topic, Group: driver.DefaultGroup, ID: "nothing"}}}}
 	if got := k.replay(one); got.Done != 1 || got.Skipped != 1 {
 		k.Errorf("named: %+v", got)
 	}
@@ -58,12 +58,12 @@ func replayKeepsOrder(k *kit) {
 	}
 	k.bury(60, slow)
 	for _, where := range []string{`id in ["a03","a00","b07","c11"]`, `id in ["a01","b01"]`} {
-		if got := k.replay(deadletter.Replay{Selection: deadletter.Selection{Where: k.where(where)}}); got.Done == 0 {
+		if got := k.replay(deadletter.ReplayOptions{Selection: deadletter.Selection{Where: k.where(where)}}); got.Done == 0 {
 			k.Fatalf("%+v", got)
 		}
 		k.bury(int(k.counts(topic).Ready), slow)
 	}
-	if got := k.replay(deadletter.Replay{}); got.Done != 60 {
+	if got := k.replay(deadletter.ReplayOptions{}); got.Done != 60 {
 		k.Fatalf("%+v", got)
 	}
 	perKey := func(all []string) map[byte][]string {
@@ -86,7 +86,7 @@ func replayEdits(k *kit) {
 	k.bury(2, bad)
 	patch, err := deadletter.ParsePatch([]byte(`[{"op":"replace","path":"/user/id","value":8}]`))
 	k.ok(err)
-	r := deadletter.Replay{Edit: deadletter.Edits(deadletter.PatchBody(patch), deadletter.SetHeader("by", "operator"), deadletter.RemoveHeader("old")), DryRun: true}
+	r := deadletter.ReplayOptions{Edit: deadletter.Edits(deadletter.PatchBody(patch), deadletter.SetHeader("by", "operator"), deadletter.RemoveHeader("old")), DryRun: true}
 	if got := k.replay(r); got.Done != 1 || got.Skipped != 1 {
 		k.Errorf("dry run: %+v", got)
 	}
@@ -111,13 +111,13 @@ func replayToAnotherTopic(k *kit) {
 	// Killed after the publish and before the delete: the copy is there already, and the letter too.
 	half := &dyingBeforeDelete{Driver: k.d}
 	crashed := newKit(k.T, broker(k.T, shared{half}))
-	if _, err := crashed.office.Replay(k.ctx(), deadletter.Replay{To: "rescue"}); err == nil {
+	if _, err := crashed.queue.Replay(k.ctx(), deadletter.ReplayOptions{To: "rescue"}); err == nil {
 		k.Fatal("the delete did not fail")
 	}
 	if c := k.counts("rescue"); c.Ready != 25 || k.counts(topic).Dead != 25 {
 		k.Fatalf("%+v", c)
 	}
-	if got := k.replay(deadletter.Replay{To: "rescue"}); got.Done != 25 {
+	if got := k.replay(deadletter.ReplayOptions{To: "rescue"}); got.Done != 25 {
 		k.Errorf("%+v", got)
 	}
 	if c := k.counts(topic); c.Dead != 0 || c.Ready != 0 || k.counts("rescue").Ready != 25 {
@@ -129,7 +129,7 @@ func replayToAnotherTopic(k *kit) {
 		}
 		return driver.Settlement{Outcome: driver.Ack}
 	})
-	if _, err := k.office.Replay(k.ctx(), deadletter.Replay{Selection: deadletter.Selection{Topic: topic}, To: topic}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Replay(k.ctx(), deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic}, To: topic}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("to where they are: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func twoReplaysAtOnce(k *kit) {
 	var all sync.WaitGroup
 	reports, errs := make([]deadletter.Report, 4), make([]error, 4)
 	for i := range reports {
-		all.Go(func() { reports[i], errs[i] = k.office.Replay(k.ctx(), deadletter.Replay{}) })
+		all.Go(func() { reports[i], errs[i] = k.queue.Replay(k.ctx(), deadletter.ReplayOptions{}) })
 	}
 	all.Wait()
 	k.ok(errors.Join(errs...))
@@ -174,7 +174,7 @@ func replayIsResumed(k *kit) {
 	k.dead(slow, numbered("m", 250)...)
 	half := make(chan struct{})
 	n := 0
-	op, err := k.office.Start(k.ctx(), deadletter.Replay{Each: func(deadletter.Outcome) {
+	op, err := k.queue.Start(k.ctx(), deadletter.ReplayOptions{Each: func(deadletter.LetterReport) {
 		if n++; n == 150 {
 			close(half)
 		}
@@ -196,7 +196,7 @@ func replayIsResumed(k *kit) {
 	k.take(topic, driver.DefaultGroup, again, func(*driver.Delivery) driver.Settlement { // some die again before it goes on
 		return driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout}}
 	})
-	rest, err := k.office.Replay(k.ctx(), deadletter.Replay{Checkpoint: &report.Checkpoint})
+	rest, err := k.queue.Replay(k.ctx(), deadletter.ReplayOptions{Checkpoint: &report.Checkpoint})
 	k.ok(err)
 	if rest.Done != 250-report.Done || rest.Checkpoint.Done != 250 {
 		k.Errorf("%d before, then %+v", report.Done, rest)
@@ -210,7 +210,7 @@ func replayInParts(k *kit) {
 	k.dead(slow, numbered("m", 100)...)
 	seen := map[string]int{}
 	var sub driver.Subscription
-	report, err := k.office.Replay(k.ctx(), deadletter.Replay{MaxPlan: 30, Each: func(o deadletter.Outcome) {
+	report, err := k.queue.Replay(k.ctx(), deadletter.ReplayOptions{MaxPlan: 30, Each: func(o deadletter.LetterReport) {
 		seen[o.ID]++
 		var err error
 		if sub == nil {

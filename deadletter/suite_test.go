@@ -29,14 +29,14 @@ var cases = []struct {
 	{"export and import", exportAndImport},
 	{"a bad line imports nothing", badLineImportsNothing},
 	{"parse errors have the same operations", parseErrors},
-	{"one runner works at a time", oneRunnerWorks},
+	{"one recoverer works at a time", oneRecovererWorks},
 	{"a new version brings panics back", deployBringsPanicsBack},
 }
 
-// TestOffice runs the suite on every broker.
+// TestQueue runs the suite on every broker.
 //
 // Lesson: L73
-func TestOffice(t *testing.T) {
+func TestQueue(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends(t) {
 		for _, c := range cases {

@@ -61,22 +61,22 @@ type Tally struct {
 }
 
 // Tally counts letters, in the same bounded steps as Browse.
-func (o *Office) Tally(ctx context.Context, q TallyQuery) (Tally, error) {
-	if q.By != ByNothing && !slices.Contains(Groupings, q.By) {
-		return Tally{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("letters cannot be grouped by %q", string(q.By)), "use "+groupings(), nil)
+func (q *Queue) Tally(ctx context.Context, query TallyQuery) (Tally, error) {
+	if query.By != ByNothing && !slices.Contains(Groupings, query.By) {
+		return Tally{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("letters cannot be grouped by %q", string(query.By)), "use "+groupings(), nil)
 	}
-	if err := q.check(); err != nil {
+	if err := query.check(); err != nil {
 		return Tally{}, err
 	}
-	s, err := o.newScan(ctx, q.Selection, q.Cursor)
+	s, err := q.newScan(ctx, query.Selection, query.Cursor)
 	if err != nil {
 		return Tally{}, err
 	}
-	c := counter{by: q.By, most: cmp.Or(max(q.MaxBuckets, 0), 1000), kinds: map[Bucket]*Bucket{}}
+	c := counter{by: query.By, most: cmp.Or(max(query.MaxBuckets, 0), 1000), kinds: map[Bucket]*Bucket{}}
 	first, begin := s.at.Scanned, time.Now()
-	for !s.ended() && s.at.Scanned-first < q.MaxScan && time.Since(begin) < q.MaxTime {
+	for !s.ended() && s.at.Scanned-first < query.MaxScan && time.Since(begin) < query.MaxTime {
 		from := s.places[0].topic
-		p, err := s.read(ctx, min(pagePart, q.MaxScan-(s.at.Scanned-first)))
+		p, err := s.read(ctx, min(pagePart, query.MaxScan-(s.at.Scanned-first)))
 		if err != nil {
 			return Tally{}, err
 		}

@@ -86,7 +86,7 @@ mended 3:
   billed order 1 to user 1
   billed order 3 to user 1
   billed order 5 to user 1
-brought back by the runner:
+brought back by the recoverer:
   billed order 2 to user 2
   billed order 4 to user 2
   billed order 6 to user 2

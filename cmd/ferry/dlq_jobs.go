@@ -41,11 +41,11 @@ func newJobsList(p process) *cobra.Command {
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.with(c.Context(), func(s session) error {
-			office, err := s.office()
+			queue, err := s.queue()
 			if err != nil {
 				return err
 			}
-			jobs, err := office.Jobs(c.Context())
+			jobs, err := queue.Jobs(c.Context())
 			if err != nil {
 				return err
 			}
@@ -60,11 +60,11 @@ func newJobsCancel(p process) *cobra.Command {
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
-			office, err := s.office()
+			queue, err := s.queue()
 			if err != nil {
 				return err
 			}
-			if err := office.CancelJob(c.Context(), args[0]); err != nil {
+			if err := queue.CancelJob(c.Context(), args[0]); err != nil {
 				return err
 			}
 			return s.sayf("job %s ends as soon as its clerk looks", args[0])
@@ -89,11 +89,11 @@ func newJobsRun(p process) *cobra.Command {
 const jobsEvery = 200 * time.Millisecond
 
 func (s session) runJobs(ctx context.Context, forever bool) error {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
-	clerk, err := deadletter.NewClerk(office, deadletter.ClerkOptions{OnError: func(err error) { s.notef("%v", err) }})
+	clerk, err := deadletter.NewClerk(queue, deadletter.ClerkOptions{OnError: func(err error) { s.notef("%v", err) }})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s session) runJobs(ctx context.Context, forever bool) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if jobs, err = office.Jobs(ctx); !forever {
+		if jobs, err = queue.Jobs(ctx); !forever {
 			over = over || noneLeft(jobs)
 		}
 	}
@@ -140,7 +140,7 @@ type jobView struct {
 
 // submit counts, asks, and leaves a replay to whoever does jobs.
 func (r replayFlags) submit(ctx context.Context, s session, topic string, b bulk, d deed) (err error) {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (r replayFlags) submit(ctx context.Context, s session, topic string, b bulk
 		return err
 	}
 	dry.DryRun = true
-	plan, err := office.Replay(ctx, dry)
+	plan, err := queue.Replay(ctx, dry)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (r replayFlags) submit(ctx context.Context, s session, topic string, b bulk
 	if b.store.state != driver.StateDead {
 		job.State, job.KeepBody = b.store.state, true
 	}
-	id, err := office.Submit(ctx, job)
+	id, err := queue.Submit(ctx, job)
 	if err != nil {
 		return err
 	}

@@ -87,8 +87,8 @@ func (s session) noteReason(reason string, found int) {
 	s.notef("reason %q is none of Ferry's own, and nothing died for it; Ferry gives %s", reason, strings.Join(names, ", "))
 }
 
-// office returns what works on letters.
-func (s session) office() (*deadletter.Office, error) { return deadletter.New(s.broker) }
+// queue returns what works on letters.
+func (s session) queue() (*deadletter.Queue, error) { return deadletter.New(s.broker) }
 
 func viewLetter(l deadletter.Letter) entryView { return viewEntry(l.From, l.Entry) }
 

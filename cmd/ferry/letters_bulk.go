@@ -70,20 +70,20 @@ type bulkView struct {
 // deed is what is done to letters: a replay or a removal.
 type deed struct {
 	verb, done string
-	replay     deadletter.Replay
+	replay     deadletter.ReplayOptions
 	remove     bool
 }
 
-func (d deed) run(ctx context.Context, o *deadletter.Office, r deadletter.Replay) (deadletter.Report, error) {
+func (d deed) run(ctx context.Context, q *deadletter.Queue, r deadletter.ReplayOptions) (deadletter.Report, error) {
 	if d.remove {
-		return o.Remove(ctx, deadletter.Removal{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: r.Each})
+		return q.Remove(ctx, deadletter.RemoveOptions{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: r.Each})
 	}
-	return o.Replay(ctx, r)
+	return q.Replay(ctx, r)
 }
 
 // run counts, asks, and does it to exactly the letters that were counted: not to what dies meanwhile.
 func (b bulk) run(ctx context.Context, s session, topic string, d deed) error {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (b bulk) run(ctx context.Context, s session, topic string, d deed) error {
 		return err
 	}
 	r.Rate, r.DryRun = b.rate, true
-	plan, err := d.run(ctx, office, r)
+	plan, err := d.run(ctx, queue, r)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (b bulk) run(ctx context.Context, s session, topic string, d deed) error {
 	if b.store.state == driver.StateDead {
 		r.Checkpoint = &deadletter.Checkpoint{Newest: plan.Checkpoint.Newest}
 	}
-	report, err := d.run(ctx, office, r)
+	report, err := d.run(ctx, queue, r)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = failure(fmt.Sprintf("interrupted after %d", report.Done), "run it again for the rest")
 	}
@@ -136,7 +136,7 @@ func (b bulk) named(ctx context.Context, s session, topic string, names []string
 	if err != nil {
 		return err
 	}
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -155,8 +155,8 @@ func (b bulk) named(ctx context.Context, s session, topic string, names []string
 		}
 	}
 	r.State = b.store.state
-	r.Each = func(o deadletter.Outcome) { errs[place[o.Ref]] = o.Why }
-	if _, err = d.run(ctx, office, r); err != nil {
+	r.Each = func(o deadletter.LetterReport) { errs[place[o.Ref]] = o.Why }
+	if _, err = d.run(ctx, queue, r); err != nil {
 		return err
 	}
 	return s.outcomes(d.done, targets, names, errs)

@@ -54,7 +54,7 @@ func newLettersExpire(p process, st store) *cobra.Command {
 }
 
 func (s session) expire(ctx context.Context, sel deadletter.Selection, limits deadletter.Retention, yes bool, st store) error {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s session) expire(ctx context.Context, sel deadletter.Selection, limits de
 	if err := s.confirm(ctx, yes, fmt.Sprintf("remove the oldest %s of %s for good", st.many, of(sel.Topic)), ""); err != nil {
 		return err
 	}
-	e, err := office.Expire(ctx, sel, limits)
+	e, err := queue.Expire(ctx, sel, limits)
 	if err != nil {
 		return err
 	}

@@ -47,12 +47,12 @@ func newLettersExport(p process, st store) *cobra.Command {
 }
 
 func (s session) export(ctx context.Context, sel deadletter.Selection, f deadletter.Format, st store) error {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(tame{s.out, isTerminal(s.out)})
-	x, err := office.Export(ctx, w, sel, f)
+	x, err := queue.Export(ctx, w, sel, f)
 	err = errors.Join(err, w.Flush())
 	s.notef("%d %s of %s written", x.Written, st.many, of(sel.Topic))
 	if x.Faulty > 0 {
@@ -93,7 +93,7 @@ func newLettersImport(p process, st store) *cobra.Command {
 checked first: if one is bad, its number is told and nothing is imported. What the broker still has, or
 what was imported in the last 24 hours, is left out, so that an import can be repeated.`}
 	r := newRemote(p, c)
-	var im deadletter.Import
+	var im deadletter.ImportOptions
 	c.Flags().StringVar(&im.To, "to", "", "the topic to publish to (default: the one each came from)")
 	c.Flags().BoolVar(&im.EveryGroup, "every-group", false, "allow a topic with several groups: each gets the messages")
 	c.Flags().BoolVar(&im.DryRun, "dry-run", false, "only check the file")
@@ -110,8 +110,8 @@ what was imported in the last 24 hours, is left out, so that an import can be re
 	return c
 }
 
-func (s session) importFile(ctx context.Context, name string, im deadletter.Import, st store) (err error) {
-	office, err := s.office()
+func (s session) importFile(ctx context.Context, name string, im deadletter.ImportOptions, st store) (err error) {
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s session) importFile(ctx context.Context, name string, im deadletter.Impo
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	got, err := office.Import(ctx, file, im)
+	got, err := queue.Import(ctx, file, im)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (l listFlags) check() (by deadletter.By, where *deadletter.Filter, err erro
 
 // listLetters prints letters page by page, until the limit or the end.
 func (s session) listLetters(ctx context.Context, l listFlags, sel deadletter.Selection, columns []column[entryView], st store) error {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s session) listLetters(ctx context.Context, l listFlags, sel deadletter.Se
 		} else if l.maxScan > 0 {
 			q.MaxScan = l.maxScan
 		}
-		page, err := office.Browse(ctx, q)
+		page, err := queue.Browse(ctx, q)
 		if err != nil {
 			_ = out.end("") // what was found before
 			return err
@@ -155,7 +155,7 @@ func countColumns(by deadletter.By) []column[errorView] {
 
 // countLetters prints how many letters have something in common, the most frequent first.
 func (s session) countLetters(ctx context.Context, l listFlags, sel deadletter.Selection, by deadletter.By, st store) error {
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s session) countLetters(ctx context.Context, l listFlags, sel deadletter.S
 		if l.maxScan > 0 {
 			q.MaxScan = l.maxScan - all.Scanned
 		}
-		part, err := office.Tally(ctx, q)
+		part, err := queue.Tally(ctx, q)
 		if err != nil {
 			return err
 		}

@@ -66,8 +66,8 @@ func (r replayFlags) check(f *pflag.FlagSet, all bool, names int) error {
 }
 
 // replay returns the replay without its selection. The body is read here, once.
-func (r replayFlags) replay(ctx context.Context, s session, f *pflag.FlagSet) (deadletter.Replay, error) {
-	out := deadletter.Replay{To: r.to, ToGroup: r.toGroup, After: r.move.delay, MaxRounds: r.maxRounds}
+func (r replayFlags) replay(ctx context.Context, s session, f *pflag.FlagSet) (deadletter.ReplayOptions, error) {
+	out := deadletter.ReplayOptions{To: r.to, ToGroup: r.toGroup, After: r.move.delay, MaxRounds: r.maxRounds}
 	var edits []deadletter.Edit
 	if r.move.body.given(f) {
 		body, err := r.move.body.read(ctx, s.process, f, s.driver.Capabilities().MaxBody)
@@ -143,11 +143,11 @@ func (r replayFlags) resumable(ctx context.Context, s session, topic string, b b
 	} else if err := s.confirm(ctx, b.yes, fmt.Sprintf("%s all matching %s of topic %s", d.verb, b.store.many, topic), ""); err != nil {
 		return err
 	}
-	office, err := s.office()
+	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
-	op, err := office.Start(ctx, replay)
+	op, err := queue.Start(ctx, replay)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func bury(t testing.TB, d *kafka.Driver, n int) []driver.Target {
 	return targets
 }
 
-// office is one for dead letters. The driver stays the caller's.
-func office(t testing.TB, d driver.Driver) *deadletter.Office {
+// queue is one for dead letters. The driver stays the caller's.
+func queue(t testing.TB, d driver.Driver) *deadletter.Queue {
 	t.Helper()
 	b, err := ferry.New(d, ferry.Options{})
 	if err != nil {
@@ -113,7 +113,7 @@ func TestManyLettersInFewRequests(t *testing.T) {
 		},
 		"replay": func(t *testing.T, d driver.Driver, _ []driver.Target) int {
 			told := 0
-			report, err := office(t, d).Replay(t.Context(), deadletter.Replay{Selection: deadletter.Selection{Topic: "orders"}, Each: func(deadletter.Outcome) { told++ }})
+			report, err := queue(t, d).Replay(t.Context(), deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders"}, Each: func(deadletter.LetterReport) { told++ }})
 			if err != nil || report.Done != letters || told != letters {
 				t.Fatalf("%+v, %d told, %v", report, told, err)
 			}
@@ -188,7 +188,7 @@ func BenchmarkReplay(b *testing.B) {
 		d, by := open(b, c, namespace), open(b, c, namespace)
 		bury(b, d, letters)
 		start := time.Now()
-		report, err := office(b, by).Replay(b.Context(), deadletter.Replay{Selection: deadletter.Selection{Topic: "orders"}})
+		report, err := queue(b, by).Replay(b.Context(), deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders"}})
 		if err != nil || report.Done != letters {
 			b.Fatalf("%+v, %v", report, err)
 		}

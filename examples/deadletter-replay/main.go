@@ -1,4 +1,4 @@
-// Command deadletter-replay finds out what failed for good, mends and replays it, and lets a runner bring back the rest.
+// Command deadletter-replay finds out what failed for good, mends and replays it, and lets a recoverer bring back the rest.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
 	check(err)
 	defer broker.Close(ctx)
-	office, err := deadletter.New(broker)
+	queue, err := deadletter.New(broker)
 	check(err)
 
 	// Orders 1 to 6 of two keys: billing is down for the even ones, and the odd ones have a field that was renamed.
@@ -50,7 +50,7 @@ func main() {
 	var billing atomic.Bool // up
 	work(broker, &billing, "", 6)
 
-	tally, err := office.Tally(ctx, deadletter.TallyQuery{By: deadletter.ByFingerprint})
+	tally, err := queue.Tally(ctx, deadletter.TallyQuery{By: deadletter.ByFingerprint})
 	check(err)
 	for _, b := range tally.Buckets {
 		fmt.Printf("%d dead: %s: %s\n", b.Count, b.Reason, b.Fingerprint)
@@ -61,38 +61,38 @@ func main() {
 	check(err)
 	patch, err := deadletter.ParsePatch([]byte(`[{"op":"move","from":"/customer","path":"/user"}]`))
 	check(err)
-	mend := deadletter.Replay{Selection: deadletter.Selection{Topic: "orders", Where: where}, Edit: deadletter.PatchBody(patch), DryRun: true}
-	report, err := office.Replay(ctx, mend)
+	mend := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders", Where: where}, Edit: deadletter.PatchBody(patch), DryRun: true}
+	report, err := queue.Replay(ctx, mend)
 	check(err)
 	fmt.Printf("would mend %d, skip %d\n", report.Done, report.Skipped)
 	mend.DryRun = false
-	report, err = office.Replay(ctx, mend)
+	report, err = queue.Replay(ctx, mend)
 	check(err)
 	billing.Store(true)
 	fmt.Printf("mended %d:\n", report.Done)
 	work(broker, &billing, "  ", 3)
 
 	// The timeouts come back by themselves: a strategy says when. Any number of instances may run this; one works.
-	runner, err := deadletter.NewRunner(office, deadletter.RunnerOptions{
+	recoverer, err := deadletter.NewRecoverer(queue, deadletter.RecovererOptions{
 		Interval:   50 * time.Millisecond,
 		Strategies: []deadletter.Strategy{{Name: "soon", Reasons: []driver.Reason{driver.ReasonDownstream}, Backoff: ferry.Delays(200 * time.Millisecond)}},
 	})
 	check(err)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- runner.Run(running) }()
-	fmt.Println("brought back by the runner:")
+	go func() { done <- recoverer.Run(running) }()
+	fmt.Println("brought back by the recoverer:")
 	work(broker, &billing, "  ", 3)
 	for range time.Tick(time.Millisecond) {
-		if runner.Stats().Recovered == 3 { // it hears a little later that it was successful
+		if recoverer.Stats().Recovered == 3 { // it hears a little later that it was successful
 			break
 		}
 	}
 	stop()
 	check(<-done)
-	page, err := office.Browse(ctx, deadletter.Query{})
+	page, err := queue.Browse(ctx, deadletter.Query{})
 	check(err)
-	fmt.Printf("recovered %d, %d dead letters left\n", runner.Stats().Recovered, len(page.Letters))
+	fmt.Printf("recovered %d, %d dead letters left\n", recoverer.Stats().Recovered, len(page.Letters))
 }
 
 // work handles some orders.

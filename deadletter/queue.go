@@ -8,19 +8,19 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Office works on the dead letters and the parse errors of one broker. It is safe for concurrent use.
-type Office struct {
+// Queue works on the dead letters and the parse errors of one broker. It is safe for concurrent use.
+type Queue struct {
 	broker  *ferry.Broker
 	driver  driver.Driver
 	maxBody int
 }
 
-// New returns the office of a broker.
-func New(b *ferry.Broker) (*Office, error) {
+// New returns the queue of a broker's dead letters.
+func New(b *ferry.Broker) (*Queue, error) {
 	if b == nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
 	}
-	return &Office{broker: b, driver: b.Driver(), maxBody: b.Driver().Capabilities().MaxBody}, nil
+	return &Queue{broker: b, driver: b.Driver(), maxBody: b.Driver().Capabilities().MaxBody}, nil
 }
 
 // Selection says which letters are meant.
@@ -128,8 +128,8 @@ func (l Letter) size() int {
 }
 
 // Get returns one letter. ErrNotFound if there is none, ErrConflict if the message lives.
-func (o *Office) Get(ctx context.Context, t driver.Target) (Letter, error) {
-	views, err := o.driver.Get(ctx, t)
+func (q *Queue) Get(ctx context.Context, t driver.Target) (Letter, error) {
+	views, err := q.driver.Get(ctx, t)
 	if err != nil {
 		return Letter{}, err
 	}

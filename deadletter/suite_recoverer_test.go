@@ -9,17 +9,17 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// oneRunnerWorks: of two runners one holds the lease, and the other takes over when it stops.
-func oneRunnerWorks(k *kit) {
+// oneRecovererWorks: of two recoverers one holds the lease, and the other takes over when it stops.
+func oneRecovererWorks(k *kit) {
 	k.dead(driver.Failure{Reason: "now", Error: "x"}, numbered("m", 20)...)
-	options := deadletter.RunnerOptions{Interval: 20 * time.Millisecond, Strategies: []deadletter.Strategy{{Name: "now", Reasons: []driver.Reason{"now"}, MaxRounds: 1000}}}
+	options := deadletter.RecovererOptions{Interval: 20 * time.Millisecond, Strategies: []deadletter.Strategy{{Name: "now", Reasons: []driver.Reason{"now"}, MaxRounds: 1000}}}
 	type running struct {
-		r    *deadletter.Runner
+		r    *deadletter.Recoverer
 		stop context.CancelFunc
 		done chan error
 	}
 	start := func() running {
-		r, err := deadletter.NewRunner(k.office, options)
+		r, err := deadletter.NewRecoverer(k.queue, options)
 		k.ok(err)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
@@ -58,8 +58,8 @@ func oneRunnerWorks(k *kit) {
 
 func deployBringsPanicsBack(k *kit) {
 	k.dead(driver.Failure{Reason: driver.ReasonPanic, Error: "nil"}, "m1")
-	once := func(version string) deadletter.RunnerStats {
-		r, err := deadletter.NewRunner(k.office, deadletter.RunnerOptions{Version: version})
+	once := func(version string) deadletter.RecovererStats {
+		r, err := deadletter.NewRecoverer(k.queue, deadletter.RecovererOptions{Version: version})
 		k.ok(err)
 		k.ok(r.Once(k.ctx()))
 		return r.Stats()

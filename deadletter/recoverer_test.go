@@ -24,10 +24,10 @@ func virtual(t *testing.T, f func(k *kit)) {
 	})
 }
 
-// start runs a runner in the background. The function it returns stops it.
-func (k *kit) start(o deadletter.RunnerOptions) (*deadletter.Runner, func()) {
+// start runs a recoverer in the background. The function it returns stops it.
+func (k *kit) start(o deadletter.RecovererOptions) (*deadletter.Recoverer, func()) {
 	k.Helper()
-	r, err := deadletter.NewRunner(k.office, o)
+	r, err := deadletter.NewRecoverer(k.queue, o)
 	k.ok(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -93,7 +93,7 @@ func TestShippedStrategies(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			virtual(t, func(k *kit) {
 				escalated := 0
-				r, stop := k.start(deadletter.RunnerOptions{Interval: look, Escalate: func(context.Context, deadletter.Letter, string) { escalated++ }})
+				r, stop := k.start(deadletter.RecovererOptions{Interval: look, Escalate: func(context.Context, deadletter.Letter, string) { escalated++ }})
 				defer stop()
 				k.publish(&driver.Message{ID: "m"})
 				long := 2 * time.Hour
@@ -129,7 +129,7 @@ func at(list []time.Duration, i int) time.Duration {
 func TestNeverWhileTheKeyIsBlocked(t *testing.T) {
 	virtual(t, func(k *kit) {
 		free := time.Now().Add(3 * time.Hour)
-		r, stop := k.start(deadletter.RunnerOptions{Blocked: func(_ context.Context, l deadletter.Letter) bool { return l.Key == "bad" && time.Now().Before(free) }})
+		r, stop := k.start(deadletter.RecovererOptions{Blocked: func(_ context.Context, l deadletter.Letter) bool { return l.Key == "bad" && time.Now().Before(free) }})
 		defer stop()
 		k.publish(&driver.Message{ID: "blocked", Key: "bad"}, &driver.Message{ID: "free", Key: "good"})
 		k.bury(2, driver.Failure{Reason: driver.ReasonRateLimited})
@@ -163,7 +163,7 @@ func TestOwnStrategy(t *testing.T) {
 			OnSuccess: func(_ context.Context, l deadletter.Letter) { events = append(events, "back "+l.ID) },
 			OnFailure: func(_ context.Context, l deadletter.Letter, err error) { events = append(events, "not "+l.ID) },
 		}
-		r, stop := k.start(deadletter.RunnerOptions{Strategies: append([]deadletter.Strategy{own}, deadletter.Strategies(nil)...), Interval: 45 * time.Second})
+		r, stop := k.start(deadletter.RecovererOptions{Strategies: append([]deadletter.Strategy{own}, deadletter.Strategies(nil)...), Interval: 45 * time.Second})
 		defer stop()
 		body := []byte(`{"user":7}`)
 		k.publish(&driver.Message{ID: "a", Body: body}, &driver.Message{ID: "hopeless", Body: body}, &driver.Message{ID: "b", Body: body, Key: "never"}, &driver.Message{ID: "c", Body: []byte(`{"user":8}`)})
@@ -201,7 +201,7 @@ func TestALetterWaitsBehindAnEarlierOneOfItsKey(t *testing.T) {
 			reasons = reasons[1:]
 			return driver.Settlement{Outcome: driver.Dead, Failure: &f}
 		})
-		_, stop := k.start(deadletter.RunnerOptions{})
+		_, stop := k.start(deadletter.RecovererOptions{})
 		defer stop()
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
@@ -221,7 +221,7 @@ func TestPassesAreBounded(t *testing.T) {
 	virtual(t, func(k *kit) {
 		k.dead(slow, numbered("m", 950)...)
 		k.dead(bad, numbered("b", 10)...)
-		r, stop := k.start(deadletter.RunnerOptions{MaxScan: 100, Retention: deadletter.Retention{MaxAge: 30 * time.Minute}})
+		r, stop := k.start(deadletter.RecovererOptions{MaxScan: 100, Retention: deadletter.Retention{MaxAge: 30 * time.Minute}})
 		defer stop()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -244,10 +244,10 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 		cut := &cutOff{Driver: m}
 		b := newKit(t, broker(t, m))
 		a := newKit(t, broker(t, shared{cut}))
-		first, stopFirst := a.start(deadletter.RunnerOptions{})
+		first, stopFirst := a.start(deadletter.RecovererOptions{})
 		defer stopFirst()
 		time.Sleep(time.Second)
-		second, stopSecond := b.start(deadletter.RunnerOptions{})
+		second, stopSecond := b.start(deadletter.RecovererOptions{})
 		defer stopSecond()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -270,7 +270,7 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 
 func TestBadOptionsAreRefused(t *testing.T) {
 	virtual(t, func(k *kit) {
-		for name, o := range map[string]deadletter.RunnerOptions{
+		for name, o := range map[string]deadletter.RecovererOptions{
 			"interval":  {Interval: -1},
 			"retention": {Retention: deadletter.Retention{MaxCount: -1}},
 			"state":     {Selection: deadletter.Selection{State: driver.StateInvalid}},
@@ -280,12 +280,12 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			"rounds":    {Strategies: []deadletter.Strategy{{Name: "x", MaxRounds: -1}}},
 			"backoff":   {Strategies: []deadletter.Strategy{{Name: "x", Backoff: driver.RetryPolicy{Base: -1}}}},
 		} {
-			if _, err := deadletter.NewRunner(k.office, o); !errors.Is(err, driver.ErrInvalid) {
+			if _, err := deadletter.NewRecoverer(k.queue, o); !errors.Is(err, driver.ErrInvalid) {
 				k.Errorf("%s: %v", name, err)
 			}
 		}
-		for name, r := range map[string]deadletter.Replay{"rate": {Rate: -1}, "slow": {Rate: 1e-9}, "to": {To: "a b"}, "state": {Selection: deadletter.Selection{State: driver.StateReady}}} {
-			if _, err := k.office.Replay(k.ctx(), r); !errors.Is(err, driver.ErrInvalid) {
+		for name, r := range map[string]deadletter.ReplayOptions{"rate": {Rate: -1}, "slow": {Rate: 1e-9}, "to": {To: "a b"}, "state": {Selection: deadletter.Selection{State: driver.StateReady}}} {
+			if _, err := k.queue.Replay(k.ctx(), r); !errors.Is(err, driver.ErrInvalid) {
 				k.Errorf("%s: %v", name, err)
 			}
 		}
@@ -300,7 +300,7 @@ func TestReplayIsThrottled(t *testing.T) {
 	virtual(t, func(k *kit) {
 		k.dead(slow, numbered("m", 500)...)
 		begin := time.Now()
-		r, err := k.office.Replay(context.Background(), deadletter.Replay{Rate: 50})
+		r, err := k.queue.Replay(context.Background(), deadletter.ReplayOptions{Rate: 50})
 		k.ok(err)
 		if took := time.Since(begin); r.Done != 500 || took < 9900*time.Millisecond || took > 10*time.Second {
 			k.Errorf("500 at 50 in a second took %v: %+v", took, r)

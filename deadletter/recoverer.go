@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// RunnerOptions of a Runner. The zero value runs the shipped strategies over all topics.
-type RunnerOptions struct {
+// RecovererOptions of a Recoverer. The zero value runs the shipped strategies over all topics.
+type RecovererOptions struct {
 	// Selection narrows which dead letters are looked at.
 	Selection Selection
 	// Strategies are asked in order; the first that takes a letter decides. Defaults to Strategies(Blocked).
@@ -33,14 +33,14 @@ type RunnerOptions struct {
 	Escalate func(ctx context.Context, l Letter, strategy string)
 	// Retention deletes what is beyond it. Zero: nothing, ever.
 	Retention Retention
-	// Instance names this runner. Defaults to host, process id and a random part.
+	// Instance names this recoverer. Defaults to host, process id and a random part.
 	Instance string
 	// Lease is how soon another instance takes over after a crash. Defaults to what the broker recommends.
 	Lease time.Duration
 }
 
-// RunnerStats are numbers of a runner. Counters begin with its process; the others are those of the last full pass.
-type RunnerStats struct {
+// RecovererStats are numbers of a recoverer. Counters begin with its process; the others are those of the last full pass.
+type RecovererStats struct {
 	Leading bool // this instance runs the recovery
 	// Recovered went back to work, and DiedAgain are those among the dead that had been brought back before.
 	Recovered uint64
@@ -60,22 +60,22 @@ type RunnerStats struct {
 	LastErr  error
 }
 
-// Runner brings dead letters back by themselves. Any number may run; one of them works at a time.
-type Runner struct {
-	office *Office
-	o      RunnerOptions
-	lease  time.Duration
+// Recoverer brings dead letters back by themselves. Any number may run; one of them works at a time.
+type Recoverer struct {
+	queue *Queue
+	o     RecovererOptions
+	lease time.Duration
 
 	mu        sync.Mutex
-	stats     RunnerStats
+	stats     RecovererStats
 	escalated map[string]int // letter to rounds; of the present process
 	pass      pass
 }
 
-// NewRunner checks the options and returns a runner.
-func NewRunner(o *Office, opts RunnerOptions) (*Runner, error) {
+// NewRecoverer checks the options and returns a recoverer.
+func NewRecoverer(o *Queue, opts RecovererOptions) (*Recoverer, error) {
 	if o == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the office is nil", "make one with deadletter.New", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the queue is nil", "make one with deadletter.New", nil)
 	}
 	if opts.Interval < 0 || opts.MaxScan < 0 || opts.Rate < 0 || opts.Lease < 0 {
 		return nil, driver.NewError(driver.ErrInvalid, "Interval, MaxScan, Rate or Lease is negative", "leave it zero for the default", nil)
@@ -107,7 +107,7 @@ func NewRunner(o *Office, opts RunnerOptions) (*Runner, error) {
 		host, _ := os.Hostname()
 		opts.Instance = fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
 	}
-	r := &Runner{office: o, o: opts, lease: opts.Lease, escalated: map[string]int{}}
+	r := &Recoverer{queue: o, o: opts, lease: opts.Lease, escalated: map[string]int{}}
 	if r.lease == 0 {
 		r.lease = o.driver.Capabilities().DefaultLease
 	}
@@ -116,7 +116,7 @@ func NewRunner(o *Office, opts RunnerOptions) (*Runner, error) {
 
 // Run waits until this instance is the one that works, then looks at the dead letters every Interval, until ctx ends. It
 // then returns nil. A broker that is away for a time does not end it; what is wrong is in Stats.
-func (r *Runner) Run(ctx context.Context) error {
+func (r *Recoverer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := r.lead(ctx, r.work)
 		if errors.Is(err, driver.ErrClosed) || errors.Is(err, driver.ErrInvalid) || errors.Is(err, driver.ErrUnsupported) || errors.Is(err, driver.ErrRefused) {
@@ -131,7 +131,7 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 // work looks at the letters while the lease is held.
-func (r *Runner) work(ctx context.Context) error {
+func (r *Recoverer) work(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -147,20 +147,20 @@ func (r *Runner) work(ctx context.Context) error {
 	}
 }
 
-// Stats returns the numbers of the runner.
-func (r *Runner) Stats() RunnerStats {
+// Stats returns the numbers of the recoverer.
+func (r *Recoverer) Stats() RecovererStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
 }
 
-func (r *Runner) leading(yes bool) {
+func (r *Recoverer) leading(yes bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Leading = yes
 }
 
-func (r *Runner) note(err error) {
+func (r *Recoverer) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.LastErr = err
