@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"testing"
 	"time"
 
@@ -81,5 +82,23 @@ func TestSurveyLooksAgainAfterLoading(t *testing.T) {
 	v.last.Store(time.Now().Add(-2 * resurvey).UnixNano()) // a while after
 	if err := v.Refuse(t.Context(), driver.Synced); !errors.Is(err, driver.ErrNotApplied) {
 		t.Errorf("level synced of a server that gives written: %v, want ErrNotApplied", err)
+	}
+}
+
+// Opening changes nothing: a server that takes the connection and never answers is one that was not opened.
+func TestSurveyOfASilentServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	c := goredis.NewClient(&goredis.Options{Addr: l.Addr().String(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer func() { _ = c.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = NewSurvey(ctx, c, "k", false, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown) {
+		t.Errorf("%v, want ErrNotApplied", err)
 	}
 }

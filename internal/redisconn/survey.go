@@ -2,6 +2,7 @@ package redisconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -48,7 +49,7 @@ func examineLoaded(ctx context.Context, c goredis.UniversalClient, key string) (
 func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, strict bool, logger *slog.Logger) (*Survey, error) {
 	s, err := examineLoaded(ctx, c, key)
 	if err != nil {
-		return nil, err
+		return nil, notOpened(err)
 	}
 	for _, f := range s.Findings() {
 		if f.Severity != driver.SeverityError {
@@ -63,6 +64,15 @@ func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, stric
 	v.now.Store(s)
 	v.last.Store(time.Now().UnixNano())
 	return v, nil
+}
+
+// notOpened says of a question without an answer that it has changed nothing.
+func notOpened(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && errors.Is(e.Kind, driver.ErrUnknown) {
+		return driver.NewError(driver.ErrNotApplied, e.Text, "give it more time, or look what the server is busy with", e.Cause)
+	}
+	return err
 }
 
 // Opened is what was found out first.
