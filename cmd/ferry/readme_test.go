@@ -140,7 +140,7 @@ func TestPagesAgree(t *testing.T) {
 		}
 		return append(parts, commands(text)...)
 	}
-	for _, page := range append([]string{"docs/concepts.md"}, pages...) {
+	for _, page := range slices.Concat([]string{"docs/concepts.md"}, pages, howtos(t)) {
 		en, zh := readme(t, page), readme(t, chinese(page))
 		if diff := cmp.Diff(outline(en), outline(zh)); diff != "" {
 			t.Errorf("%s differs in shape (-en +zh):\n%s", page, diff)
@@ -170,6 +170,9 @@ func TestLinksResolve(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, page := range howtos(t) {
+		files = append(files, filepath.Join(repository, page), filepath.Join(repository, chinese(page)))
 	}
 	files = append(files, filepath.Join(repository, "README.md"), filepath.Join(repository, "README.zh-CN.md"), filepath.Join(repository, "CONTRIBUTING.md"))
 	for _, file := range files {

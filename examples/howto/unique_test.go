@@ -1,0 +1,54 @@
+package howto_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/ferrytest"
+)
+
+func TestUnique(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		ctx, b := t.Context(), k.Broker
+		user := 7
+
+		//snippet:begin dedup
+		// However often the button is pressed, one report in five minutes.
+		publish := func() (ferry.Receipt, error) {
+			return ferry.Publish(ctx, b, "reports", user, ferry.Dedup(fmt.Sprint("report of ", user), 5*time.Minute))
+		}
+		first, err := publish()
+		second, err2 := publish() // acknowledged, not stored again
+		//snippet:end
+
+		if err != nil || err2 != nil || !second.Duplicate || second.ID != first.ID {
+			t.Fatalf("%+v %v, %+v %v", first, err, second, err2)
+		}
+		k.Advance(5*time.Minute + time.Second)
+		if third, err := publish(); err != nil || third.Duplicate {
+			t.Fatalf("%+v %v", third, err)
+		}
+	})
+}
+
+func TestOwnID(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		ctx, b := t.Context(), k.Broker
+
+		//snippet:begin id
+		// The id is yours: a publish whose answer was lost is simply sent again.
+		for range 3 {
+			if _, err := ferry.Publish(ctx, b, "payments", 100, ferry.ID("payment-4711")); err == nil {
+				break
+			}
+		}
+		//snippet:end
+
+		r, err := ferry.Publish(ctx, b, "payments", 100, ferry.ID("payment-4711"))
+		if err != nil || !r.Duplicate {
+			t.Fatalf("%+v %v", r, err)
+		}
+	})
+}
