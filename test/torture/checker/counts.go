@@ -73,7 +73,7 @@ func (l *ledger) deliveries(c *course, i int) bounds {
 	at := c.leases[i].At
 	count, first := bounds{1, 1}, false // whether the first loss has surely been counted
 	for j, h := range c.leases[:i+1] {
-		if h.Cause != causeLease || j > 0 && l.unseen(c, c.leases[j-1], h) {
+		if h.Cause != causeLease || j > 0 && c.leases[j-1].begin == 0 && l.unseen(c, c.leases[j-1], h) {
 			continue
 		}
 		var lost lease // zero: no history tells of it

@@ -53,6 +53,13 @@ var good = map[string]func(*tape){
 		t.wait(leaseTime)
 		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 	},
+	"killed between the begin and the handler: a loss of a key that counts": func(t *tape) {
+		t.publish(ev{ID: "a", Key: "k", Seq: 1})
+		t.lose("consumer-1.1", ev{ID: "a", Key: "k", Seq: 1}, nil)
+		t.lose("consumer-2.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 2, Cause: causeLease}, func(t *tape, c ev) { t.about(c, history.KindBegin) })
+		t.claimedBefore = int64(time.Millisecond) // it takes a while to arrive
+		t.handle("consumer-3.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 3, Cause: causeLease})
+	},
 	"kill, then redelivery when the lease is over": func(t *tape) {
 		t.publish(ev{ID: "a"})
 		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
