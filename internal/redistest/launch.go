@@ -101,7 +101,7 @@ func (s *Server) run() error {
 		args = append(args, "--sentinel")
 	}
 	binary, args := s.host.Command(s.binary, args)
-	p, err := startProcess(binary, args, s.spec.dir, log)
+	p, err := startProcess(binary, args, s.spec.options.Clock.environment(), s.spec.dir, log)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	ClientCerts bool
 	// Network gives each server an address of its own, for partitions. Defaults to the loopback address for all. No TLS.
 	Network *Network
+	// Clock is the wall clock of the server. Defaults to that of the machine.
+	Clock *Clock
 	// Config adds lines to the configuration file, such as "maxclients 100".
 	Config []string
 }

@@ -15,9 +15,10 @@ type process struct {
 	frozen atomic.Bool   // by Server.Stop
 }
 
-// startProcess runs a program whose output is appended to log.
-func startProcess(binary string, args []string, dir string, log *os.File) (*process, error) {
+// startProcess runs a program with some variables beside ours, whose output is appended to log.
+func startProcess(binary string, args, environment []string, dir string, log *os.File) (*process, error) {
 	cmd := exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), environment...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.SysProcAttr = endWithParent()
 	p := &process{cmd: cmd, done: make(chan struct{})}

@@ -247,6 +247,31 @@ var bad = []struct {
 		t.settle(c, "release", 0)
 		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeReleased})
 	}},
+	{"a clock that was set excuses no early delivery later", Early, func(t *tape) {
+		t.serverFault(history.StepClock, time.Second)
+		t.publish(ev{ID: "a", Delay: int64(5 * time.Second)})
+		t.handle("consumer-1.1", ev{ID: "a"})
+	}},
+	{"a clock that was set excuses no loss", Lost, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		t.serverFault(history.StepClock, time.Second)
+		t.run().Exact = false
+	}},
+	{"a clock that was set excuses no stale settlement", StaleSettle, func(t *tape) {
+		t.publish(ev{ID: "a"})
+		c := t.claim("consumer-1.1", ev{ID: "a"})
+		t.serverFault(history.StepClock, time.Second)
+		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		t.settle(c, "ack", 0)
+		t.run().Exact = false
+	}},
+	{"the power is cut long after, and an old message is gone", Lost, func(t *tape) {
+		t.run().Exact = false
+		t.run().MayForget = true
+		t.publish(ev{ID: "a"})
+		t.wait(5 * time.Second)
+		t.serverFault(history.PowerCut, 100*time.Millisecond)
+	}},
 	{"a second loss that nobody had begun is counted", Deliveries, func(t *tape) {
 		t.publish(ev{ID: "a"})
 		t.lose("consumer-1.1", ev{ID: "a"}, (*tape).start)

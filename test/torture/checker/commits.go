@@ -52,7 +52,7 @@ func (l *ledger) early(h *lease, at int64) int64 {
 // since returns from when on the time to a redelivery counts: a group waits for each member that died meanwhile, and where leases
 // are of single messages one that died after this lease was over may have had the message next, uncounted, and told nobody.
 func (l *ledger) since(h *lease, crash, next int64) int64 {
-	from := max(h.ClaimedAt+l.offset, h.extended) + int64(l.run.Lease)
+	from := max(h.claimedAt, h.extended) + int64(l.run.Lease)
 	if l.run.Heartbeat > 0 {
 		from = 0
 	}

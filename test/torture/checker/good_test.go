@@ -53,6 +53,47 @@ var good = map[string]func(*tape){
 		t.wait(leaseTime)
 		t.handle("consumer-3.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 	},
+	"the broker's clock is set forward: what waits comes early, a lease is lost, and nothing else": func(t *tape) {
+		t.publish(ev{ID: "a", Delay: int64(5 * time.Second)})
+		t.publish(ev{ID: "b"})
+		c := t.claim("consumer-1.1", ev{ID: "b"})
+		t.add(ev{Kind: history.KindFault, Note: history.StepClock, Step: int64(time.Minute)})
+		t.claimedBefore = -int64(time.Minute)
+		t.handle("consumer-1.1", ev{ID: "a"})
+		t.handle("consumer-2.1", ev{ID: "b", Deliveries: 2, Cause: causeLease})
+		t.claimedBefore = 0
+		t.add(ev{Kind: history.KindHeal, Note: history.StepClock})
+		t.settleCall(c, "ack", 0)
+		t.about(c, history.KindSettleRefused)
+	},
+	"the broker's clock is set forward, and a claim from before arrives after one from then": func(t *tape) {
+		t.publish(ev{ID: "b"})
+		t.handle("consumer-1.1", ev{ID: "b"})
+		t.wait(5 * time.Second)
+		t.publish(ev{ID: "a"})
+		t.add(ev{Kind: history.KindFault, Note: history.StepClock, Step: int64(time.Minute)})
+		before := t.now
+		t.claimedBefore = -int64(time.Minute)
+		again := t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		t.claimedBefore = t.now - before + int64(time.Millisecond)
+		c := t.claim("consumer-1.1", ev{ID: "a"})
+		t.claimedBefore = 0
+		t.start(again)
+		t.settle(again, "ack", 0)
+		t.add(ev{Kind: history.KindHeal, Note: history.StepClock})
+		t.settleCall(c, "ack", 0)
+		t.about(c, history.KindSettleRefused)
+	},
+	"the power is cut: what was not synced is gone, and what was handled comes again": func(t *tape) {
+		t.run().MayForget = true
+		t.publish(ev{ID: "a"})
+		t.wait(5 * time.Second)
+		t.serverFault(history.PowerCut, 100*time.Millisecond)
+		t.handle("consumer-1.1", ev{ID: "a"})
+		t.publish(ev{ID: "b"})
+		t.handle("consumer-1.1", ev{ID: "b"})
+		t.stats.Published, t.stats.Fanned, t.stats.Groups[0].Received = 2, 2, 2
+	},
 	"killed between the begin and the handler: a loss of a key that counts": func(t *tape) {
 		t.publish(ev{ID: "a", Key: "k", Seq: 1})
 		t.lose("consumer-1.1", ev{ID: "a", Key: "k", Seq: 1}, nil)

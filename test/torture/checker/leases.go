@@ -8,10 +8,10 @@ func checkLeases(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		for i := 1; i < len(c.leases); i++ {
 			a, b := c.leases[i-1], c.leases[i]
-			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.run.Owned && l.crashed(a.Process, b.At) || l.handedOver(b) {
+			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.run.Owned && l.crashed(a.Process, b.At) || l.handedOver(b) || l.stepped(a.from, b.At) {
 				continue
 			}
-			until := max(a.ClaimedAt+l.offset, a.extended) + int64(l.run.Lease)
+			until := max(a.claimedAt, a.extended) + int64(l.run.Lease)
 			if early := until - b.At - l.early(a, b.At); early > clockSlack {
 				r.violate(TwoLeases, c.ID, fmt.Sprintf("%s got it in group %s while %s held it for %v more",
 					b.Process, c.group, a.Process, ns(early)))
@@ -23,18 +23,6 @@ func checkLeases(l *ledger, r *Report) {
 // handedOver says that a partition went to another member, whose holder was told and did not finish in time. That it
 // can settle nothing from then on is checked like for everybody.
 func (l *ledger) handedOver(h *lease) bool { return l.run.Heartbeat > 0 && h.Cause == causeRebalance }
-
-// clockOffset is what to add to a time of the broker's to get one of ours: at most, because every claim took some time
-// to arrive.
-func (l *ledger) clockOffset() int64 {
-	least := int64(forever)
-	for _, c := range l.courses {
-		for _, h := range c.leases {
-			least = min(least, h.At-h.ClaimedAt)
-		}
-	}
-	return least
-}
 
 // gaveBack says that the holder of a lease may have let go of it before a time: by settling it, by returning the head
 // of its key, or by closing.
@@ -138,7 +126,7 @@ func checkRedelivery(l *ledger, r *Report) {
 			took := next.At - l.since(h, crash.At, next.At)
 			r.redelivered = append(r.redelivered, took)
 			limit := int64(l.run.Lease + l.run.RedeliverIn)
-			if took > limit && !l.disturbed(crash.At, next.At) {
+			if took > limit && !l.disturbed(crash.At, next.At) && !l.stepped(h.from, next.At) {
 				r.violate(LateRedelivery, c.ID, fmt.Sprintf("came again in group %s %v after %s was killed, more than %v",
 					c.group, ns(took), crash.Process, ns(limit)))
 			}

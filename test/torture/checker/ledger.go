@@ -56,6 +56,7 @@ type course struct {
 type lease struct {
 	history.Event         // claimed
 	from          int64   // about when the broker made it, by our clock: it may have arrived much later
+	claimedAt     int64   // the same, even if that was later than it arrived
 	claims        int     // how often Receive returned this very token
 	begin         int64   // when the start of its handler was to be recorded; 0 never
 	begun         bool    // that was answered
@@ -84,6 +85,7 @@ type span struct {
 	process, fault string
 	from, to       int64
 	crash          bool
+	step           int64 // how far the broker's clock was set
 }
 
 func (s span) overlaps(from, to int64) bool { return s.from <= to && s.to >= from }
@@ -118,7 +120,8 @@ func read(events []history.Event) *ledger {
 	l.offset = l.clockOffset()
 	for _, c := range l.courses {
 		for _, h := range c.leases {
-			h.from = min(h.At, h.ClaimedAt+l.offset)
+			h.claimedAt = h.ClaimedAt + l.offset - l.setBy(h)
+			h.from = min(h.At, h.claimedAt)
 		}
 		slices.SortStableFunc(c.leases, claimOrder)
 	}
@@ -133,7 +136,7 @@ func claimOrder(a, b *lease) int {
 	if nonceA != "" && nonceA == nonceB {
 		return cmp.Compare(countA, countB)
 	}
-	return cmp.Or(cmp.Compare(a.ClaimedAt, b.ClaimedAt), cmp.Compare(a.At, b.At))
+	return cmp.Or(cmp.Compare(a.claimedAt, b.claimedAt), cmp.Compare(a.At, b.At))
 }
 
 func splitToken(token string) (nonce string, count uint64) {
@@ -182,7 +185,7 @@ func (l *ledger) publish(e *history.Event) {
 }
 
 func (l *ledger) harm(e *history.Event) {
-	s := span{process: e.Process, fault: e.Note, from: e.At, to: forever, crash: e.Kind == history.KindCrash}
+	s := span{process: e.Process, fault: e.Note, from: e.At, to: forever, crash: e.Kind == history.KindCrash, step: e.Step}
 	switch e.Kind {
 	case history.KindCrash:
 		l.crashes = append(l.crashes, *e)

@@ -70,7 +70,7 @@ func checkEarly(l *ledger, r *Report) {
 				continue
 			}
 			for _, s := range c.leases[i-1].settles {
-				if due := s.called + s.after; s.accepted() && s.returns() && h.At < due-millisecond {
+				if due := s.called + s.after; s.accepted() && s.returns() && h.At < due-millisecond && !l.stepped(s.called, h.At) {
 					r.violate(Early, c.ID, fmt.Sprintf("%s after %v, but group %s got it %v too early",
 						s.outcome, ns(s.after), c.group, ns(due-h.At)))
 				}
@@ -86,7 +86,7 @@ func checkFirst(l *ledger, r *Report, c *course, h *lease) {
 		due, slack = c.Due+l.offset, l.clockError()
 	}
 	switch {
-	case c.Delay == 0 && c.Due == 0:
+	case c.Delay == 0 && c.Due == 0 || l.stepped(c.message.At, h.At):
 	case h.At < due-slack:
 		r.violate(Early, c.ID, fmt.Sprintf("group %s got it %v too early", c.group, ns(due-h.At)))
 	case h.Cause == causeFirst:

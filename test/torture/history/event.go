@@ -62,11 +62,17 @@ const Unwritten = "unwritten"
 // another node took over, or its file was behind.
 func Rewinds(note string) bool {
 	switch note {
-	case "failover", "switch", "partition", FreezePrimary, Unwritten, Wiped, Reset:
+	case "failover", "switch", "partition", FreezePrimary, Unwritten, PowerCut, Wiped, Reset:
 		return true
 	}
 	return false
 }
+
+// StepClock is the Note of a fault during which the broker's clock was not that of the machine.
+const StepClock = "step-clock"
+
+// PowerCut is the Note of a fault by which a server has what it had synced, and no more. It begins when that was.
+const PowerCut = "power-cut"
 
 // FreezePrimary is the Note of a fault by which another node took over from one that stood still.
 const FreezePrimary = "freeze-primary"
@@ -116,6 +122,9 @@ type Event struct {
 	After   int64  `json:"after,omitempty"` // of a retry or release, in nanoseconds
 	// Called is when the call was made: messages of one publish have it in common.
 	Called int64 `json:"called,omitempty"`
+
+	// Step is how far a clock was set, in nanoseconds.
+	Step int64 `json:"step,omitempty"`
 
 	State    string             `json:"state,omitempty"`
 	Note     string             `json:"note,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 )
 
 // Writer appends the events of one process to its file. It is safe for concurrent use, and so are several processes
@@ -65,6 +66,11 @@ func (w *Writer) write(e Event) {
 // Mark appends an event of the harness about another process, or about none.
 func (w *Writer) Mark(kind Kind, process, note string) {
 	w.write(Event{Kind: kind, Process: process, Note: note})
+}
+
+// MarkStep appends that the broker's clock is set by so much from now on.
+func (w *Writer) MarkStep(step time.Duration) {
+	w.write(Event{Kind: KindFault, Note: StepClock, Step: int64(step)})
 }
 
 // Mute ends the history as kill -9 would: nothing is written from now on.

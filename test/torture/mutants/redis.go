@@ -10,12 +10,22 @@ func tortureRedis(run string) Check {
 	return Check{Package: "./test/torture/rig", Run: "TestRedisSmoke/" + run + "$"}
 }
 
+// tortureServers runs one of the torture runs on a real server that are only for this.
+func tortureServers(run string) Check {
+	return Check{Package: "./test/torture/rig", Run: "TestRedisTorture/" + run + "$", Tags: "torture"}
+}
+
 // redisMutants are the same bugs in the scripts of the Redis driver, and those of the worker where a server is far away.
 func redisMutants() []Mutant {
 	lua := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: "driver/redis/lua/" + file + ".lua", Search: search, Replace: replace}}
 	}
 	return []Mutant{
+		{
+			Name: "synced-too-late", Bug: "the file of the server ends seconds before what it must have synced",
+			Edits: []overlay.Edit{{File: "test/torture/rig/redisfiles.go", Search: "min(then.Size()+torn, now.Size())", Replace: "min(then.Size()/4+torn, now.Size())"}},
+			Check: tortureServers("power-cut"),
+		},
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
 			Edits: lua("storing", "    if #items > 0 then fan_out", "    if #items > 0 and seq % 31 ~= 7 then fan_out"),

@@ -17,6 +17,11 @@ func redisStreamMutants() []Mutant {
 	}
 	return []Mutant{
 		{
+			Name: "time-in-ids", Bug: "ids of entries are made of the server's time, which may be set back",
+			Edits: lua("fan", "call('XADD', STREAM, '*', ", "call('XADD', STREAM, now .. '-*', "),
+			Check: tortureServers("step-clock"),
+		},
+		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
 			Edits: lua("fan", "  local id = call('XADD', ", "  local id = string.sub(name, -2) == '07' and '1-1' or call('XADD', "),
 			Check: tortureStreams("none"),

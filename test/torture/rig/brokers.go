@@ -46,7 +46,7 @@ func brokers() map[string]broker {
 	processes := together(handlers(), seams(), signals(both...), network())
 	single := broker{
 		actions: together(processes, serverActions(), crashActions()), roles: both, nodes: 1,
-		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupRESP2}, open: openRedis,
+		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupPower, setupRESP2}, open: openRedis,
 	}
 	sentinel := broker{
 		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,

@@ -41,6 +41,8 @@ const (
 	setupSmallDisk   = "small disk"
 	setupFreezable   = "disk that can stall"
 	setupBigFile     = "big file"
+	setupClock       = "clock that can be set"
+	setupPower       = "power that can be cut"
 	setupRESP2       = "protocol=2"
 	setupNamespaces  = "network namespaces"
 	setupKept        = "settled messages are kept"

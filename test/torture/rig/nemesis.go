@@ -107,7 +107,7 @@ func (n *nemesis) harmServer(s schedule.Step, number int, now time.Duration) err
 	}
 	excuse := s.Action != "flush-scripts" // which nobody may notice
 	if excuse {
-		n.log.Mark(history.KindFault, "", s.Action)
+		n.markServer(s)
 	}
 	extra, err := n.servers.begin(s, number)
 	if err != nil {
@@ -120,6 +120,16 @@ func (n *nemesis) harmServer(s schedule.Step, number int, now time.Duration) err
 	n.open = append(n.open, ongoing{until: now + s.For, number: number, action: s.Action, excuse: excuse,
 		end: func(ctx context.Context) error { return n.servers.end(ctx, s, number) }})
 	return nil
+}
+
+// markServer writes down that a server's fault begins, and what the checker must know of it.
+func (n *nemesis) markServer(s schedule.Step) {
+	if s.Action == history.StepClock {
+		step, _ := time.ParseDuration(s.With) // a bad one is refused by the servers
+		n.log.MarkStep(step)
+		return
+	}
+	n.log.Mark(history.KindFault, "", s.Action)
 }
 
 func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duration) error {

@@ -19,6 +19,7 @@ type redisServers struct {
 	nodes []*redistest.Server
 	set   set // nil for a single one
 
+	clock    *redistest.Clock   // nil: that of the machine
 	network  *redistest.Network // nil: nobody can be cut off from the others
 	asleep   map[int]chan error // answers of DEBUG SLEEP
 	old      *redistest.Server  // that is being replaced
@@ -55,19 +56,30 @@ func redisOptions(o Options) redistest.Options {
 	if o.Fault.Setup == setupAlways {
 		fsync = "always"
 	}
-	return redistest.Options{AOF: fsync}
+	options := redistest.Options{AOF: fsync}
+	if o.Fault.Setup == setupPower { // so that its file only ever grows
+		options.Config = append(options.Config, "auto-aof-rewrite-percentage 0")
+	}
+	return options
 }
 
 func openRedis(ctx context.Context, o Options) (stage, error) {
 	return openServers(ctx, o, func(dir string) (*redisServers, backend, error) {
-		s, err := redistest.StartSingle(dir, redisOptions(o))
+		options := redisOptions(o)
+		var err error
+		if o.Fault.Setup == setupClock {
+			if options.Clock, err = redistest.NewClock(ctx, dir); err != nil {
+				return nil, backend{}, err
+			}
+		}
+		s, err := redistest.StartSingle(dir, options)
 		if err == nil && o.Fault.Setup == setupBigFile {
 			err = fatten(ctx, s)
 		}
 		if err != nil {
 			return nil, backend{}, err
 		}
-		return &redisServers{nodes: []*redistest.Server{s}}, backend{url: s.URL(), close: s.Close}, nil
+		return &redisServers{nodes: []*redistest.Server{s}, clock: options.Clock}, backend{url: s.URL(), close: s.Close}, nil
 	})
 }
 
@@ -108,6 +120,9 @@ func (s *redisServers) begin(step schedule.Step, number int) (string, error) {
 		n.Kill()
 		return behind, nil
 	}
+	if step.Action == history.PowerCut {
+		return "", cutPower(n)
+	}
 	err := s.harm(n, step, number)
 	if !n.Running() { // down by another fault: there is nobody to be told
 		return "", nil
@@ -134,6 +149,8 @@ func (s *redisServers) harm(n *redistest.Server, step schedule.Step, number int)
 		_, err = n.Command("FLUSHALL")
 	case "usurp":
 		err = s.squatter.usurp(n, step.At)
+	case history.StepClock:
+		err = s.stepClock(step.With)
 	case "oom":
 		err = fillUp(n)
 	case busy:
@@ -197,8 +214,10 @@ func (s *redisServers) end(ctx context.Context, step schedule.Step, number int) 
 	n := s.nodes[number-1]
 	var err error
 	switch step.Action {
-	case "crash":
+	case "crash", history.PowerCut:
 		return n.Restart()
+	case history.StepClock:
+		err = s.stepClock("0s")
 	case "freeze":
 		err = n.Continue()
 	case "sleep":

@@ -31,6 +31,9 @@ func crashActions() schedule.Actions {
 		busy:        {Roles: []string{server}, Lasting: true, Help: "a script of somebody else runs all the time: BUSY"},
 		misconf:     {Roles: []string{server}, Lasting: true, Help: "it cannot write its snapshot, and refuses writes: MISCONF"},
 		"flush-all": {Roles: []string{server}, Help: "FLUSHALL"},
+
+		history.StepClock: {Roles: []string{server}, Lasting: true, Value: "an offset such as 5s", Help: "its clock is set, and set back"},
+		history.PowerCut:  {Roles: []string{server}, Lasting: true, Help: "kill -9, its file is cut to what it was a second ago, then started again"},
 	}
 }
 
@@ -61,6 +64,10 @@ func serverFaults() []Fault {
 		{Name: "busy-server", Help: "somebody's script does not end: BUSY", NoDuplicates: true, Least: least, Schedule: "every 2s from 500ms busy server any for 700ms"},
 		{Name: "misconf-server", Help: "the server cannot write its snapshot: MISCONF", NoDuplicates: true, Least: least, Schedule: "every 2s from 500ms misconf server any for 700ms"},
 		{Name: "loading-server", Help: "kill -9 of a server whose file takes long to load: LOADING", Setup: setupBigFile, Least: 12 * time.Second, Schedule: "every 5s from 1s crash server any for 100ms"},
+		{Name: "step-clock", Help: "the clock of the server is set 5 s forward or back, and back again, and consumers are killed", Setup: setupClock, Least: 12 * time.Second,
+			Schedule: "every 4s from 1s step-clock server any with 5s for 1s; every 4s from 3s step-clock server any with -5s for 1s; every 2s-3s kill consumer any; at 0s fail consumer all with 0.1 for 1h"},
+		{Name: "power-cut", Help: "kill -9 of the server, whose file ends where it was synced a second ago, appendfsync everysec: losses are counted", Setup: setupPower, MayForget: true, Least: 12 * time.Second,
+			Schedule: "every 3500ms from 1s power-cut server any for 1300ms; at 0s fail consumer all with 0.1 for 1h"},
 		{Name: "foreign-keys", Help: "somebody else takes names of the topic's keys while they are empty: WRONGTYPE", Least: 10 * time.Second, Schedule: "every 500ms from 500ms usurp server any for 250ms; at 0s fail consumer all with 0.2 for 1h"},
 		{Name: "flush-all", Help: "FLUSHALL under load: what it costs is counted", MayForget: true, MayEnd: true, Least: least, Schedule: "at 2s flush-all server all"},
 		{Name: "resp2", Help: "the protocol of Redis 5 and older, with connections that break", Setup: setupRESP2, Least: least,
