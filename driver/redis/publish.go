@@ -53,6 +53,8 @@ type publication struct {
 	force    bool   // whatever the bounds say
 	replaces string // the undecodable entry that this replaces,
 	at       *shard // and where that is
+
+	lost map[string]error // topics and shards that could not be reached, by name and by tag
 }
 
 // checkAtomic refuses what is not one step.
@@ -89,7 +91,11 @@ func (p *publication) run(ctx context.Context) {
 	parcels := map[string]*parcel{}
 	var order []*parcel
 	send := func(x *parcel) {
-		if len(x.at) > 0 {
+		switch {
+		case len(x.at) == 0:
+		case p.lost[x.shard.tag] != nil:
+			p.fail(x.at, stayBehind(p.lost[x.shard.tag]))
+		default:
 			p.send(ctx, x)
 		}
 	}
@@ -97,7 +103,7 @@ func (p *publication) run(ctx context.Context) {
 		if p.rs[i].Err = m.CheckPublish(p.d.caps.MaxBody); p.rs[i].Err != nil {
 			continue
 		}
-		t, err := p.d.ensure(ctx, m.Topic, 0)
+		t, err := p.find(ctx, m.Topic)
 		if err != nil {
 			p.rs[i].Err = err
 			continue
@@ -137,9 +143,40 @@ func (p *publication) send(ctx context.Context, x *parcel) {
 	}
 	if err != nil {
 		x.failed = true
-		for _, i := range x.at {
-			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
-		}
+		p.fail(x.at, err)
+		p.lose(x.shard.tag, err)
+	}
+}
+
+// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be stored
+// without those before them.
+func (p *publication) find(ctx context.Context, name string) (*topic, error) {
+	if err := p.lost[name]; err != nil {
+		return nil, stayBehind(err)
+	}
+	t, err := p.d.ensure(ctx, name, 0)
+	if err != nil {
+		p.lose(name, err)
+	}
+	return t, err
+}
+
+// lose makes what follows in the call stay behind a topic or shard that could not be reached.
+func (p *publication) lose(where string, err error) {
+	if p.lost == nil {
+		p.lost = map[string]error{}
+	}
+	p.lost[where] = err
+}
+
+// stayBehind is why a message was not sent.
+func stayBehind(err error) error {
+	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored", "publish them again in the same order", err)
+}
+
+func (p *publication) fail(at []int, err error) {
+	for _, i := range at {
+		p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -47,6 +48,29 @@ type publication struct {
 	rs    []driver.Receipt
 	turn  uint64
 	force bool // whatever the bounds say
+
+	lost map[string]error // topics that could not be found
+}
+
+// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be stored
+// without those before them.
+func (p *publication) find(ctx context.Context, name string) (*topic, error) {
+	if err := p.lost[name]; err != nil {
+		return nil, stayBehind(err)
+	}
+	t, err := p.d.ensure(ctx, name, 0)
+	if err != nil {
+		if p.lost == nil {
+			p.lost = map[string]error{}
+		}
+		p.lost[name] = err
+	}
+	return t, err
+}
+
+// stayBehind is why a message was not sent.
+func stayBehind(err error) error {
+	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored", "publish them again in the same order", err)
 }
 
 // checkAtomic refuses what is not one step.
@@ -83,7 +107,7 @@ func (p *publication) run(ctx context.Context) {
 		if p.rs[i].Err = m.CheckPublish(p.d.caps.MaxBody); p.rs[i].Err != nil {
 			continue
 		}
-		t, err := p.d.ensure(ctx, m.Topic, 0)
+		t, err := p.find(ctx, m.Topic)
 		if err != nil {
 			p.rs[i].Err = err
 			continue
@@ -121,10 +145,23 @@ func (p *publication) sendAll(ctx context.Context, parcels []*parcel) {
 			calls[0].reply, calls[0].err = now[0].part.runAt(ctx, p.o.Level, calls[0].script, calls[0].args)
 		}
 		for i, x := range now {
-			p.finish(ctx, x, calls[i])
+			part := x.part // of a topic that is made anew meanwhile it is another
+			if err := p.finish(ctx, x, calls[i]); err != nil {
+				later = p.leave(later, part, stayBehind(err))
+			}
 		}
 		parcels = later
 	}
+}
+
+// leave gives up what would go to a partition after a parcel that was not stored.
+func (p *publication) leave(parcels []*parcel, part *partition, err error) []*parcel {
+	return slices.DeleteFunc(parcels, func(x *parcel) bool {
+		if x.part == part {
+			p.fill(x, nil, err)
+		}
+		return x.part == part
+	})
 }
 
 func (p *publication) flags() string {
@@ -146,8 +183,13 @@ func (p *publication) scriptOf(x *parcel) *script {
 }
 
 // finish fills in the receipts of a parcel, when it is stored.
-func (p *publication) finish(ctx context.Context, x *parcel, c *scriptCall) {
+func (p *publication) finish(ctx context.Context, x *parcel, c *scriptCall) error {
 	results, err := p.deliver(ctx, x, c)
+	p.fill(x, results, err)
+	return err
+}
+
+func (p *publication) fill(x *parcel, results []string, err error) {
 	for n, i := range x.at {
 		if err != nil {
 			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
