@@ -66,16 +66,24 @@ func (o order) run(ctx context.Context, stdin io.Reader) (err error) {
 		}
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	plain, err := o.open(ctx)
-	if err != nil || plain == nil {
-		return err
-	}
 	harm := victim.NewHarm()
-	broker, err := ferry.New(victim.Wrap(plain.Driver(), log, harm, false), ferry.Options{})
-	if err != nil {
-		return err
+	var brokers []*ferry.Broker
+	defer func() {
+		for _, b := range brokers {
+			err = errors.Join(err, b.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	for range max(o.settings.Clients, 1) {
+		plain, err := o.open(ctx)
+		if err != nil || plain == nil {
+			return err
+		}
+		broker, err := ferry.New(victim.Wrap(plain.Driver(), log, harm, false), ferry.Options{})
+		if err != nil {
+			return err
+		}
+		brokers = append(brokers, broker)
 	}
-	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { log.Watch(watching, o.name, max(o.settings.Lease/4, 250*time.Millisecond)) })
@@ -83,7 +91,17 @@ func (o order) run(ctx context.Context, stdin io.Reader) (err error) {
 	defer unwatch()
 	ear := &ear{habits: &workload.Habits{}, harm: harm, drain: make(chan struct{})}
 	go ear.listen(stdin) // ends with the process, or when the harness closes the pipe
-	return o.settings.Run(ctx, workload.Host{Broker: broker, Log: log, Habits: ear.habits, Drain: ear.drain})
+	errs := make([]error, len(brokers))
+	var running sync.WaitGroup
+	for i, b := range brokers {
+		h := workload.Host{Broker: b, Log: log, Habits: ear.habits, Drain: ear.drain}
+		if len(brokers) > 1 {
+			h.Instance = fmt.Sprintf("%s-%d", o.name, i+1)
+		}
+		running.Go(func() { errs[i] = o.settings.Run(ctx, h) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // openPatience is how long a process waits for a server that is down. One that is started in the middle of a fault

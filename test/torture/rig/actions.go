@@ -25,12 +25,16 @@ func signals(roles ...string) schedule.Actions {
 		"term": {Roles: roles, Help: "SIGTERM; it is started again"},
 		"stop": {Roles: roles, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
 
-		termKill: {Roles: roles, Value: "a duration", Help: "SIGTERM, and kill -9 so much later, if it is still there; it is started again"},
+		termTwice: {Roles: roles, Value: "a duration", Help: "SIGTERM, and once more so much later; it is started again"},
+		termKill:  {Roles: roles, Value: "a duration", Help: "SIGTERM, and kill -9 so much later, if it is still there; it is started again"},
 	}
 }
 
 // termKill is what a second signal does to most programs, and a supervisor that has no patience.
 const termKill = "term-kill"
+
+// termTwice is what a supervisor does that asks again.
+const termTwice = "term-twice"
 
 // seams are what the driver of a process can be made to suffer.
 func seams() schedule.Actions {
@@ -73,5 +77,5 @@ func together(tables ...schedule.Actions) schedule.Actions {
 // excuses are the actions on a process after which its leases may be lost. Whatever happens to a server is an excuse.
 var excuses = map[string]bool{
 	"stop": true, "cut": true, "lose-replies": true, "lose-renewals": true, "blackhole": true, "latency": true,
-	"throttle": true, "lose-requests": true, "reset-reply": true,
+	"throttle": true, limitFiles: true, throttleCPU: true, "lose-requests": true, "reset-reply": true,
 }

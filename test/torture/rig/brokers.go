@@ -43,23 +43,23 @@ type pace struct {
 
 // brokers are those that can be tortured by name.
 func brokers() map[string]broker {
-	processes := together(handlers(), seams(), signals(both...), network())
+	processes := together(handlers(), seams(), signals(both...), limitActions(both...), network())
 	single := broker{
-		actions: together(processes, serverActions(), crashActions()), roles: both, nodes: 1,
-		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupPower, setupRESP2}, open: openRedis,
+		actions: together(processes, serverActions(), crashActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1,
+		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupLittleMemory, setupManyClients, setupPower, setupRESP2}, open: openRedis,
 	}
 	sentinel := broker{
 		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,
-		setups: []string{setupEverySecond, setupRESP2, setupNamespaces}, open: openSentinel,
+		setups: []string{setupEverySecond, setupLittleMemory, setupManyClients, setupRESP2, setupNamespaces}, open: openSentinel,
 	}
 	kafka := broker{
-		actions: together(processes, brokerActions(), operatorActions()), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupSmallDisk}, open: openKafka(1),
+		actions: together(processes, brokerActions(), operatorActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupSmallDisk}, open: openKafka(1),
 		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock},
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)
 	kafkas.actions = together(kafka.actions, takeOverActions(), partitionActions())
-	kafkas.setups = []string{setupSessions, setupKept, setupNamespaces}
+	kafkas.setups = []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupNamespaces}
 	kafka.actions = together(kafka.actions, loneActions())
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
@@ -72,7 +72,7 @@ func brokers() map[string]broker {
 			},
 		},
 		"disk": {
-			actions: together(handlers(), signals(app), diskActions()), roles: []string{app},
+			actions: together(handlers(), signals(app), limitActions(app), diskActions()), roles: []string{app},
 			setups: []string{setupInterval, setupSmallDisk, setupFreezable}, owned: true, open: openApps,
 		},
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,

@@ -25,6 +25,8 @@ type Fault struct {
 	MayEnd bool
 	// Consumers is how many there are at least. Defaults to what the run says.
 	Consumers int
+	// Clients is how many brokers the consumers open together. Defaults to one each.
+	Clients int
 	// Setup is how the broker is set up for it. Defaults to its usual one.
 	Setup string
 	// Level is asked for with each publish. Defaults to the broker's own.
@@ -35,18 +37,20 @@ type Fault struct {
 
 // Setups of brokers.
 const (
-	setupEverySecond = "appendfsync everysec"
-	setupAlways      = "appendfsync always"
-	setupInterval    = "sync=50ms"
-	setupSmallDisk   = "small disk"
-	setupFreezable   = "disk that can stall"
-	setupBigFile     = "big file"
-	setupClock       = "clock that can be set"
-	setupPower       = "power that can be cut"
-	setupRESP2       = "protocol=2"
-	setupNamespaces  = "network namespaces"
-	setupKept        = "settled messages are kept"
-	setupSessions    = "leases of whole partitions"
+	setupEverySecond  = "appendfsync everysec"
+	setupAlways       = "appendfsync always"
+	setupInterval     = "sync=50ms"
+	setupSmallDisk    = "small disk"
+	setupFreezable    = "disk that can stall"
+	setupBigFile      = "big file"
+	setupClock        = "clock that can be set"
+	setupManyClients  = "many clients"
+	setupLittleMemory = "little memory"
+	setupPower        = "power that can be cut"
+	setupRESP2        = "protocol=2"
+	setupNamespaces   = "network namespaces"
+	setupKept         = "settled messages are kept"
+	setupSessions     = "leases of whole partitions"
 )
 
 // Faults returns all, in order. Which of them a broker can have follows from its actions, see FaultsFor.
@@ -64,6 +68,7 @@ func processFaults() []Fault {
 		{Name: "stop-producer", Help: "SIGSTOP of producers", Schedule: "every 500ms-900ms stop producer any for 300ms", NoDuplicates: true},
 		{Name: "term-consumer", Help: "SIGTERM of consumers under load", Schedule: "every 200ms-500ms term consumer any", NoDuplicates: true},
 		{Name: "kill-while-draining", Help: "SIGTERM of consumers, and kill -9 before they have given everything back", Schedule: "every 700ms-1300ms term-kill consumer any with 20ms; at 0s slow consumer all with 300ms for 1h"},
+		{Name: "term-twice", Help: "SIGTERM of consumers, and again while they drain, which changes nothing", NoDuplicates: true, Schedule: "every 300ms-600ms term-twice consumer any with 10ms; at 0s slow consumer all with 300ms for 1h"},
 		{Name: "term-producer", Help: "SIGTERM of producers under load", Schedule: "every 200ms-500ms term producer any", NoDuplicates: true},
 		{Name: "join-leave", Help: "twenty consumers come and go for two minutes", Consumers: 20, Least: 2 * time.Minute,
 			Schedule: "every 200ms-900ms term consumer any; every 2s-4s kill consumer any; every 5s-9s stop consumer any for LEASE*1.2"},
@@ -74,6 +79,8 @@ func processFaults() []Fault {
 		{Name: "fail-handler", Help: "handlers that fail", Schedule: "at 0s fail consumer all with 0.3 for 1h", NoDuplicates: true},
 		{Name: "panic-handler", Help: "handlers that panic", Schedule: "at 0s panic consumer all with 0.2 for 1h", NoDuplicates: true},
 		{Name: "lose-renewals", Help: "handlers that exceed their lease, unrenewed", Schedule: "at 0s slow consumer all with LEASE*1.5 for 1h; every 1s from 100ms lose-renewals consumer any for LEASE*2"},
+		{Name: "little-cpu", Help: "processes that run for a tenth of the time", Least: 9 * time.Second, Schedule: "every 4s from 500ms throttle-cpu consumer any with 0.1 for 3s; every 4s from 1s throttle-cpu producer any with 0.1 for 2s"},
+		{Name: "little-memory", Help: "processes with a limit of 16 MiB for their heap, which may not take 96 in all, and failing handlers", Setup: setupLittleMemory, NoDuplicates: true, Least: 6 * time.Second, Schedule: "at 0s fail consumer all with 0.2 for 1h"},
 		{Name: "cut", Help: "connections cut", Schedule: "every 800ms-1500ms cut consumer any for 300ms; every 500ms-900ms cut producer any for 200ms; at 900ms cut consumer 1 for LEASE*1.5"},
 		{Name: "lose-replies", Help: "requests carried out whose reply is lost, or late", Schedule: "every 700ms-1200ms lose-replies consumer any for 200ms; every 400ms-900ms lose-replies producer any for 150ms"},
 		{Name: "clock", Help: "client clocks an hour off the broker's", Schedule: "at 0s clock consumer 1 with 1h for 1h; at 0s clock consumer 2 with -1h for 1h; at 0s fail consumer all with 0.2 for 1h", NoDuplicates: true},
@@ -96,6 +103,14 @@ func networkFaults() []Fault {
 			Schedule: "every 700ms-1200ms lose-requests consumer any for 500ms; every 700ms-1200ms lose-requests producer any for 500ms"},
 		{Name: "reset-reply", Help: "connections reset in the middle of a reply: the request was carried out", Least: 5 * time.Second,
 			Schedule: "every 500ms-900ms reset-reply consumer any for 100ms; every 300ms-700ms reset-reply producer any for 100ms"},
+		{Name: "few-files", Help: "connections break, and for a while a process can open no other: EMFILE", Least: 9 * time.Second,
+			Schedule: `every 4s from 500ms limit-files consumer all with 3 for 1500ms; every 4s from 700ms cut consumer all for 300ms
+			every 4s from 2500ms limit-files producer all with 3 for 1s; every 4s from 2700ms cut producer all for 200ms`},
+		{Name: "few-files-server", Help: "connections break, and the server can accept no other for a while", Least: 9 * time.Second,
+			Schedule: "every 4s from 500ms limit-files server any with 3 for 1500ms; every 4s from 700ms cut consumer all for 300ms; every 4s from 700ms cut producer all for 300ms"},
+		{Name: "little-cpu-server", Help: "a server that runs for a fifth of the time", Least: 9 * time.Second, Schedule: "every 4s from 500ms throttle-cpu server any with 0.2 for 2500ms"},
+		{Name: "reconnect-storm", Help: "200 clients lose their connections at once, and come back at once", Setup: setupManyClients, Clients: 200, Least: 12 * time.Second,
+			Schedule: "every 4s from 3s cut consumer all for 300ms; every 4s from 3s cut producer all for 300ms"},
 		{Name: "late-replies", Help: "replies that come after their client has given up", Least: 10 * time.Second,
 			Schedule: "every 4s from 500ms lose-replies producer any for 3500ms; every 4s from 1s lose-replies consumer any for 3500ms"},
 	}
@@ -109,6 +124,10 @@ func appFaults() []Fault {
 		{Name: "stop-app", Help: "SIGSTOP of the process beyond its leases", Least: 10 * time.Second, Schedule: "every 4s from 1s stop app 1 for LEASE*1.2"},
 		{Name: "term-app", Help: "SIGTERM of the process under load", Least: 5 * time.Second, Schedule: "every 700ms-1300ms term app 1", NoDuplicates: true},
 		{Name: "kill-app-while-draining", Help: "SIGTERM, and kill -9 before it has ended", Least: 10 * time.Second, Schedule: "every 900ms-1500ms term-kill app 1 with 20ms"},
+		{Name: "term-app-twice", Help: "SIGTERM of the process, and again while it drains, which changes nothing", Least: 5 * time.Second, Schedule: "every 700ms-1300ms term-twice app 1 with 10ms", NoDuplicates: true},
+		{Name: "little-cpu-app", Help: "the process runs for a tenth of the time", Least: 9 * time.Second, Schedule: "every 4s from 500ms throttle-cpu app 1 with 0.1 for 3s"},
+		{Name: "few-files-app", Help: "the process can open no file for a while, on which its store stops, and is killed: EMFILE", Least: 10 * time.Second,
+			Schedule: "every 4s from 500ms until 6s limit-files app 1 with 3 for 1s; every 4s from 2500ms until 8s kill app 1"},
 		{Name: "full-disk", Help: "the reserve of the disk is reached", Setup: setupSmallDisk, Least: 8 * time.Second,
 			Schedule: "every 3s from 1s fill with 8000000 for 1500ms; every 2s-3s kill app 1"},
 		{Name: "no-space", Help: "not a byte is left on the disk", Setup: setupSmallDisk, Least: 10 * time.Second,

@@ -40,6 +40,7 @@ type kafkaServers struct {
 	client  *kgo.Client
 	admin   *kadm.Client
 	down    map[string]*kafkatest.Broker // by the action that chose it
+	limits  map[int]*limits              // of each broker that has had some
 	disk    *smallDisk                   // nil: that of the machine
 	network *netns.Network               // nil: they share the loopback address
 }
@@ -51,7 +52,7 @@ func openKafka(brokers int) func(context.Context, Options) (stage, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &kafkaServers{down: map[string]*kafkatest.Broker{}}
+		s := &kafkaServers{down: map[string]*kafkatest.Broker{}, limits: map[int]*limits{}}
 		clear := func() error { return errors.Join(s.unmount(), s.leave(), os.RemoveAll(dir)) }
 		if o.Fault.Setup == setupNamespaces {
 			if s.network, err = netns.New(); err != nil {
@@ -115,6 +116,12 @@ func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if s.limits[number] == nil {
+		s.limits[number] = &limits{}
+	}
+	if known, err := s.limits[number].begin(step.Action, step.With, b.PID(), stopper(b.Freeze, b.Thaw)); known {
+		return "", err
+	}
 	s.down[key(step, number)] = b
 	switch step.Action {
 	case "freeze":
@@ -131,6 +138,11 @@ func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer cancel()
+	if l := s.limits[number]; l != nil {
+		if known, err := l.end(step.Action); known {
+			return errors.Join(err, s.ready(ctx))
+		}
+	}
 	b := s.down[key(step, number)]
 	delete(s.down, key(step, number))
 	var err error

@@ -146,6 +146,8 @@ func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duratio
 		return p.terminate()
 	case termKill:
 		return n.termKill(p, name, s.With)
+	case termTwice:
+		return n.termTwice(p, name, s.With)
 	}
 	kind := history.KindNote
 	if excuses[s.Action] {
@@ -155,6 +157,20 @@ func (n *nemesis) harm(p process, name string, s schedule.Step, now time.Duratio
 	n.open = append(n.open, ongoing{until: now + s.For, name: name, action: s.Action, excuse: excuses[s.Action], victim: p,
 		end: func(context.Context) error { return p.end(s.Action) }})
 	return p.begin(s.Action, s.With)
+}
+
+// termTwice asks a process to end, and asks again while it does so.
+func (n *nemesis) termTwice(p process, name, after string) error {
+	wait, err := time.ParseDuration(after)
+	if err != nil {
+		return fmt.Errorf("%s with %q: it takes a duration", termTwice, after)
+	}
+	n.log.Mark(history.KindNote, name, termTwice)
+	if err := p.terminate(); err != nil {
+		return err
+	}
+	<-time.After(wait)
+	return p.terminate()
 }
 
 // termKill kills a process while it gives back what it has.

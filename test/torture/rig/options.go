@@ -89,6 +89,10 @@ func (o Options) settings(role string, seed uint64) workload.Settings {
 		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Level: o.Fault.Level, Lease: o.Lease,
 		Concurrency: concurrency, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 	}
+	if role == consumer && o.Fault.Clients > 0 {
+		s.Clients = (o.Fault.Clients + o.Consumers - 1) / o.Consumers
+		s.Concurrency = 2
+	}
 	if role == app {
 		s.Rate, s.Workers = o.Rate, o.Consumers
 	}

@@ -22,6 +22,7 @@ type redisServers struct {
 	clock    *redistest.Clock   // nil: that of the machine
 	network  *redistest.Network // nil: nobody can be cut off from the others
 	asleep   map[int]chan error // answers of DEBUG SLEEP
+	limits   map[int]*limits    // of each server that has had some
 	old      *redistest.Server  // that is being replaced
 	moving   *migration
 	squatter squatter
@@ -93,7 +94,7 @@ func openServers(ctx context.Context, o Options, start func(dir string) (*redisS
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s.asleep = map[int]chan error{}
+	s.asleep, s.limits = map[int]chan error{}, map[int]*limits{}
 	b.servers = s
 	if o.streams() {
 		b.url = strings.Replace(b.url, "redis", "redisstream", 1)
@@ -122,6 +123,12 @@ func (s *redisServers) begin(step schedule.Step, number int) (string, error) {
 	}
 	if step.Action == history.PowerCut {
 		return "", cutPower(n)
+	}
+	if s.limits[number] == nil {
+		s.limits[number] = &limits{}
+	}
+	if known, err := s.limits[number].begin(step.Action, step.With, n.PID(), stopper(n.Stop, n.Continue)); known {
+		return "", err
 	}
 	err := s.harm(n, step, number)
 	if !n.Running() { // down by another fault: there is nobody to be told
@@ -212,6 +219,11 @@ func (s *redisServers) end(ctx context.Context, step schedule.Step, number int) 
 		return s.endTakeOver(ctx, step)
 	}
 	n := s.nodes[number-1]
+	if l := s.limits[number]; l != nil {
+		if known, err := l.end(step.Action); known {
+			return err
+		}
+	}
 	var err error
 	switch step.Action {
 	case "crash", history.PowerCut:

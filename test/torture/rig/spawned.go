@@ -25,6 +25,7 @@ type spawned struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
 	proxies []*proxy.Proxy // none for a broker without an address
+	limits  limits
 
 	over   chan struct{}
 	mu     sync.Mutex
@@ -45,6 +46,9 @@ func (o Options) spawn(bin, address string, behind []string, role, name string, 
 	}
 	// Not CommandContext: the process outlives its context, until it is told.
 	p.cmd = exec.Command(filepath.Join(bin, role), "-url", address, "-via", via, "-dir", o.Dir, "-name", name, "-settings", string(text))
+	if o.Fault.Setup == setupLittleMemory {
+		p.cmd.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", littleMemory))
+	}
 	var stderr strings.Builder
 	p.cmd.Stderr = &stderr
 	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
@@ -58,6 +62,9 @@ func (o Options) spawn(bin, address string, behind []string, role, name string, 
 		p.mu.Lock()
 		if err != nil && !p.killed && !p.early() {
 			p.result = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+		}
+		if o.Fault.Setup == setupLittleMemory {
+			p.result = errors.Join(p.result, thrifty(p.cmd.ProcessState))
 		}
 		p.result = errors.Join(p.result, p.closeProxies()) // lives are many, and each has its own
 		p.mu.Unlock()
@@ -133,6 +140,9 @@ func (p *spawned) begin(action, value string) error {
 	if action == "stop" {
 		return p.signal(syscall.SIGSTOP)
 	}
+	if known, err := p.limits.begin(action, value, p.cmd.Process.Pid, p.signal); known {
+		return err
+	}
 	known, err := takes(action, value)
 	switch {
 	case err != nil:
@@ -168,6 +178,9 @@ func takes(action, value string) (bool, error) {
 func (p *spawned) end(action string) error {
 	if action == "stop" {
 		return p.signal(syscall.SIGCONT)
+	}
+	if known, err := p.limits.end(action); known {
+		return err
 	}
 	if known, _ := takes(action, "0"); known {
 		return p.tell("end " + action)

@@ -39,10 +39,15 @@ func (c *Consumer) Run(ctx context.Context) error {
 		stop.Note = err.Error()
 	}
 	c.Log.Record(stop)
-	if ctx.Err() != nil && errors.Is(err, ferry.ErrNotApplied) {
+	if ctx.Err() != nil && away(err) {
 		return nil // told to end while the broker was away: what it did not take comes again, and is judged
 	}
 	return err
+}
+
+// away says that the broker was not reached, or its answer lost.
+func away(err error) bool {
+	return errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, ferry.ErrUnknown)
 }
 
 // handle works for a moment, and then does what its habits and the message's fate say.

@@ -20,14 +20,14 @@ import (
 type Producer struct {
 	Settings
 	Host
-	// Lanes publish at once. Defaults to 4, with 4 keys each.
+	// Lanes publish at once. Defaults to 4, or to more for a high rate, with 4 keys each.
 	Lanes, Keys int
 }
 
 // Run publishes until ctx ends, and then finishes what it has begun.
 func (p *Producer) Run(ctx context.Context) error {
 	if p.Lanes == 0 {
-		p.Lanes, p.Keys = 4, 4
+		p.Lanes, p.Keys = max(4, p.Rate/laneRate), 4
 	}
 	p.Log.Record(history.Event{Kind: history.KindStart})
 	var running sync.WaitGroup
@@ -38,6 +38,9 @@ func (p *Producer) Run(ctx context.Context) error {
 	p.Log.Record(history.Event{Kind: history.KindStop})
 	return nil
 }
+
+// laneRate is what a lane can publish in a second, where an answer takes some milliseconds.
+const laneRate = 100
 
 // patience is how long a message that a broker does not take is tried again.
 const patience = 10 * time.Second

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -27,7 +28,9 @@ type Settings struct {
 	// Level is that of every publish. Defaults to the broker's own.
 	Level driver.Durability `json:"level,omitempty"`
 	// Workers is how many an app has. Defaults to 1.
-	Workers       int           `json:"workers,omitempty"`
+	Workers int `json:"workers,omitempty"`
+	// Clients is how many brokers a consumer opens, each with connections of its own. Defaults to 1.
+	Clients       int           `json:"clients,omitempty"`
 	Lease         time.Duration `json:"lease,omitempty"`
 	Concurrency   int           `json:"concurrency,omitempty"`
 	MaxAttempts   int           `json:"max_attempts,omitempty"`
@@ -38,6 +41,8 @@ type Settings struct {
 type Host struct {
 	Broker *ferry.Broker
 	Log    *history.Writer
+	// Instance is who a consumer is to the broker. Defaults to the name of the process.
+	Instance string
 	// Habits are how handlers behave.
 	Habits *Habits
 	// Pass is called where a stopped process would hang. May be nil.
@@ -55,7 +60,7 @@ func (s Settings) Run(ctx context.Context, h Host) error {
 	case RoleProducer:
 		return (&Producer{Settings: s, Host: h}).Run(ctx)
 	case RoleConsumer:
-		return (&Consumer{Settings: s, Host: h, Instance: h.Log.Process()}).Run(ctx)
+		return (&Consumer{Settings: s, Host: h, Instance: cmp.Or(h.Instance, h.Log.Process())}).Run(ctx)
 	case RoleApp:
 		return s.runApp(ctx, h)
 	}
