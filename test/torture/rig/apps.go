@@ -70,7 +70,7 @@ func (s *appStage) servers() servers {
 }
 
 func (s *appStage) start(_ context.Context, role string, seed uint64, name string) (process, error) {
-	p, err := s.o.spawn(s.bin, s.url, nil, app, name, s.o.settings(role, seed))
+	p, err := s.o.spawn(s.o.programs(s.bin, name), s.url, nil, app, name, s.o.settings(role, seed))
 	if err != nil {
 		return nil, err
 	}

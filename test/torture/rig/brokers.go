@@ -46,20 +46,20 @@ func brokers() map[string]broker {
 	processes := together(handlers(), seams(), signals(both...), limitActions(both...), network())
 	single := broker{
 		actions: together(processes, serverActions(), crashActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1,
-		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupLittleMemory, setupManyClients, setupPower, setupRESP2}, open: openRedis,
+		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupLittleMemory, setupManyClients, setupOlder, setupPower, setupRESP2}, open: openRedis,
 	}
 	sentinel := broker{
 		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,
-		setups: []string{setupEverySecond, setupLittleMemory, setupManyClients, setupRESP2, setupNamespaces}, open: openSentinel,
+		setups: []string{setupEverySecond, setupLittleMemory, setupManyClients, setupOlder, setupRESP2, setupNamespaces}, open: openSentinel,
 	}
 	kafka := broker{
-		actions: together(processes, brokerActions(), operatorActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupSmallDisk}, open: openKafka(1),
+		actions: together(processes, brokerActions(), operatorActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupOlder, setupSmallDisk}, open: openKafka(1),
 		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock},
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)
 	kafkas.actions = together(kafka.actions, takeOverActions(), partitionActions())
-	kafkas.setups = []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupNamespaces}
+	kafkas.setups = []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupOlder, setupNamespaces}
 	kafka.actions = together(kafka.actions, loneActions())
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
@@ -73,7 +73,7 @@ func brokers() map[string]broker {
 		},
 		"disk": {
 			actions: together(handlers(), signals(app), limitActions(app), diskActions()), roles: []string{app},
-			setups: []string{setupInterval, setupSmallDisk, setupFreezable}, owned: true, open: openApps,
+			setups: []string{setupInterval, setupOlder, setupSmallDisk, setupFreezable}, owned: true, open: openApps,
 		},
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
 		"redisstream": single.asLog(), "redisstream-sentinel": sentinel.asLog(), "redisstream-cluster": cluster.asLog(),

@@ -45,6 +45,7 @@ const (
 	setupBigFile      = "big file"
 	setupClock        = "clock that can be set"
 	setupManyClients  = "many clients"
+	setupOlder        = "processes of an older commit"
 	setupLittleMemory = "little memory"
 	setupPower        = "power that can be cut"
 	setupRESP2        = "protocol=2"
@@ -75,6 +76,8 @@ func processFaults() []Fault {
 		{Name: "reset-group", Help: "a group is set back to the beginning under load", Setup: setupKept, Least: 8 * time.Second, Schedule: "every 2500ms from 2s until 6s reset with billing"},
 		{Name: "trim", Help: "the log is trimmed while it is read, and readers are killed", Setup: setupKept, Least: 8 * time.Second,
 			Schedule: "every 150ms-400ms trim with 40; every 1500ms-2500ms kill consumer any"},
+		{Name: "upgrade", Help: "processes of an older commit are replaced one by one, with its data and among the others", Setup: setupOlder, Least: 14 * time.Second,
+			Schedule: `every 1s fail consumer all with 0.2 for 1s; at 3s term consumer 1; at 5s kill consumer 2; at 7s term producer 1; at 8s kill producer 2; at 10s term consumer 3`},
 		{Name: "slow-handler", Help: "handlers that need longer than their lease", Schedule: "at 100ms slow consumer all with LEASE*1.5 for 1h", NoDuplicates: true},
 		{Name: "fail-handler", Help: "handlers that fail", Schedule: "at 0s fail consumer all with 0.3 for 1h", NoDuplicates: true},
 		{Name: "panic-handler", Help: "handlers that panic", Schedule: "at 0s panic consumer all with 0.2 for 1h", NoDuplicates: true},
@@ -128,6 +131,8 @@ func appFaults() []Fault {
 		{Name: "little-cpu-app", Help: "the process runs for a tenth of the time", Least: 9 * time.Second, Schedule: "every 4s from 500ms throttle-cpu app 1 with 0.1 for 3s"},
 		{Name: "few-files-app", Help: "the process can open no file for a while, on which its store stops, and is killed: EMFILE", Least: 10 * time.Second,
 			Schedule: "every 4s from 500ms until 6s limit-files app 1 with 3 for 1s; every 4s from 2500ms until 8s kill app 1"},
+		{Name: "upgrade-app", Help: "the process of an older commit is replaced, with its data", Setup: setupOlder, Least: 8 * time.Second,
+			Schedule: "every 1s fail consumer all with 0.2 for 1s; at 3s kill app 1; at 6s term app 1"},
 		{Name: "full-disk", Help: "the reserve of the disk is reached", Setup: setupSmallDisk, Least: 8 * time.Second,
 			Schedule: "every 3s from 1s fill with 8000000 for 1500ms; every 2s-3s kill app 1"},
 		{Name: "no-space", Help: "not a byte is left on the disk", Setup: setupSmallDisk, Least: 10 * time.Second,

@@ -20,6 +20,8 @@ type Options struct {
 	Dir string
 	// Bin has the processes, see Build. Defaults to building them for this run.
 	Bin string
+	// Older has the processes of an older commit, see BuildOlder: a fault with the setup for it begins with them.
+	Older string
 
 	// Producers and Consumers are how many processes there are. Default to 2 and 3.
 	Producers, Consumers int

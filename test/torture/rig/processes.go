@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 
 	"github.com/ferrymq/ferry"
@@ -54,17 +55,49 @@ func openProcesses(ctx context.Context, o Options, b backend) (stage, error) {
 }
 
 // Build compiles the processes into a new directory, for Options.Bin.
-func Build(ctx context.Context) (string, error) {
+func Build(ctx context.Context) (string, error) { return build(ctx, "") }
+
+// build compiles the processes of the module in a directory, by default of this one.
+func build(ctx context.Context, tree string) (string, error) {
 	dir, err := os.MkdirTemp("", "ferry-torture-bin-")
 	if err != nil {
 		return "", err
 	}
 	const commands = "github.com/ferrymq/ferry/test/torture/cmd/"
 	build := exec.CommandContext(ctx, "go", "build", "-o", dir, commands+consumer, commands+producer, commands+app)
+	build.Dir = tree
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("building the processes: %w\n%s", err, out), os.RemoveAll(dir))
 	}
 	return dir, nil
+}
+
+// Upgrades says whether a fault needs the processes of an older commit.
+func (f Fault) Upgrades() bool { return f.Setup == setupOlder }
+
+// BuildOlder compiles the processes of a commit into a new directory, for Options.Older.
+func BuildOlder(ctx context.Context, commit string) (dir string, err error) {
+	tree, err := os.MkdirTemp("", "ferry-torture-older-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tree)) }()
+	archive := exec.CommandContext(ctx, "sh", "-c", `git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2"`, "sh", commit, tree)
+	if out, err := archive.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("commit %s: %w\n%s", commit, err, out)
+	}
+	if _, err := os.Stat(tree + "/go.mod"); err != nil {
+		return "", fmt.Errorf("commit %s is not here; it takes a clone with its history: %w", commit, err)
+	}
+	return build(ctx, tree)
+}
+
+// programs is where the processes of a life are: those of the first are the older ones, if there are any.
+func (o Options) programs(bin, name string) string {
+	if o.Fault.Upgrades() && strings.HasSuffix(name, ".1") {
+		return o.Older
+	}
+	return bin
 }
 
 // commands returns the directory of the built commands.
@@ -94,7 +127,7 @@ func (s *processStage) drain(ctx context.Context, c *cast) error {
 }
 
 func (s *processStage) start(_ context.Context, role string, seed uint64, name string) (process, error) {
-	p, err := s.o.spawn(s.bin, s.backend.url, s.backend.behind, role, name, s.o.settings(role, seed))
+	p, err := s.o.spawn(s.o.programs(s.bin, name), s.backend.url, s.backend.behind, role, name, s.o.settings(role, seed))
 	if err != nil {
 		return nil, err
 	}
