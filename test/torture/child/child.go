@@ -91,6 +91,7 @@ func (o order) run(ctx context.Context, stdin io.Reader) (err error) {
 	defer unwatch()
 	ear := &ear{habits: &workload.Habits{}, harm: harm, drain: make(chan struct{})}
 	go ear.listen(stdin) // ends with the process, or when the harness closes the pipe
+	o.settings.Rate /= len(brokers)
 	errs := make([]error, len(brokers))
 	var running sync.WaitGroup
 	for i, b := range brokers {

@@ -27,6 +27,26 @@ func redisMutants() []Mutant {
 			Check: tortureServers("power-cut"),
 		},
 		{
+			Name: "second-signal-ends", Bug: "a second SIGTERM ends a process that drains",
+			Edits: []overlay.Edit{{File: "test/torture/child/child.go", Search: "\tdefer stop()\n\treturn o.run(ctx, stdin)", Replace: "\tcontext.AfterFunc(ctx, stop)\n\treturn o.run(ctx, stdin)"}},
+			Check: tortureServers("term-twice"),
+		},
+		{
+			Name: "no-file-no-worker", Bug: "a worker that can open no connection does not try again",
+			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
+			Check: tortureServers("few-files"),
+		},
+		{
+			Name: "storm-is-the-end", Bug: "a worker whose connection breaks does not try again",
+			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
+			Check: tortureServers("storm"),
+		},
+		{
+			Name: "stored-form-changed", Bug: "the stored form of a message is another one, and says so, and nobody reads the old one",
+			Edits: []overlay.Edit{{File: "internal/envelope/envelope.go", Search: "const Version = 1\n", Replace: "const Version = 2\n"}},
+			Check: tortureServers("upgrade"),
+		},
+		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
 			Edits: lua("storing", "    if #items > 0 then fan_out", "    if #items > 0 and seq % 31 ~= 7 then fan_out"),
 			Check: tortureRedis("none"),
@@ -40,6 +60,16 @@ func redisMutants() []Mutant {
   end
 `),
 			Check: onRedis("lease/stale_settle_refused"),
+		},
+		{
+			Name: "lease-not-checked-when-slow", Bug: "the same, of a process that hardly runs: a settlement needs only the number of the message, not the token of its lease",
+			Edits: lua("settling", "  local l = holder_of(o, token, seq)\n", `  local l = holder_of(o, token, seq)
+  for _, other in ipairs(call('HKEYS', KEYS[o + LEASE])) do
+    local held = lease_of(o, other)
+    if held and held.items[seq] then l = held end
+  end
+`),
+			Check: tortureServers("little-cpu"),
 		},
 		{
 			Name: "split-not-found", Bug: "a settlement looks only where the lease was before an extension that is under way",

@@ -39,6 +39,8 @@ type pace struct {
 	recoverIn, least time.Duration
 	// heartbeat, commits and clock are as in history.Run.
 	heartbeat, commits, clock time.Duration
+	// crowd is the role of many clients: where a member more than there are partitions is of no use, producers.
+	crowd string
 }
 
 // brokers are those that can be tortured by name.
@@ -54,7 +56,7 @@ func brokers() map[string]broker {
 	}
 	kafka := broker{
 		actions: together(processes, brokerActions(), operatorActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupOlder, setupSmallDisk}, open: openKafka(1),
-		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock},
+		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock, crowd: producer},
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)
@@ -85,6 +87,7 @@ func brokers() map[string]broker {
 func (b broker) asLog() broker {
 	b.actions = together(b.actions, operatorActions(), trimActions())
 	b.setups = append(slices.Clone(b.setups), setupKept)
+	b.pace.crowd = producer
 	return b
 }
 

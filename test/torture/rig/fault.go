@@ -25,7 +25,7 @@ type Fault struct {
 	MayEnd bool
 	// Consumers is how many there are at least. Defaults to what the run says.
 	Consumers int
-	// Clients is how many brokers the consumers open together. Defaults to one each.
+	// Clients is how many brokers the consumers open together, or the producers, see pace. Defaults to one each.
 	Clients int
 	// Setup is how the broker is set up for it. Defaults to its usual one.
 	Setup string

@@ -43,6 +43,8 @@ type Options struct {
 	// Drain is how long everything may take to be settled after the faults. Defaults to 30 s
 	// and three leases.
 	Drain time.Duration
+
+	crowd string // the role of which Fault.Clients are
 }
 
 // Topic is what every run publishes to.
@@ -63,6 +65,7 @@ func (o Options) withDefaults(p pace) Options {
 			*d = v
 		}
 	}
+	o.crowd = cmp.Or(p.crowd, consumer)
 	def(&o.Load, 5*time.Second)
 	def(&o.Lease, cmp.Or(p.lease, 2*time.Second))
 	def(&o.RedeliverIn, time.Second)
@@ -91,9 +94,11 @@ func (o Options) settings(role string, seed uint64) workload.Settings {
 		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Level: o.Fault.Level, Lease: o.Lease,
 		Concurrency: concurrency, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 	}
-	if role == consumer && o.Fault.Clients > 0 {
-		s.Clients = (o.Fault.Clients + o.Consumers - 1) / o.Consumers
-		s.Concurrency = 2
+	if role == o.crowd && o.Fault.Clients > 0 {
+		s.Clients, s.Concurrency = o.Fault.Clients/max(o.Consumers, 1), 2
+		if role == producer {
+			s.Clients = o.Fault.Clients / o.Producers
+		}
 	}
 	if role == app {
 		s.Rate, s.Workers = o.Rate, o.Consumers

@@ -3,6 +3,7 @@
 package rig
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -16,7 +17,31 @@ func TestRedisTorture(t *testing.T) {
 		"power-cut": {Broker: "redis", Load: 10 * time.Second, Fault: Fault{
 			Setup: setupPower, MayForget: true, Schedule: "at 500ms stop consumer all for 5s; at 4s power-cut server 1 for 1300ms",
 		}},
+		"term-twice": {Broker: "redis", Load: 5 * time.Second, Fault: Fault{
+			NoDuplicates: true, Schedule: "every 500ms term-twice consumer any with 10ms; at 0s slow consumer all with 300ms for 1h",
+		}},
+		"few-files": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
+			Schedule: "at 1s limit-files consumer all with 3 for 2s; at 1500ms cut consumer all for 300ms",
+		}},
+		"little-cpu": {Broker: "redis", Lease: time.Second, Load: 10 * time.Second, Fault: Fault{
+			Schedule: "at 0s slow consumer all with 1500ms for 1h; every 4s from 1s throttle-cpu consumer 1 with 0.003 for 3s",
+		}},
+		"storm": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
+			Setup: setupManyClients, Clients: 60, Schedule: "at 3s cut consumer all for 300ms",
+		}},
+		"upgrade": {Broker: "redis", Load: 5 * time.Second, Fault: Fault{
+			Setup: setupOlder, Schedule: "at 2s term consumer 1; at 2s kill consumer 2; at 2500ms term consumer 3",
+		}},
 	} {
-		t.Run(name, func(t *testing.T) { inRealTime(t, o) })
+		t.Run(name, func(t *testing.T) {
+			if o.Fault.Upgrades() {
+				var err error
+				if o.Older, err = BuildOlder(t.Context(), OlderCommit); err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = os.RemoveAll(o.Older) }()
+			}
+			inRealTime(t, o)
+		})
 	}
 }

@@ -30,7 +30,8 @@ func (s Settings) runApp(ctx context.Context, h Host) error {
 	errs := make([]error, 2+max(s.Workers, 1))
 	producers.Go(func() { errs[0] = (&Producer{Settings: s, Host: h}).Run(publishing) })
 	for n := range max(s.Workers, 1) {
-		c := &Consumer{Settings: s, Host: h, Instance: fmt.Sprintf("%s-%d", h.Log.Process(), n+1)}
+		c := &Consumer{Settings: s, Host: h}
+		c.Instance = fmt.Sprintf("%s-%d", h.Instance, n+1)
 		consumers.Go(func() { errs[2+n] = c.Run(consuming) })
 	}
 	select {

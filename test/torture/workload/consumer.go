@@ -16,7 +16,6 @@ import (
 type Consumer struct {
 	Settings
 	Host
-	Instance string
 }
 
 var errOnPurpose = errors.New("failed on purpose")

@@ -84,13 +84,13 @@ type draft struct {
 // draft makes the next message: most have a key; some of the others a delay, a schedule, or a time to live.
 func (l *lane) draft() draft {
 	l.count++
-	e := history.Event{Kind: history.KindPublish, Topic: l.Topic, ID: fmt.Sprintf("%s.%d-%d", l.Log.Process(), l.n, l.count)}
+	e := history.Event{Kind: history.KindPublish, Topic: l.Topic, ID: fmt.Sprintf("%s.%d-%d", l.Instance, l.n, l.count)}
 	m := &ferry.Message{ID: e.ID, Topic: l.Topic, Priority: ferry.Priority(l.random.IntN(4) - 1)}
 	switch kind := l.random.IntN(100); {
 	case kind < 60:
 		k := l.random.IntN(l.Keys)
 		l.seqs[k]++
-		e.Key, e.Seq = fmt.Sprintf("%s.%d-k%d", l.Log.Process(), l.n, k), l.seqs[k]
+		e.Key, e.Seq = fmt.Sprintf("%s.%d-k%d", l.Instance, l.n, k), l.seqs[k]
 	case kind < 72:
 		m.Delay = time.Duration(1+l.random.IntN(1500)) * time.Millisecond
 	case kind < 76:

@@ -29,7 +29,7 @@ type Settings struct {
 	Level driver.Durability `json:"level,omitempty"`
 	// Workers is how many an app has. Defaults to 1.
 	Workers int `json:"workers,omitempty"`
-	// Clients is how many brokers a consumer opens, each with connections of its own. Defaults to 1.
+	// Clients is how many brokers a process opens, each with connections of its own. Defaults to 1.
 	Clients       int           `json:"clients,omitempty"`
 	Lease         time.Duration `json:"lease,omitempty"`
 	Concurrency   int           `json:"concurrency,omitempty"`
@@ -41,7 +41,7 @@ type Settings struct {
 type Host struct {
 	Broker *ferry.Broker
 	Log    *history.Writer
-	// Instance is who a consumer is to the broker. Defaults to the name of the process.
+	// Instance is who a consumer is to the broker, and whose the ids and keys of a producer are. Defaults to the name of the process.
 	Instance string
 	// Habits are how handlers behave.
 	Habits *Habits
@@ -53,6 +53,7 @@ type Host struct {
 
 // Run does the work of a process until ctx ends.
 func (s Settings) Run(ctx context.Context, h Host) error {
+	h.Instance = cmp.Or(h.Instance, h.Log.Process())
 	if h.Pass == nil {
 		h.Pass = func() {}
 	}
@@ -60,7 +61,7 @@ func (s Settings) Run(ctx context.Context, h Host) error {
 	case RoleProducer:
 		return (&Producer{Settings: s, Host: h}).Run(ctx)
 	case RoleConsumer:
-		return (&Consumer{Settings: s, Host: h, Instance: cmp.Or(h.Instance, h.Log.Process())}).Run(ctx)
+		return (&Consumer{Settings: s, Host: h}).Run(ctx)
 	case RoleApp:
 		return s.runApp(ctx, h)
 	}

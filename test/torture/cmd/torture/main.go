@@ -40,9 +40,6 @@ type quiet struct{}
 // Printf drops it.
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// older is the commit that an upgrade begins with: the last one before a handler's start was recorded with its delivery.
-const older = "6043f50"
-
 // config is what the command line asks for.
 type config struct {
 	options rig.Options
@@ -116,7 +113,7 @@ func parse(args []string) (*config, error) {
 	flags.DurationVar(&c.options.Lease, "lease", 0, "lease of the consumers (default 2s, or the shortest that the broker has)")
 	flags.IntVar(&c.options.Producers, "producers", 2, "producers")
 	flags.IntVar(&c.options.Consumers, "consumers", 3, "consumers")
-	flags.StringVar(&c.older, "older", older, "commit from which the faults upgrade and upgrade-app begin; empty leaves them out of all")
+	flags.StringVar(&c.older, "older", rig.OlderCommit, "commit from which the faults upgrade and upgrade-app begin; empty leaves them out of all")
 	flags.StringVar(&c.keep, "dir", "", "keep the histories here (otherwise only those of a violation are kept, in a temporary directory)")
 	flags.StringVar(&c.report, "json", "", "write the reports to this file as JSON")
 	flags.StringVar(&c.check, "check", "", "only check the histories in this directory again")
