@@ -17,7 +17,12 @@ import (
 var clockSource []byte
 
 // Clock is the wall clock of servers that were started with it, see Options.Clock: it can be set, and they do not notice.
-type Clock struct{ library, file string }
+type Clock struct {
+	// CPU makes the server measure how long its commands take by the time that it ran, not by that which passed.
+	CPU bool
+
+	library, file string
+}
 
 // NewClock builds a clock in dir, which right now is that of the machine. It takes a C compiler and Linux.
 func NewClock(ctx context.Context, dir string) (*Clock, error) {
@@ -49,6 +54,9 @@ func (c *Clock) Set(offset time.Duration) error {
 func (c *Clock) environment() []string {
 	if c == nil {
 		return nil
+	}
+	if c.CPU {
+		return []string{"LD_PRELOAD=" + c.library, "FERRY_CLOCK_OFFSET=" + c.file, "FERRY_CLOCK_CPU=1"}
 	}
 	return []string{"LD_PRELOAD=" + c.library, "FERRY_CLOCK_OFFSET=" + c.file}
 }
