@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,7 +36,7 @@ func Disk() Plan {
 		Broker: "disk", Ours: ferry,
 		Variants: []Variant{{System: interval, Scenarios: []string{"publish-1", "publish-64", "publish-256", "publish-batch", "publish-async", "drain", "through-single-1KB"}}},
 		Peers:    []system.System{nats, synced, river.System{}}, Limit: rawpebble.System{},
-		Scenarios: diskScenarios(), Checks: diskChecks(interval.Info().Name, nats.Info().Name, synced.Info().Name),
+		Scenarios: slices.Concat(diskScenarios(), scenario.Named()), Checks: also(diskChecks(interval.Info().Name, nats.Info().Name, synced.Info().Name), serviceTargets()),
 	}
 }
 

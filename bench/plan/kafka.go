@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ferrymq/ferry/bench/scenario"
 	"github.com/ferrymq/ferry/bench/system"
@@ -21,7 +22,7 @@ func Kafka() Plan {
 	}
 	return Plan{
 		Broker: "kafka", Prepare: kafkaserver.Prepare, Ours: ferry, Peers: []system.System{wmkafka.System{}}, Limit: rawkgo.System{},
-		Scenarios: kafkaScenarios(), Checks: kafkaChecks(),
+		Scenarios: slices.Concat(kafkaScenarios(), scenario.Named()), Checks: also(kafkaChecks(), serviceTargets()),
 	}
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -27,7 +28,7 @@ func Memory() Plan {
 	peers := []system.System{gochannel.System{}, natsjs.System{Storage: jetstream.MemoryStorage}}
 	return Plan{
 		Broker: "memory", Ours: ferry, Peers: peers, Limit: rawchan.System{},
-		Scenarios: memoryScenarios(), Checks: memoryChecks(peers),
+		Scenarios: slices.Concat(memoryScenarios(), scenario.Named()), Checks: also(memoryChecks(peers), hubTargets(15_000, 50_000, 12_000, 30_000), serviceTargets()),
 	}
 }
 

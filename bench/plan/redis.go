@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ferrymq/ferry/bench/scenario"
 	"github.com/ferrymq/ferry/bench/system"
@@ -26,7 +27,7 @@ func Redis() Plan {
 	return Plan{
 		Broker: "redis", Ours: ferry, Variants: []Variant{{System: alone, Scenarios: []string{"drain"}}},
 		Peers: []system.System{asynq.System{}, bullmq.New()}, Limit: rawredis.System{},
-		Scenarios: redisScenarios(), Checks: redisChecks(alone.Info().Name),
+		Scenarios: slices.Concat(redisScenarios(), scenario.Named()), Checks: also(redisChecks(alone.Info().Name), callTargets(), hubTargets(8_000, 25_000, 7_000, 15_000), serviceTargets()),
 	}
 }
 

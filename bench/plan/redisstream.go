@@ -2,7 +2,9 @@ package plan
 
 import (
 	"context"
+	"slices"
 
+	"github.com/ferrymq/ferry/bench/scenario"
 	"github.com/ferrymq/ferry/bench/system"
 	"github.com/ferrymq/ferry/bench/system/ours"
 	"github.com/ferrymq/ferry/bench/system/rawstream"
@@ -24,7 +26,7 @@ func RedisStream() Plan {
 	return Plan{
 		Broker: "redisstream", Ours: ferry, Variants: []Variant{{System: alone, Scenarios: []string{"drain"}}},
 		Peers: []system.System{wmstream.System{Subscribers: 8}, wmstream.System{Subscribers: 1}}, Limit: rawstream.System{},
-		Scenarios: redisScenarios(), Checks: redisStreamChecks(alone.Info().Name),
+		Scenarios: slices.Concat(redisScenarios(), scenario.Named()), Checks: also(redisStreamChecks(alone.Info().Name), serviceTargets()),
 	}
 }
 

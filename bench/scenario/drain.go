@@ -39,6 +39,8 @@ type backlog struct {
 	// timed is how many of them are timed. Zero: all that the system took in the time there was.
 	timed int
 	keys  keySet
+	// consume is how it is drained.
+	consume system.ConsumeOptions
 }
 
 // publish fills it, and returns how many messages are to be timed.
@@ -65,7 +67,7 @@ func drain(ctx context.Context, env Env, sys system.System, b backlog) (res Resu
 	order := orderCheck{keys: b.keys, last: make([]atomic.Uint64, len(b.keys))}
 	runtime.GC() // what filling left behind is not the drain's
 	span := r.start()
-	if err := r.consume(ctx, system.ConsumeOptions{}, order.note()); err != nil {
+	if err := r.consume(ctx, b.consume, order.note()); err != nil {
 		return res, err
 	}
 	if err := r.ledger.Wait(ctx, timed); err != nil {

@@ -81,7 +81,9 @@ func openLoop(ctx context.Context, env Env, sys system.System, l loop) (res Resu
 			record(hist, time.Duration(took[seq].Load()))
 		}
 	}
-	res.Values = quantiles(hist, quarter)
+	for name, v := range quantiles(hist, quarter) {
+		res.Values[name] = v
+	}
 	return res, err
 }
 

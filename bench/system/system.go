@@ -108,6 +108,8 @@ type ConsumeOptions struct {
 	Concurrency int
 	// RetryAfter is the wait before a failed message is tried again. Needed only with Retries.
 	RetryAfter time.Duration
+	// Batch is how many messages a handler is given in one call. Zero or one: one. Ours only.
+	Batch int
 	// Guarded puts guards that do not bind before the handler. Ours only.
 	Guarded bool
 }

@@ -149,11 +149,29 @@ func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system
 		}
 		opts = append(opts, worker.Use(layers.Middleware()...))
 	}
-	worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error { return h(d.Body) }, opts...)
+	if o.Batch > 1 {
+		worker.HandleBatch(w, topic, batched(h), append(opts, worker.BatchSize(o.Batch))...)
+	} else {
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error { return h(d.Body) }, opts...)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	c := &consumer{cancel: cancel, ended: make(chan error, 1)}
 	go func() { c.ended <- w.Run(ctx) }()
 	return c, nil
+}
+
+// batched hands the messages of a call to a handler of one.
+func batched(h system.Handler) func(context.Context, []*ferry.Msg[[]byte]) error {
+	return func(_ context.Context, ms []*ferry.Msg[[]byte]) error {
+		errs := make(worker.ItemErrors, len(ms))
+		for i, m := range ms {
+			errs[i] = h(m.Value)
+		}
+		if len(errs.Unwrap()) == 0 {
+			return nil
+		}
+		return errs
+	}
 }
 
 type consumer struct {
