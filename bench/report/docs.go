@@ -30,11 +30,21 @@ func Docs(reports []Report) string {
 
 func (r Report) section(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## The %s broker\n\n", r.Broker)
-	if r.Size != "full" {
-		fmt.Fprintf(b, "**From a %s run: good enough to see that everything works, too short to quote.**\n\n", r.Size)
+	all, noisy := r.measurements()
+	if r.Size == "full" {
+		b.WriteString("**From a full run.**")
+	} else {
+		fmt.Fprintf(b, "**From a %s run: good enough to see that everything works, too short to quote.**", r.Size)
 	}
+	if noisy > all/2 {
+		b.WriteString(" **The machine was loaded by others: not to be quoted at all.**")
+	}
+	b.WriteString("\n\n")
 	fmt.Fprintf(b, "`%s` at commit %s, %s, took %s, on %s, %d cores, %g GB, Linux %s, %s. %d of %d measurements were noisy.\n\n", r.Command, dash(r.Commit), r.Date.Format("2006-01-02"),
-		r.Took, r.Machine.CPU, r.Machine.Cores, r.Machine.MemoryGB, r.Machine.Kernel, r.Machine.Go, r.noisy(), len(r.Rounds))
+		r.Took, r.Machine.CPU, r.Machine.Cores, r.Machine.MemoryGB, r.Machine.Kernel, r.Machine.Go, noisy, all)
+	if r.Kept != nil {
+		b.WriteString("The measurements themselves were not kept: the file has what this page said of them.\n\n")
+	}
 	r.targets(b)
 	r.comparisons(b)
 	r.systems(b)

@@ -29,6 +29,22 @@ type Report struct {
 	Rows    []Row         `json:"rows"`
 	Skipped []run.Skipped `json:"skipped,omitempty"`
 	Rounds  []run.Round   `json:"rounds"`
+	// Kept is all that is left of the rounds of a run whose file was made from its page. Nil: Rounds has them.
+	Kept *Kept `json:"kept,omitempty"`
+}
+
+// Kept counts measurements that were not kept themselves.
+type Kept struct {
+	Measurements int `json:"measurements"`
+	Noisy        int `json:"noisy"`
+}
+
+// measurements is how many were taken, and how many of them were noisy.
+func (r Report) measurements() (all, noisy int) {
+	if r.Kept != nil {
+		return r.Kept.Measurements, r.Kept.Noisy
+	}
+	return len(r.Rounds), r.noisy()
 }
 
 // CPU is µs of processor time for one message: of the process, and of the servers beside it.
