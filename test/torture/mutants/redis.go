@@ -62,16 +62,6 @@ func redisMutants() []Mutant {
 			Check: onRedis("lease/stale_settle_refused"),
 		},
 		{
-			Name: "lease-not-checked-when-slow", Bug: "the same, of a process that hardly runs: a settlement needs only the number of the message, not the token of its lease",
-			Edits: lua("settling", "  local l = holder_of(o, token, seq)\n", `  local l = holder_of(o, token, seq)
-  for _, other in ipairs(call('HKEYS', KEYS[o + LEASE])) do
-    local held = lease_of(o, other)
-    if held and held.items[seq] then l = held end
-  end
-`),
-			Check: tortureServers("little-cpu"),
-		},
-		{
 			Name: "split-not-found", Bug: "a settlement looks only where the lease was before an extension that is under way",
 			Edits: lua("leases", "then return l end\n  for _, other in ipairs(leases_of(o, claim_of(token))) do\n", "then return l end\n  for _, other in ipairs({}) do\n"),
 			Check: Check{Package: "./driver/redis", Run: "TestCallsCrossAnExtend"},
@@ -125,6 +115,11 @@ func redisMutants() []Mutant {
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
 			Edits: lua("losses", "  s.cause = LOST\n", "  s.cause, s.failed = LOST, s.failed + 1\n"),
 			Check: onRedis("lease/expiry_redelivers"),
+		},
+		{
+			Name: "slowness-burns-attempt", Bug: "the same, of a process that hardly runs: a lost lease counts as a failed attempt",
+			Edits: lua("losses", "  s.cause = LOST\n", "  s.cause, s.failed = LOST, s.failed + 1\n"),
+			Check: tortureServers("little-cpu"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
