@@ -14,7 +14,7 @@ func (s session) log(ctx context.Context, topic string) (driver.Log, error) {
 	}
 	l, ok := s.driver.(driver.Log)
 	if !ok {
-		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the %s driver keeps no log", s.driver.Capabilities().Driver), "use a redisstream:// broker", nil)
+		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the %s driver keeps no log", s.driver.Capabilities().Driver), "use a redisstream:// or kafka:// broker", nil)
 	}
 	return l, nil
 }

@@ -221,6 +221,12 @@ func Cases() []Case {
 		{"emit/retains nothing", emitRetainsNothing},
 		{"emit/known id", emitOfAKnownID},
 
+		{"log/range", logRange},
+		{"log/partitions", logPartitions},
+		{"log/pending", logPending},
+		{"log/replay of a range", logReplay},
+		{"log/retention", logRetention},
+
 		{"manage/ensure topic", ensureTopicIsIdempotent},
 		{"manage/ensure topic shows the difference", ensureTopicShowsTheDifference},
 		{"manage/published topic takes configuration", publishedTopicTakesConfiguration},

@@ -25,6 +25,7 @@
 //	brokerclock   what time it is at the brokers
 //	dead          dead letters; letters moves and deletes many at once, living says whose message lives; quarantine keeps records that cannot be decoded
 //	view          looking at a group, joined or not; inspect, browse, get, remove, move, reset use it
+//	log*          partitions as they are: how far groups have come, what is pending, ranges, replays of what is kept
 //	command       changes asked for by processes that do not own the partition
 //	upkeep        trimming, and groups kept alive; diagnose is for ferry doctor
 package kafka

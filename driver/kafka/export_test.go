@@ -66,8 +66,8 @@ func (d *Driver) Spilled(topic, group string) (n int) {
 	return n
 }
 
-// Trim does what is done every 30 s.
-func (d *Driver) Trim(ctx context.Context) error { return d.trimAll(ctx) }
+// TrimSettled does what is done every 30 s.
+func (d *Driver) TrimSettled(ctx context.Context) error { return d.trimAll(ctx) }
 
 // Revive does what is done every 12 h.
 func (d *Driver) Revive(ctx context.Context) error { return d.keepAlive(ctx) }

@@ -40,7 +40,7 @@ func join(t *testing.T, d driver.Driver, group string) driver.Subscription {
 func trimmedTo(t *testing.T, d *kafka.Driver, a *kadm.Client, want int64) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		if err := d.Trim(t.Context()); err != nil {
+		if err := d.TrimSettled(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		starts, err := a.ListStartOffsets(t.Context(), d.Namespace()+"orders")
