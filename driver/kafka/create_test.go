@@ -165,3 +165,30 @@ func TestCommitRefusedAtTheStart(t *testing.T) {
 		t.Errorf("received %s after %d refusals", x.ID, refused.Load())
 	}
 }
+
+// TestLeaderThatLearnsLate: the leader of a new topic hears of it later than the broker that was asked for the metadata. Opening waits for it.
+func TestLeaderThatLearnsLate(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	var asked atomic.Int32
+	c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		if asked.Add(1) > 3 {
+			return nil, nil, false
+		}
+		c.KeepControl()
+		req := kreq.(*kmsg.ListOffsetsRequest)
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, topic := range req.Topics {
+			rt := kmsg.NewListOffsetsResponseTopic()
+			rt.Topic = topic.Topic
+			for _, p := range topic.Partitions {
+				rp := kmsg.NewListOffsetsResponseTopicPartition()
+				rp.Partition, rp.ErrorCode = p.Partition, kerr.UnknownTopicOrPartition.Code
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return resp, nil, true
+	})
+	publish(t, openFake(t, c), message("a", "k"))
+}

@@ -89,13 +89,22 @@ func (d *Driver) awaitLeaders(ctx context.Context, specs []topicSpec) error {
 				missing = missing || p.Err != nil || p.Leader < 0
 			}
 		}
-		if !missing {
+		if !missing && d.led(ctx, names) {
 			return nil
 		}
 		if err := pause(ctx, fetchWait/5); err != nil {
 			return err
 		}
 	}
+}
+
+// led reports whether the leaders of topics know it themselves: they may learn of it later than who was asked for the metadata.
+func (d *Driver) led(ctx context.Context, names []string) bool {
+	ends, err := d.admin.ListEndOffsets(ctx, names...)
+	if err == nil {
+		err = ends.Error()
+	}
+	return !isKafka(err, kerr.UnknownTopicOrPartition) && !isKafka(err, kerr.NotLeaderForPartition)
 }
 
 // partitionsOf asks how many partitions a topic has; 0 when it does not exist.
