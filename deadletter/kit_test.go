@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
@@ -64,11 +66,12 @@ func backends(t *testing.T) []backend {
 			}
 		}},
 		{"kafka", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
-			d, err := kafka.New(context.Background(), kafka.Options{Brokers: cluster.Addrs(), Namespace: "s" + rand.Text()[:10] + ".", Partitions: 2, InternalPartitions: 1})
+			namespace := "s" + rand.Text()[:10] + "."
+			d, err := kafka.New(context.Background(), kafka.Options{Brokers: cluster.Addrs(), Namespace: namespace, Partitions: 2, InternalPartitions: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return broker(t, d), func(topic, raw string) error { return d.StoreRaw(context.Background(), topic, []byte(raw)) }
+			return broker(t, d), func(topic, raw string) error { return plantOnKafka(cluster, d, namespace+topic, topic, raw) }
 		}},
 	}
 }
@@ -91,6 +94,20 @@ func plantOnRedis(server *redistest.Server, d driver.Driver, prefix, topic, raw 
 	}
 	_, err = server.Command("HSET", "{"+prefix+":"+topic+":0}:bodies", strconv.FormatUint(r[0].Ref.Pos, 10), raw)
 	return err
+}
+
+// plantOnKafka adds a record that says to be of a version which there is not.
+func plantOnKafka(cluster *kafkatest.Cluster, d driver.Driver, name, topic, raw string) error {
+	ctx := context.Background()
+	if err := d.EnsureGroup(ctx, topic, driver.DefaultGroup, driver.GroupOptions{}); err != nil {
+		return err
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.Addrs()...))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return cl.ProduceSync(ctx, &kgo.Record{Topic: name, Value: []byte(raw), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}}).FirstErr()
 }
 
 // kit is one broker and its queue, for one case of the suite.

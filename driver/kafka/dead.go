@@ -79,13 +79,3 @@ func (d *Driver) invalidRecord(topic string, r *kgo.Record, problem error) *kgo.
 		state{Offset: r.Offset, Ref: refOf(r)}.header()}, r.Headers...)
 	return &kgo.Record{Topic: d.invalidTopic(topic), Key: []byte(refOf(r).String()), Value: append([]byte{}, r.Value...), Headers: headers}
 }
-
-// StoreRaw puts bytes that cannot be decoded into a topic, for tests of what happens then.
-func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
-	t, err := d.ensurePublished(ctx, topic)
-	if err != nil {
-		return err
-	}
-	return d.produce(ctx, &kgo.Record{Topic: d.mainTopic(topic), Partition: d.place(t, ""), Value: append([]byte{}, raw...),
-		Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}})
-}

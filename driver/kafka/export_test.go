@@ -177,3 +177,13 @@ func (d *Driver) Owned(topic string) int {
 
 // PassOn does what is done every 200 ms while a process drains.
 func (d *Driver) PassOn(topic string) { d.memberIn(topic, driver.DefaultGroup).passOn() }
+
+// StoreRaw puts bytes that cannot be decoded into a topic.
+func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
+	t, err := d.ensurePublished(ctx, topic)
+	if err != nil {
+		return err
+	}
+	return d.produce(ctx, &kgo.Record{Topic: d.mainTopic(topic), Partition: d.place(t, ""), Value: append([]byte{}, raw...),
+		Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}})
+}
