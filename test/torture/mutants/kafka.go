@@ -157,6 +157,16 @@ func kafkaMutants() []Mutant {
 			Check: testKafka("TestKillerIsCounted"),
 		},
 		{
+			Name: "any-commit-counts", Bug: "a commit that names nobody lets the first delivery of an owner through unnamed",
+			Edits: edit("commit", "p.begun = p.begun || named[i]", "p.begun = p.begun || named[i] || true"),
+			Check: testKafka("TestKillerIsCounted"),
+		},
+		{
+			Name: "drain-unsaid", Bug: "a member that drains keeps its partitions until it leaves",
+			Edits: edit("balance", "if !draining || meta.ReadFrom(data) != nil {", "if !draining || meta.ReadFrom(data) != nil || true {"),
+			Check: testKafka("TestDrainPassesPartitionsOn"),
+		},
+		{
 			Name: "given-back-untold", Bug: "what was given back and has no room in the last commit comes as if nobody had had it",
 			Edits: edit("commit", "\tm.storeUnnamed(ctx, ps)\n", ""),
 			Check: testKafka("TestGivenBackIsTold"),
