@@ -11,7 +11,7 @@ import (
 )
 
 // purgeAtOnce is how many sequence numbers one script looks at.
-const purgeAtOnce = 250
+const purgeAtOnce = 100
 
 // Purge removes what is ready, waiting or delayed now, in small steps, up to what was published last when it began.
 func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {

@@ -13,7 +13,7 @@ if blocked then
   return {'ok', int(now), topic[3] or '', '', picked, taken, told}
 end
 if entries then ahead(g, entries) end
-advance(200)
+advance(100)
 return_lost(g, ARGV[15])
 if group[3] then recover(g) end
 

@@ -4,7 +4,7 @@
 -- Returns {"stale"} or {"ok"}.
 local g = ARGV[2]
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
-advance(200)
+advance(100)
 return_lost(g, ARGV[4])
 for n = 5, #ARGV, 2 do
   local id = ARGV[n]

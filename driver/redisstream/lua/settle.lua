@@ -4,7 +4,7 @@
 -- Returns {"stale"} or {"ok", k or l for each, ids that were returned with others of their key}.
 local g = ARGV[2]
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
-advance(200)
+advance(100)
 
 -- fail counts a failed attempt and adds the failure to the history, of which the newest ten are kept.
 local function fail(id, s, failure)

@@ -1,6 +1,6 @@
 -- sweep: work on all messages of a partition, some in each call, so that no call takes long. A cursor has a phase (s the stream, o what is
 -- beside it, d dead letters or delayed ones), where the work ends (a stream id and a number), and where it is.
-local STEP = 250
+local STEP = 100
 
 local function sweep(cursor)
   if cursor == '' then
