@@ -76,7 +76,7 @@ func (s *appStage) start(_ context.Context, role string, seed uint64, name strin
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.processes = append(s.processes, p)
+	s.processes = append(living(s.processes), p)
 	return p, nil
 }
 

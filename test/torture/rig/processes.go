@@ -140,7 +140,7 @@ func (s *processStage) start(_ context.Context, role string, seed uint64, name s
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.processes = append(s.processes, p)
+	s.processes = append(living(s.processes), p)
 	return p, nil
 }
 

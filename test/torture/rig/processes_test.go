@@ -134,6 +134,18 @@ func TestRealProcesses(t *testing.T) {
 		}
 	})
 
+	t.Run("those that are over are forgotten", func(t *testing.T) {
+		for n := range 3 {
+			p := s.spawn(t, producer, fmt.Sprintf("producer-9.%d", n+1))
+			if err := p.kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(s.processes); n != 1 {
+			t.Errorf("%d processes are kept, want the last one alone", n)
+		}
+	})
+
 	t.Run("one that ends by itself says why", func(t *testing.T) {
 		broken := &processStage{o: s.o, bin: s.bin, backend: backend{url: "gopher://"}, broker: s.broker}
 		p := broken.spawn(t, consumer, "consumer-2.1")

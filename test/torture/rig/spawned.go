@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -206,6 +207,18 @@ func (p *spawned) tell(line string) error {
 }
 
 func (p *spawned) done() <-chan struct{} { return p.over }
+
+// living leaves out those that are over: a soak has thousands of lives.
+func living(all []*spawned) []*spawned {
+	return slices.DeleteFunc(all, func(p *spawned) bool {
+		select {
+		case <-p.over:
+			return true
+		default:
+			return false
+		}
+	})
+}
 
 func (p *spawned) err() error {
 	p.mu.Lock()
