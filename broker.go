@@ -12,7 +12,7 @@ import (
 // Options of a Broker. The zero value is a good one.
 type Options struct {
 	Hooks Hooks
-	// Logger gets what cannot be returned to anybody. Defaults to silence.
+	// Logger gets what cannot be returned to anybody. Defaults to slog.Default; slog.New(slog.DiscardHandler) is silent.
 	Logger *slog.Logger
 	// Codecs encode and decode values by content type; the first one encodes. Defaults to JSON, then raw bytes.
 	Codecs []codec.Codec
@@ -45,7 +45,7 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 		return nil, driver.NewError(ErrInvalid, "MaxAsync is negative", "leave it zero for the default", nil)
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	if len(o.Codecs) == 0 {
 		o.Codecs = []codec.Codec{codec.JSON, codec.Raw}
@@ -70,7 +70,7 @@ func (b *Broker) Driver() driver.Driver { return b.driver }
 // Hooks returns the hooks, safe to call, for packages that run beside the broker. Unset ones are nil.
 func (b *Broker) Hooks() Hooks { return b.hooks }
 
-// Logger returns the logger the broker was given, or a silent one.
+// Logger returns the logger of the broker.
 func (b *Broker) Logger() *slog.Logger { return b.log }
 
 // Flush waits until every asynchronous publish so far has its receipt.

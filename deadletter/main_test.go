@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"log/slog"
 	"os"
 	"testing"
 
@@ -11,5 +12,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childURL) != "" {
 		os.Exit(replayInChild())
 	}
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
 	goleak.VerifyTestMain(m)
 }

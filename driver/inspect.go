@@ -124,6 +124,11 @@ type GroupStats struct {
 	Oldest time.Duration
 }
 
+// NeverConsumed reports whether messages wait in the group and nobody has ever handled one, nor is about to.
+func (g GroupStats) NeverConsumed() bool {
+	return g.Ready > 0 && g.Consumers == 0 && g.Inflight+g.Waiting+g.Dead == 0 && g.Acked+g.Dropped == 0
+}
+
 // Unbalanced returns the sentences above that do not hold, with the numbers. None means that nothing is lost.
 func (s TopicStats) Unbalanced() []string {
 	var out []string

@@ -3,6 +3,7 @@ package examples_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"os"
@@ -156,9 +157,11 @@ func prints(t *testing.T, program, broker, text string) {
 	defer cancel()
 	c := exec.CommandContext(ctx, program)
 	c.Env = []string{"FERRY_BROKER=" + broker}
-	out, err := c.CombinedOutput()
+	var logged bytes.Buffer
+	c.Stderr = &logged
+	out, err := c.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s%s", err, out, &logged)
 	}
 	if diff := cmp.Diff(strings.TrimPrefix(text, "\n"), string(out)); diff != "" {
 		t.Errorf("it prints something else (-want +got):\n%s", diff)
@@ -180,6 +183,9 @@ func runOrders(t *testing.T, program string) {
 	}
 	billed := false
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "INFO subscribed topic=orders") {
+			continue
+		}
 		if !strings.Contains(lines.Text(), "billed id=1 attempt=1") {
 			t.Errorf("it logs %q", lines.Text())
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -16,7 +17,10 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
+	goleak.VerifyTestMain(m)
+}
 
 type Order struct {
 	ID int `json:"id"`

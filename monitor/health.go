@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -49,6 +50,10 @@ type Limits struct {
 	Age Level[time.Duration]
 	// Full is how much of a topic's bound is used. Defaults to 0.7 and 0.9.
 	Full Level[float64]
+	// Dead is how many dead letters a group has, and Invalid how many parse errors a topic has. Each defaults to 1 and never.
+	Dead, Invalid Level[int64]
+	// Memory is how much of its memory the backend uses, where it has a limit. Defaults to 0.8 and 0.95.
+	Memory Level[float64]
 	// Growing is for how many looks in a row a backlog has grown. Defaults to 6 and never.
 	Growing Level[int64]
 	// LongRunning is how long a handler may take before it is reported as stuck. Defaults to 10 minutes.
@@ -65,13 +70,15 @@ func (l Limits) resolved() (Limits, error) {
 	l.Age = l.Age.or(time.Minute, 10*time.Minute)
 	l.Full = l.Full.or(0.7, 0.9)
 	l.Growing = l.Growing.or(6, -1)
+	l.Dead, l.Invalid = l.Dead.or(1, -1), l.Invalid.or(1, -1)
+	l.Memory = l.Memory.or(0.8, 0.95)
 	if l.LongRunning == 0 {
 		l.LongRunning = 10 * time.Minute
 	}
 	if l.Overdue == 0 {
 		l.Overdue = time.Minute
 	}
-	if !l.ErrorRate.ordered() || !l.Age.ordered() || !l.Full.ordered() || !l.Growing.ordered() {
+	if !l.ErrorRate.ordered() || !l.Age.ordered() || !l.Full.ordered() || !l.Growing.ordered() || !l.Dead.ordered() || !l.Invalid.ordered() || !l.Memory.ordered() {
 		return l, driver.NewError(ferry.ErrInvalid, "a limit of the monitor is unhealthy before it is degraded", "make Degraded the smaller of the two", nil)
 	}
 	if l.LongRunning < 0 || l.Overdue < 0 {
@@ -111,8 +118,9 @@ func (m *Monitor) judge(s *Snapshot, readings map[queueName]reading) Health {
 	if s.Err != nil {
 		h.add(Unhealthy, "broker", "not reachable: %v", s.Err)
 	}
+	m.judgeBackend(&h, s.Backend)
 	for i := range s.Queues {
-		m.judgeQueue(&h, &s.Queues[i], readings)
+		m.judgeQueue(&h, s.Queues, i, readings)
 	}
 	for i, w := range m.o.Workers {
 		m.judgeWorker(&h, w, s.Workers[i])
@@ -133,22 +141,47 @@ func (h *Health) add(status Status, subject, format string, args ...any) {
 	h.Reasons = append(h.Reasons, Reason{status, subject, fmt.Sprintf(format, args...)})
 }
 
-func (m *Monitor) judgeQueue(h *Health, q *Queue, readings map[queueName]reading) {
-	l := m.o.Limits
+func (m *Monitor) judgeBackend(h *Health, u driver.Usage) {
+	if u.MemoryLimit > 0 {
+		used := float64(u.Memory) / float64(u.MemoryLimit)
+		h.add(m.o.Limits.Memory.of(used), "broker", "%.0f %% of its memory is used", 100*used)
+	}
+}
+
+func (m *Monitor) judgeQueue(h *Health, all []Queue, i int, readings map[queueName]reading) {
+	l, q := m.o.Limits, &all[i]
 	if q.Group == "" {
 		h.add(l.Full.of(q.Full), "topic "+q.Topic, "%.0f %% of its bound is used", 100*q.Full)
+		h.add(l.Invalid.of(q.Invalid), "topic "+q.Topic, "%d messages could not be decoded", q.Invalid)
 		return
 	}
 	subject := fmt.Sprintf("group %s of topic %s", q.Group, q.Topic)
+	h.add(l.Dead.of(q.Dead), subject, "it has %d dead letters", q.Dead)
 	if q.Paused {
 		return // somebody wants it to wait
 	}
-	if q.Ready > 0 && q.Consumers == 0 {
+	switch others := consumedBeside(all, q); {
+	case q.Ready == 0 || q.Consumers > 0:
+	case q.Group == driver.DefaultGroup && q.neverConsumed && len(others) > 0:
+		h.add(Degraded, subject, "%d messages wait and nothing consumes them: the first publish made this group, and consumers use %s; consume it, or remove it",
+			q.Ready, strings.Join(others, ", "))
+	default:
 		h.add(Degraded, subject, "%d messages wait and nothing consumes them", q.Ready)
 	}
 	h.add(l.Age.of(q.Oldest), subject, "the oldest message has waited %v", q.Oldest.Round(time.Second))
 	growing := readings[queueName{q.Topic, q.Group}].growing
 	h.add(l.Growing.of(int64(growing)), subject, "the backlog of %d has grown for %d looks in a row, by %.1f/s now", q.backlog(), growing, q.Growth)
+}
+
+// consumedBeside are the other groups of q's topic that have consumers.
+func consumedBeside(all []Queue, q *Queue) []string {
+	var names []string
+	for i := range all {
+		if o := &all[i]; o.Topic == q.Topic && o.Group != q.Group && o.Consumers > 0 {
+			names = append(names, o.Group)
+		}
+	}
+	return names
 }
 
 func (m *Monitor) judgeWorker(h *Health, w *worker.Worker, s worker.Stats) {

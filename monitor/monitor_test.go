@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +20,10 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
+	goleak.VerifyTestMain(m)
+}
 
 // rig is a memory broker that can be made unreachable or to show other counts.
 type rig struct {
@@ -29,6 +33,7 @@ type rig struct {
 	away   atomic.Bool
 	show   func(*driver.TopicStats)
 	browse func(driver.Query) []driver.Entry
+	usage  *driver.Usage
 }
 
 func (r *rig) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
@@ -44,6 +49,13 @@ func (r *rig) Stats(ctx context.Context, topic string) (driver.TopicStats, error
 		r.show(&s)
 	}
 	return s, err
+}
+
+func (r *rig) Usage(ctx context.Context) (driver.Usage, error) {
+	if r.usage != nil {
+		return *r.usage, nil
+	}
+	return r.Driver.Usage(ctx)
 }
 
 func (r *rig) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
@@ -134,6 +146,9 @@ func TestSnapshotCountsAndRates(t *testing.T) {
 	})
 }
 
+// deadIsFine leaves dead letters out of the verdict.
+var deadIsFine = monitor.Limits{Dead: monitor.Level[int64]{Degraded: -1, Unhealthy: -1}}
+
 func TestErrorRate(t *testing.T) {
 	for _, c := range []struct {
 		failing int // of 100
@@ -151,7 +166,7 @@ func TestErrorRate(t *testing.T) {
 				r.publish(100)
 				synctest.Wait()
 				time.Sleep(time.Second)
-				r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}}).Look(t.Context()).Health, c.want, "")
+				r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Limits: deadIsFine}).Look(t.Context()).Health, c.want, "")
 				stop()
 			})
 		})
@@ -163,7 +178,7 @@ func TestAFewFailuresAreNoRate(t *testing.T) {
 		w, stop := r.work(worker.Options{MaxAttempts: 1}, func(context.Context, *ferry.Delivery) error { return errors.New("no") })
 		r.publish(3)
 		time.Sleep(time.Second)
-		r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}}).Look(t.Context()).Health, monitor.Healthy, "")
+		r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Limits: deadIsFine}).Look(t.Context()).Health, monitor.Healthy, "")
 		stop()
 	})
 }
@@ -316,6 +331,55 @@ func TestBadInput(t *testing.T) {
 		}
 		if _, err := monitor.New(nil, monitor.Options{}); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("nil broker: %v, want ErrInvalid", err)
+		}
+	})
+}
+
+// Dead letters, parse errors and the memory of the backend are judged, paused or not.
+func TestDeadInvalidAndMemory(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		if err := r.EnsureGroup(t.Context(), "orders", "billing", driver.GroupOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		m := r.monitor(monitor.Options{})
+		r.want(m.Look(t.Context()).Health, monitor.Healthy, "")
+		for _, c := range []struct {
+			show  func(*driver.TopicStats)
+			usage driver.Usage
+			want  monitor.Status
+			text  string
+		}{
+			{func(s *driver.TopicStats) { s.Groups[0].Dead, s.Groups[0].Paused = 2, true }, driver.Usage{}, monitor.Degraded, "group billing of topic orders: it has 2 dead letters"},
+			{func(s *driver.TopicStats) { s.Invalid = 3 }, driver.Usage{}, monitor.Degraded, "topic orders: 3 messages could not be decoded"},
+			{nil, driver.Usage{Memory: 79, MemoryLimit: 100}, monitor.Healthy, ""},
+			{nil, driver.Usage{Memory: 80, MemoryLimit: 100}, monitor.Degraded, "broker: 80 % of its memory is used"},
+			{nil, driver.Usage{Memory: 96, MemoryLimit: 100}, monitor.Unhealthy, "broker: 96 % of its memory is used"},
+			{nil, driver.Usage{Memory: 96}, monitor.Healthy, ""},
+		} {
+			r.show, r.usage = c.show, &c.usage
+			r.want(m.Look(t.Context()).Health, c.want, c.text)
+		}
+		r.show = func(s *driver.TopicStats) { s.Groups[0].Dead, s.Invalid = 50, 7 }
+		strict := monitor.Limits{Dead: monitor.Level[int64]{Degraded: 10, Unhealthy: 50}, Invalid: monitor.Level[int64]{Degraded: 10}}
+		h := r.monitor(monitor.Options{Limits: strict}).Look(t.Context()).Health
+		r.want(h, monitor.Unhealthy, "50 dead letters")
+		if len(h.Reasons) != 1 {
+			t.Errorf("%v", h.Reasons)
+		}
+	})
+}
+
+// The group that a first publish made, and that no consumer knows of, is named as such.
+func TestUnreadDefaultGroup(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		r.publish(3)
+		w, stop := r.work(worker.Options{}, func(context.Context, *ferry.Delivery) error { return nil }, worker.Group("billing"))
+		m := r.monitor(monitor.Options{Workers: []*worker.Worker{w}})
+		r.want(m.Look(t.Context()).Health, monitor.Degraded,
+			"group default of topic orders: 3 messages wait and nothing consumes them: the first publish made this group, and consumers use billing")
+		stop()
+		if h := m.Look(t.Context()).Health; strings.Contains(fmt.Sprint(h.Reasons), "consumers use") {
+			t.Errorf("there are no other consumers, and it says %v", h.Reasons)
 		}
 	})
 }

@@ -43,6 +43,8 @@ type Queue struct {
 	InPerSecond, OutPerSecond                float64
 	// Growth is how many more wait per second: less than zero while consumers catch up.
 	Growth float64
+
+	neverConsumed bool
 }
 
 // reading is what is remembered of a queue.
@@ -122,6 +124,7 @@ func queuesOf(config driver.TopicConfig, s driver.TopicStats) []Queue {
 			Topic: s.Topic, Group: g.Group, Paused: s.Paused || g.Paused, Consumers: g.Consumers,
 			Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead, Oldest: g.Oldest, Full: full,
 			In: g.Received, Acked: g.Acked, Dropped: g.Dropped, Expired: g.Expired, Redelivered: g.Redelivered,
+			neverConsumed: g.NeverConsumed(),
 		})
 	}
 	return queues

@@ -119,6 +119,7 @@ func (e *engine) judgeBatch(lead *run, errs []error) verdict {
 			v.each[i] = driver.Settlement{Delivery: m.d, Outcome: driver.Ack}
 		} else {
 			v.each[i] = lead.c.decide(m, failed{errs[i], cause, took})
+			e.logPanicked(m, &v.each[i], errs[i])
 		}
 		e.report(m, v.each[i].Outcome, errs[i], took)
 	}

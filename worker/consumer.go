@@ -71,6 +71,8 @@ func (c *consumer) connect(ctx, work context.Context) bool {
 			c.e.serving.Go(func() { c.settle(work) })
 			c.e.serving.Go(func() { c.renew(work) })
 			c.e.setHealth(c, OK, nil)
+			c.e.stands()
+			c.noticeUnread(work)
 			return true
 		}
 		if ctx.Err() != nil {
@@ -84,6 +86,16 @@ func (c *consumer) connect(ctx, work context.Context) bool {
 		if !delay.sleep(ctx) {
 			return false
 		}
+	}
+}
+
+// stands counts a subscription that stands.
+func (e *engine) stands() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.standing++
+	if e.standing == len(e.consumers) {
+		close(e.ready)
 	}
 }
 

@@ -38,6 +38,7 @@ func (e *engine) drain(endWork func()) error {
 	e.serving.Wait()
 	err := e.unsubscribe()
 	e.await(stopGrace, e.slotsEnded) // zombies too, in case they are about to return
+	e.logLeftOut(never)
 	return errors.Join(e.failure(), late, err, e.abandoned())
 }
 

@@ -151,8 +151,7 @@ func (e *engine) writeEmergencies(ctx context.Context, due []unburied) {
 		return
 	}
 	for _, u := range due {
-		e.log.ErrorContext(ctx, "EMERGENCY: the broker does not take a dead letter; it was written to a file, and stays unsettled", "file", e.emergency.File,
-			"topic", u.c.topic, "group", u.c.group, "id", u.d.ID, "error", u.err)
+		e.logLine(ctx, logEmergency, u.c, u.d, "file", e.emergency.File, "error", u.err)
 		if e.hooks.Emergency != nil {
 			e.hooks.Emergency(ctx, ferry.Event{Topic: u.c.topic, Group: u.c.group, Instance: e.instance, Delivery: u.d, Outcome: driver.Dead, Err: u.err})
 		}

@@ -35,6 +35,8 @@ type engine struct {
 	serving   sync.WaitGroup // settlers, renewers, the watchdog
 	leaving   sync.WaitGroup // subscriptions that drain or close
 
+	lines logLimit
+
 	mu        sync.Mutex
 	emergency *emergencies // nil: none
 	pool      pool
@@ -51,7 +53,9 @@ type engine struct {
 	unclosed  []error       // what closing subscriptions said
 	progress  chan struct{} // wakes the drainer
 
-	stop context.CancelCauseFunc // ends Run
+	stop     context.CancelCauseFunc // ends Run
+	standing int                     // subscriptions
+	ready    chan struct{}           // closed when all of them stand
 }
 
 func newEngine(ctx context.Context, w *Worker) *engine {
@@ -67,6 +71,7 @@ func newEngine(ctx context.Context, w *Worker) *engine {
 		ended:    newEndedContext(base, errReturned),
 		epoch:    time.Now(),
 		progress: make(chan struct{}, 1),
+		ready:    w.ready,
 
 		emergency: newEmergencies(w.options.Emergency),
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Handle registers a handler for the messages of a topic, decoded into T. A body that does not decode is a dead letter
-// at once (invalid_message). What is wrong with a registration is returned by Run.
+// at once (invalid_message). What is wrong with a registration is returned by Check and Run.
 func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m *ferry.Msg[T]) error, opts ...HandlerOption) {
 	if w == nil {
 		return // Run on a nil worker says so
@@ -54,11 +54,18 @@ func (w *Worker) register(r *registration, opts []HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.began {
-		w.log.Error("a handler was registered after Run and gets nothing", "topic", r.topic, "group", r.group)
+		w.problems = append(w.problems, tooLate(r))
+		w.log.Error("a handler was registered after Run began, and gets nothing", "topic", r.topic, "group", r.group)
 		return
 	}
 	w.problems = append(w.problems, w.check(r)...)
 	w.handlers = append(w.handlers, r)
+}
+
+// tooLate is what is wrong with a registration while the worker runs.
+func tooLate(r *registration) error {
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("handler of topic %q, group %q: it was registered after Run began, and gets nothing", r.topic, r.group),
+		"register handlers before Run, since they share its slots and its stop; for one that comes later run another worker on the same broker", nil)
 }
 
 // check returns everything that is wrong with a registration. w.mu is held.

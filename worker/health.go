@@ -66,6 +66,8 @@ func (e *engine) setHealth(c *consumer, s State, err error) {
 	e.mu.Unlock()
 	switch {
 	case old == s:
+	case old == Starting && s == OK:
+		e.log.Info("subscribed", "topic", c.topic, "group", c.group, "instance", e.instance)
 	case s == Reconnecting:
 		e.log.Warn("the broker is away; trying again", "topic", c.topic, "group", c.group, "error", err)
 	case old == Reconnecting && s == OK:

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +18,10 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
+	goleak.VerifyTestMain(m)
+}
 
 const topic = "orders"
 

@@ -96,6 +96,7 @@ func (e *engine) judge(r *run, err error) verdict {
 		v.one = driver.Settlement{Delivery: r.d, Outcome: driver.Ack, Emit: emits}
 	} else {
 		v.one = r.c.decide(r, failed{err, cause, took})
+		e.logPanicked(r, &v.one, err)
 	}
 	e.report(r, v.one.Outcome, err, took)
 	return v

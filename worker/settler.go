@@ -32,10 +32,12 @@ type outbox struct {
 	spareRuns []*run
 }
 
-// notice is news for the Settled hook.
+// notice is news for the Settled hook and the log.
 type notice struct {
 	r       *run
 	outcome driver.Outcome
+	after   time.Duration   // of a retry
+	failure *driver.Failure // of a retry or a dead letter that was accepted
 	err     error
 }
 
@@ -54,7 +56,7 @@ func (c *consumer) release(r *run) {
 
 // notify queues news for the Settled hook.
 func (c *consumer) notify(r *run, o driver.Outcome, err error) {
-	c.outbox.notices = append(c.outbox.notices, notice{r, o, err})
+	c.outbox.notices = append(c.outbox.notices, notice{r: r, outcome: o, err: err})
 }
 
 // settleSoon wakes the settler if it waits.
@@ -121,7 +123,7 @@ func (c *consumer) settled(ctx context.Context, list []settlement, runs []*run, 
 			retry, retryRuns = append(retry, list[i]), append(retryRuns, r)
 			continue
 		}
-		c.answered(r, list[i].Outcome, err)
+		c.answered(r, &list[i], err)
 	}
 	c.outbox.sending = nil
 	if len(retry) > 0 { // before what came meanwhile: order is kept
@@ -169,8 +171,8 @@ func (c *consumer) mayRepeat(r *run, s *settlement, err error, now time.Duration
 }
 
 // answered ends the life of a run whose settlement was answered for good.
-func (c *consumer) answered(r *run, o driver.Outcome, err error) {
-	e := c.e
+func (c *consumer) answered(r *run, s *settlement, err error) {
+	e, o := c.e, s.Outcome
 	e.unsettled--
 	r.leave()
 	switch lost := errors.Is(err, ferry.ErrLeaseLost); {
@@ -178,8 +180,8 @@ func (c *consumer) answered(r *run, o driver.Outcome, err error) {
 		if o == driver.Release {
 			c.count.released++
 		}
-		if e.hooks.Settled != nil {
-			c.notify(r, o, nil)
+		if e.hooks.Settled != nil || s.Failure != nil {
+			c.outbox.notices = append(c.outbox.notices, notice{r: r, outcome: o, after: s.After, failure: s.Failure})
 		}
 	case lost && r.doubtful:
 		c.count.unconfirmed++ // it was applied the first time, most likely
@@ -203,7 +205,7 @@ func (c *consumer) giveUp() {
 	o.list, o.runs = nil, nil
 }
 
-// announce tells the Settled hook what became of outcomes, and the log of those that came to nothing.
+// announce tells the Settled hook what became of outcomes, and the log of failures and of those that came to nothing.
 func (c *consumer) announce(ctx context.Context, ns []notice) {
 	for _, n := range ns {
 		if c.e.hooks.Settled != nil {
@@ -212,8 +214,8 @@ func (c *consumer) announce(ctx context.Context, ns []notice) {
 			c.e.hooks.Settled(ctx, ev)
 		}
 		if n.err != nil {
-			c.e.log.WarnContext(ctx, "an outcome was not accepted: the message is delivered again", "topic", c.topic,
-				"group", c.group, "id", n.r.d.ID, "outcome", n.outcome, "error", n.err)
+			c.e.logLine(ctx, logRefused, c, n.r.d, "outcome", n.outcome, "error", n.err)
 		}
+		c.logOutcome(ctx, &n)
 	}
 }

@@ -48,6 +48,7 @@ func (e *engine) watchdog() {
 		next := e.watch.next
 		e.mu.Unlock()
 		e.announceLost(lost)
+		next = min(next, e.logLeftOut(now))
 		if next == never {
 			timer.Stop()
 		} else {
@@ -139,11 +140,13 @@ func (c *consumer) lookAtWaiting(now time.Duration) {
 	c.e.watchUntil(head.arrived + c.patience())
 }
 
+// announceLost tells the LeaseLost hook and the log.
 func (e *engine) announceLost(lost []*run) {
-	if e.hooks.LeaseLost == nil {
-		return
-	}
 	for _, r := range lost {
+		e.logLine(e.base, logLost, r.c, r.d, "attempt", r.d.Attempt)
+		if e.hooks.LeaseLost == nil {
+			continue
+		}
 		ev := r.event()
 		ev.Err = ferry.ErrLeaseLost
 		e.hooks.LeaseLost(r, ev)

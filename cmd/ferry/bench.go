@@ -90,7 +90,7 @@ func (o benchOptions) check() error {
 
 // run opens the broker, measures, and closes it.
 func (o benchOptions) run(ctx context.Context) (result *benchResult, err error) {
-	broker, err := openBroker(ctx, o.broker, ferry.Options{})
+	broker, err := openBroker(ctx, o.broker, ferry.Options{Logger: quiet})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 func brokerFlag(flags *pflag.FlagSet, url *string) {
 	flags.StringVar(url, "broker", "memory://", "URL of the broker, or just its scheme")
 }
+
+// quiet is the logger of brokers: what a command has to say it says itself.
+var quiet = slog.New(slog.DiscardHandler)
 
 // opener opens a broker by its URL: open.With, except in tests.
 type opener func(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error)

@@ -88,7 +88,7 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 		defer fake.close()
 		o.broker, o.inside = url, url
 	}
-	broker, err := openBroker(ctx, o.broker, ferry.Options{Hooks: m.hooks()})
+	broker, err := openBroker(ctx, o.broker, ferry.Options{Hooks: m.hooks(), Logger: quiet})
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 const healthLong = `Looks at every topic and says whether all is well: healthy, degraded (works, but somebody should look) or
-unhealthy, with the reasons: old or growing backlogs, bounds that are nearly reached, stuck messages, a broker that does not
-answer. It looks for --for, every second, since rates and what does not move take more than one look.
+unhealthy, with the reasons: old or growing backlogs, dead letters, parse errors, bounds or memory that are nearly used up, stuck messages, a
+broker that does not answer. It looks for --for, every second, since rates and what does not move take more than one look.
 
 The figures of handlers (error rates, latencies) are known to their processes only: see docs/monitoring.md.
 

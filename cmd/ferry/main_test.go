@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,7 @@ func stuck() {
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
+	slog.SetDefault(quiet)
 	code := l.m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

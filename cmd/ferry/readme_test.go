@@ -75,7 +75,7 @@ func runCommands(t *testing.T, all []string) {
 			script += "grep '^" + target + ":' Makefile\n"
 			continue
 		}
-		script += "exec " + strings.ReplaceAll(c, "disk://./", "disk://$WORK/") + "\nstdout .\n! stderr error\n"
+		script += "exec " + strings.ReplaceAll(c, "disk://./", "disk://$WORK/") + "\nstdout .\n! stderr ^error\n"
 	}
 	file := filepath.Join(t.TempDir(), "page.txtar")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {

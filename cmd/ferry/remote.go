@@ -54,7 +54,7 @@ func (r *remote) with(ctx context.Context, work func(s session) error) (err erro
 	if !r.begins {
 		url = existing(url)
 	}
-	broker, err := r.open(ctx, url, ferry.Options{})
+	broker, err := r.open(ctx, url, ferry.Options{Logger: quiet})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ type Options struct {
 	// Window is how many ready messages of each topic are in memory. What lies behind them is read when it is their turn.
 	// Defaults to 131,072.
 	Window int
-	// Logger is told about start-up and trouble in the background. Defaults to silence.
+	// Logger is told about start-up and trouble in the background. Defaults to slog.Default.
 	Logger *slog.Logger
 	// Broker are the options of the Broker that Open returns.
 	Broker ferry.Options
@@ -205,7 +205,7 @@ func (o Options) resolved() (Options, error) {
 	setDefault(&o.CacheBytes, DefaultCacheBytes)
 	setDefault(&o.Window, DefaultWindow)
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	return o, nil
 }

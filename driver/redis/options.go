@@ -27,7 +27,7 @@ type Options struct {
 	Strict bool
 	// Fallback is how often everything is looked at in case a wake-up was lost. Defaults to 1 s.
 	Fallback time.Duration
-	// Logger gets warnings about the server, and errors of background work. Defaults to silence.
+	// Logger gets warnings about the server, and errors of background work. Defaults to slog.Default.
 	Logger *slog.Logger
 	// Broker are the options of the Broker that Open returns.
 	Broker ferry.Options
@@ -59,7 +59,7 @@ func (o Options) resolved() (Options, error) {
 		o.Fallback = DefaultFallback
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
 	switch {

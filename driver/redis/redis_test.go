@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
 	goleak.VerifyTestMain(redistest.Main(m))
 }

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -11,6 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
 	goleak.VerifyTestMain(redistest.Main(m))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -58,7 +59,7 @@ func (s *localStage) start(ctx context.Context, role string, seed uint64, name s
 		harm: victim.NewHarm(), habits: &workload.Habits{}, log: log,
 		over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	broker, err := ferry.New(victim.Wrap(s.shared, log, p.harm, true), ferry.Options{})
+	broker, err := ferry.New(victim.Wrap(s.shared, log, p.harm, true), ferry.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
