@@ -213,6 +213,9 @@ func (p *publication) check(caps *driver.Capabilities, now time.Time) error {
 		return driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v ends before the scheduled time", p.msg.TTL),
 			"TTL counts from the publish: make it longer", nil)
 	}
+	if err := driver.CheckTopic(p.msg.Topic); err != nil {
+		return err
+	}
 	return p.msg.Validate(caps.MaxBody)
 }
 

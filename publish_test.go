@@ -232,3 +232,25 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("a body without a content type: %+v, error %v", m, err)
 	}
 }
+
+// Topics of Ferry's own take nothing from programs: not by any way of publishing.
+func TestReservedTopics(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, nil, ferry.Options{})
+	ctx := t.Context()
+	m := &ferry.Message{Topic: "ferry.letterjobs", Body: []byte("a")}
+	_, single := ferry.Publish(ctx, b, m.Topic, "a")
+	_, batch := b.PublishBatch(ctx, []*ferry.Message{m})
+	_, async := b.PublishAsync(ctx, m)
+	for name, err := range map[string]error{"Publish": single, "PublishBatch": batch, "PublishAsync": async} {
+		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "'ferry.'") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if topics, err := b.Driver().Topics(ctx); err != nil || len(topics) != 0 {
+		t.Errorf("%v, %v", topics, err)
+	}
+	if _, err := ferry.Publish(ctx, b, "ferryboats", "a"); err != nil {
+		t.Error(err)
+	}
+}

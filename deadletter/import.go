@@ -137,6 +137,9 @@ func (q *Queue) imported(line []byte, im ImportOptions) (*driver.Message, letter
 	m.ID = driver.EmitID(fmt.Sprintf("import/%s/%s/%s/%s", m.Topic, r.Topic, r.Group, name), rounds)
 	m.OwnID, m.DedupID, m.DedupWindow = true, m.ID, ForwardWindow
 	linked(m, r.Topic+"/"+r.Group+"/"+name, rounds+1)
+	if err := driver.CheckTopic(m.Topic); err != nil {
+		return nil, r, err
+	}
 	return m, r, m.Validate(q.maxBody)
 }
 

@@ -111,7 +111,7 @@ func (r ReplayOptions) check(o *Queue) error {
 	if r.To == r.Topic {
 		return bad("the letters are in topic "+r.To+" already", "leave To out: each then goes back to its own group")
 	}
-	return driver.CheckName("topic", r.To)
+	return driver.CheckTopic(r.To)
 }
 
 func (r ReplayOptions) checkGroup() error {

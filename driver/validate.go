@@ -35,6 +35,19 @@ func CheckName(what, name string) error {
 		"use 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit", nil)
 }
 
+// Reserved reports whether a topic is one of Ferry's own, which only Ferry publishes to and consumes. Looking at it, pausing it
+// and deleting it are not forbidden.
+func Reserved(topic string) bool { return strings.HasPrefix(topic, "ferry.") }
+
+// CheckTopic says what is wrong with the name of a topic that a program publishes to or consumes, or nil. It is asked above the
+// seam: what Ferry itself needs it does on the driver.
+func CheckTopic(topic string) error {
+	if err := CheckName("topic", topic); err != nil || !Reserved(topic) {
+		return err
+	}
+	return NewError(ErrInvalid, fmt.Sprintf("topic %s is one of Ferry's own", quote(topic)), "use a name that does not begin with 'ferry.'", nil)
+}
+
 // checkText says what is wrong with a key or id: text that may contain anything printable.
 func checkText(what, s string, limit int) error {
 	if len(s) > limit {

@@ -14,7 +14,7 @@ import (
 
 // Options of a Monitor. The zero value watches every topic.
 type Options struct {
-	// Topics are those to look at. Defaults to all, at most 1000 of them.
+	// Topics are those to look at. Defaults to all but Ferry's own, at most 1000 of them.
 	Topics []string
 	// Workers are those of this process, whose figures belong to the picture. Defaults to none.
 	Workers []*worker.Worker

@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -96,8 +97,12 @@ func (m *Monitor) Look(ctx context.Context) Snapshot {
 // topics returns what to look at.
 func (m *Monitor) topics(ctx context.Context) ([]driver.TopicInfo, error) {
 	all, err := m.broker.Driver().Topics(ctx)
-	if err != nil || len(m.o.Topics) == 0 {
-		return all[:min(len(all), maxTopics)], err
+	if err != nil {
+		return nil, err
+	}
+	if len(m.o.Topics) == 0 {
+		all = slices.DeleteFunc(all, func(t driver.TopicInfo) bool { return driver.Reserved(t.Topic) })
+		return all[:min(len(all), maxTopics)], nil
 	}
 	var some []driver.TopicInfo
 	for _, name := range m.o.Topics {

@@ -33,6 +33,9 @@ func Emit[T any](ctx context.Context, topic string, value T, opts ...ferry.Publi
 
 // mayEmit checks a follow-up as a publish would.
 func (e *engine) mayEmit(ctx context.Context, m *ferry.Message) error {
+	if err := driver.CheckTopic(m.Topic); err != nil {
+		return err
+	}
 	if err := m.Validate(e.caps.MaxBody); err != nil {
 		return err
 	}

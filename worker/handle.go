@@ -75,7 +75,7 @@ func (w *Worker) check(r *registration) []error {
 		text := fmt.Sprintf("handler of topic %q, group %q: ", r.topic, r.group) + fmt.Sprintf(format, args...)
 		errs = append(errs, driver.NewError(ferry.ErrInvalid, text, hint, nil))
 	}
-	if err := driver.CheckName("topic", r.topic); err != nil {
+	if err := driver.CheckTopic(r.topic); err != nil {
 		errs = append(errs, err)
 	}
 	if err := driver.CheckName("group", r.group); err != nil {

@@ -63,9 +63,11 @@ func (p process) names(c *cobra.Command, of func([]driver.TopicInfo) []string) [
 }
 
 func topicNames(infos []driver.TopicInfo) []string {
-	names := make([]string, len(infos))
-	for i, info := range infos {
-		names[i] = info.Topic
+	names := make([]string, 0, len(infos))
+	for _, info := range infos {
+		if !driver.Reserved(info.Topic) {
+			names = append(names, info.Topic)
+		}
 	}
 	return names
 }

@@ -101,7 +101,7 @@ what was imported in the last 24 hours, is left out, so that an import can be re
 	im.RawBody = st.state == driver.StateInvalid
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if im.To != "" {
-			if err := driver.CheckName("topic", im.To); err != nil {
+			if err := driver.CheckTopic(im.To); err != nil {
 				return err
 			}
 		}

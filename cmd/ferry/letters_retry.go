@@ -60,7 +60,7 @@ func (r replayFlags) check(f *pflag.FlagSet, all bool, names int) error {
 	case r.toGroup != "":
 		return driver.CheckName("group", r.toGroup)
 	case r.to != "":
-		return driver.CheckName("topic", r.to)
+		return driver.CheckTopic(r.to)
 	}
 	return nil
 }

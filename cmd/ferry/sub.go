@@ -46,7 +46,7 @@ func newSub(p process) *cobra.Command {
 	f.BoolVar(&o.create, "create", false, "create the group, and the topic, if they do not exist")
 	onlyOnCommandLine(f, "ack", "leave", "create")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
+		if err := errors.Join(o.check(), driver.CheckTopic(args[0])); err != nil {
 			return err
 		}
 		return r.with(c.Context(), func(s session) error { return o.receive(c.Context(), s, args[0]) })

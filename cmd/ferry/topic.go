@@ -31,15 +31,19 @@ func newTopic(p process) *cobra.Command {
 func newTopicList(p process) *cobra.Command {
 	c := &cobra.Command{Use: "ls", Short: "List the topics with their counts over all groups", Example: "  ferry topic ls\n  ferry topic ls --output json | jq '.[].topic'"}
 	r := newRemote(p, c)
+	var own bool
+	c.Flags().BoolVar(&own, "all", false, "also Ferry's own topics, whose names begin with ferry.")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.with(c.Context(), func(s session) error {
 			all, err := allStats(c.Context(), s.driver)
 			if err != nil {
 				return err
 			}
-			rows := make([]topicView, len(all))
-			for i, st := range all {
-				rows[i] = viewTopic(st)
+			rows := make([]topicView, 0, len(all))
+			for _, st := range all {
+				if own || !driver.Reserved(st.Topic) {
+					rows = append(rows, viewTopic(st))
+				}
 			}
 			return list(r, topicColumns, rows, "No topics yet. Try: ferry pub hello '{\"name\":\"世界\"}'")
 		})

@@ -48,6 +48,9 @@ func newTopicCreate(p process) *cobra.Command {
 	var config configFlags
 	config.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := driver.CheckTopic(args[0]); err != nil {
+			return err
+		}
 		return r.with(c.Context(), func(s session) error {
 			_, err := configOf(c.Context(), s.driver, args[0])
 			if err != nil && !errors.Is(err, driver.ErrNotFound) {
