@@ -12,7 +12,7 @@ import (
 
 const msgExample = `  ferry msg ls orders                              what is ready, in every group
   ferry msg ls orders --state delayed --limit 0    everything that is scheduled
-  ferry msg range orders --partition 3             what is in a log, settled or not (Redis Streams)
+  ferry msg range orders --partition 3             what is in a log, settled or not (Redis Streams, Kafka)
   ferry msg get orders 0-42                        one message as every group sees it
   ferry msg get orders 0-42 --raw > body           its body, byte by byte
   ferry msg move orders 0-42                       run it now
