@@ -211,7 +211,7 @@ func (k *kit) counts(topic string) driver.GroupStats {
 }
 
 // exact reports whether the counts of this broker are not estimates.
-func (k *kit) exact() bool { return k.d.Capabilities().Counts == driver.Exact }
+func (k *kit) exact() bool { return k.d.Capabilities().Counts == driver.CountsExact }
 
 func (k *kit) where(text string) *deadletter.Filter {
 	k.Helper()

@@ -2,26 +2,63 @@ package driver
 
 import "time"
 
-// Extent says how far a capability reaches. Each field of Capabilities lists the values it may have.
-type Extent string
+// Each capability that reaches more or less far has a type of its own, so that the word of one is not taken for that of another.
+type (
+	// LeaseScope is what a lease is for.
+	LeaseScope string
+	// PriorityReach is among which messages with keys priorities are compared.
+	PriorityReach string
+	// Parallelism is how many instances of a group can work at once.
+	Parallelism string
+	// DedupScope is within which bounds a duplicate is recognised.
+	DedupScope string
+	// BoundScope is where the bounds of a topic are enforced.
+	BoundScope string
+	// Atomicity is which messages can be stored in one step.
+	Atomicity string
+	// Counting is how true counts are.
+	Counting string
+	// Lookup is how a message is found by its id.
+	Lookup string
+	// HistoryReach is how far back a group may start or be reset.
+	HistoryReach string
+)
 
-// Extents.
+// The words of each.
 const (
-	None           Extent = "none"
-	PerMessage     Extent = "message"
-	PerPartition   Extent = "partition"
-	PerShard       Extent = "shard"
-	PerTopic       Extent = "topic"
-	Everything     Extent = "all"
-	Exact          Extent = "exact"
-	Estimate       Extent = "estimate"
-	FetchWindow    Extent = "fetch window"
-	Session        Extent = "producer session"
-	Transaction    Extent = "transaction"
-	Index          Extent = "index"
-	Scan           Extent = "scan"
-	RetainedOnly   Extent = "retained"
-	UnlimitedRange Extent = "unlimited"
+	LeasePerMessage   LeaseScope = "message"
+	LeasePerPartition LeaseScope = "partition" // all leases of a partition end together
+
+	PriorityEverywhere    PriorityReach = "all"
+	PriorityInFetchWindow PriorityReach = "fetch window" // among what has been fetched
+
+	ParallelUnbounded    Parallelism = "all" // any number
+	ParallelPerPartition Parallelism = "partition"
+
+	DedupExact        DedupScope = "exact"
+	DedupPerPartition DedupScope = "partition"
+	DedupPerSession   DedupScope = "producer session"
+
+	BoundPerTopic     BoundScope = "topic"
+	BoundPerShard     BoundScope = "shard"
+	BoundPerPartition BoundScope = "partition"
+	BoundEstimated    BoundScope = "estimate"
+
+	AtomicEverywhere   Atomicity = "all"
+	AtomicPerShard     Atomicity = "shard"
+	AtomicPerPartition Atomicity = "partition"
+	AtomicTransaction  Atomicity = "transaction"
+	AtomicNever        Atomicity = "none"
+
+	CountsExact     Counting = "exact"
+	CountsEstimated Counting = "estimate"
+
+	LookupIndexed Lookup = "index"
+	LookupScans   Lookup = "scan" // bounded, with a time hint
+
+	HistoryNone      HistoryReach = "none"
+	HistoryKept      HistoryReach = "retained" // by TopicConfig.Keep
+	HistoryUnlimited HistoryReach = "unlimited"
 )
 
 // Capabilities say what a driver can do. What it cannot do fails with ErrUnsupported; nothing is silently ignored.
@@ -29,31 +66,30 @@ const (
 // of dead letters, release to the head, the two counters.
 type Capabilities struct {
 	// Driver is its name: the scheme of its URL.
-	Driver string
-	// LeaseScope: PerMessage or PerPartition.
-	LeaseScope Extent
+	Driver     string
+	LeaseScope LeaseScope
 	// MinLease and DefaultLease bound SubscribeOptions.Lease.
 	MinLease, DefaultLease time.Duration
-	// KeyedPriority is how far priorities reach among messages with keys: Everything or FetchWindow.
-	KeyedPriority Extent
-	// Parallel is how many instances of a group can work at once: Everything (any number) or PerPartition.
-	Parallel Extent
-	// Dedup is how exact publish deduplication is: Exact, PerPartition, or Session.
-	Dedup Extent
+	// KeyedPriority is how far priorities reach among messages with keys.
+	KeyedPriority PriorityReach
+	// Parallel is how many instances of a group can work at once.
+	Parallel Parallelism
+	// Dedup is how exact publish deduplication is.
+	Dedup DedupScope
 	// IDWindow is how long an id that a producer chose is remembered.
 	IDWindow time.Duration
-	// Bound is where TopicConfig.MaxMessages is enforced: PerTopic, PerShard, PerPartition, or Estimate.
-	Bound Extent
-	// AtomicPublish and AtomicEmit: Everything, PerShard, PerPartition, Transaction, or None.
-	AtomicPublish, AtomicEmit Extent
-	// Counts in Stats: Exact or Estimate.
-	Counts Extent
-	// GetByID: Index, or Scan (bounded, with a time hint).
-	GetByID Extent
+	// Bound is where TopicConfig.MaxMessages is enforced.
+	Bound BoundScope
+	// AtomicPublish is what an atomic publish may comprise, AtomicEmit what is stored in one step with a settlement.
+	AtomicPublish, AtomicEmit Atomicity
+	// Counts are those of Stats.
+	Counts Counting
+	// GetByID is how Get finds a message without its Ref.
+	GetByID Lookup
 	// PhysicalDelete: a deleted message is gone from the backend, not only marked.
 	PhysicalDelete bool
-	// History is how far back a group may start or be reset: None, RetainedOnly (TopicConfig.Keep), or UnlimitedRange.
-	History Extent
+	// History is how far back a group may start or be reset.
+	History HistoryReach
 	// Durability is the level of a publish that asks for none. Levels are all that can be asked for.
 	Durability Durability
 	Levels     []Durability

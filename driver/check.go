@@ -167,7 +167,7 @@ func (p Position) checkStart(c Capabilities) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if p.From != FromEnd && c.History == None {
+	if p.From != FromEnd && c.History == HistoryNone {
 		return NewError(ErrUnsupported, c.Driver+" keeps no history to start from", "start at the end", nil)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var caps = driver.Capabilities{Driver: "test", MinLease: time.Second, DefaultLease: 10 * time.Second, History: driver.None}
+var caps = driver.Capabilities{Driver: "test", MinLease: time.Second, DefaultLease: 10 * time.Second, History: driver.HistoryNone}
 
 func TestResolveFillsInDefaults(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestResolveRefuses(t *testing.T) {
 		wantError(t, c.name, err, c.kind, c.says)
 	}
 	kept := caps
-	kept.History = driver.RetainedOnly
+	kept.History = driver.HistoryKept
 	o := driver.SubscribeOptions{Topic: "orders", Instance: "host-1", Start: driver.Position{From: driver.FromBegin}}
 	if _, err := o.Resolve(kept); err != nil {
 		t.Errorf("a start at the beginning, where history is kept: %v", err)

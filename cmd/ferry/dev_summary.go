@@ -53,7 +53,7 @@ func summarize(ctx context.Context, t *terminal, d driver.Driver, elapsed time.D
 		for _, g := range st.Groups {
 			a := accountFor(st, g)
 			accounts = append(accounts, a)
-			if n := a.missing(); n != 0 && d.Capabilities().Counts == driver.Exact {
+			if n := a.missing(); n != 0 && d.Capabilities().Counts == driver.CountsExact {
 				wrong = errors.Join(wrong, fmt.Errorf("%d messages of topic %s, group %s, are not accounted for", n, a.topic, a.group))
 			}
 		}

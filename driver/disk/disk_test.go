@@ -41,10 +41,10 @@ func leaks(found error) error {
 
 func want(level driver.Durability) driver.Capabilities {
 	return driver.Capabilities{
-		Driver: "disk", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-		KeyedPriority: driver.Everything, Parallel: driver.Everything, Dedup: driver.Exact, IDWindow: time.Minute,
-		Bound: driver.PerTopic, AtomicPublish: driver.Everything, AtomicEmit: driver.Everything, Counts: driver.Exact,
-		GetByID: driver.Index, PhysicalDelete: true, History: driver.RetainedOnly, Durability: level,
+		Driver: "disk", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
+		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
+		Bound: driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere, Counts: driver.CountsExact,
+		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Durability: level,
 		Levels: []driver.Durability{driver.Written, driver.Synced}, MaxBody: 4 << 20,
 	}
 }

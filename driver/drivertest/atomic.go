@@ -11,7 +11,7 @@ var atomically = driver.PublishOptions{Atomic: true}
 func atomicPublish(t *T) {
 	t.oneLane(topic)
 	rs, err := t.Publish(t.ctx(), t.msgs(numbered("a", 3), key("k")), atomically)
-	if t.Caps.AtomicPublish == driver.None {
+	if t.Caps.AtomicPublish == driver.AtomicNever {
 		t.wantErr(err, driver.ErrUnsupported, "atomic Publish")
 		t.hinted(err)
 		return
@@ -22,7 +22,7 @@ func atomicPublish(t *T) {
 }
 
 func atomicPublishAllOrNothing(t *T) {
-	if t.Caps.AtomicPublish == driver.None || t.Caps.Bound == driver.Estimate {
+	if t.Caps.AtomicPublish == driver.AtomicNever || t.Caps.Bound == driver.BoundEstimated {
 		t.Skip("no atomic publish, or no exact bound to break it with")
 	}
 	s := t.bounded(driver.TopicConfig{MaxMessages: 2})
@@ -45,7 +45,7 @@ func atomicPublishOverTopics(t *T) {
 	t.oneLane(topic)
 	t.oneLane(other)
 	_, err := t.Publish(t.ctx(), []*driver.Message{t.msg("a"), t.msg("b", to(other))}, atomically)
-	if all := t.Caps.AtomicPublish == driver.Everything || t.Caps.AtomicPublish == driver.Transaction; all {
+	if all := t.Caps.AtomicPublish == driver.AtomicEverywhere || t.Caps.AtomicPublish == driver.AtomicTransaction; all {
 		t.ok(err, "atomic Publish to two topics")
 		return
 	}
@@ -74,7 +74,7 @@ func levelsAreRefusedNotLowered(t *T) {
 			t.Errorf("receipts %+v, want one that says ErrUnsupported", rs)
 		}
 	}
-	if n := t.stats(topic).Published; t.Caps.Counts == driver.Exact && n != accepted {
+	if n := t.stats(topic).Published; t.Caps.Counts == driver.CountsExact && n != accepted {
 		t.Errorf("%d messages stored, but only %d levels were given", n, accepted)
 	}
 }

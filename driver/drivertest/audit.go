@@ -23,7 +23,7 @@ func auditOfASoundTopic(t *T) {
 		t.equal(report.Problems, []driver.Problem(nil), "problems of a sound topic")
 		t.equal(report.Topic, topic, "topic of the report")
 		t.equal(report.Checked, 7, "messages looked at")
-		if t.Caps.Counts == driver.Exact {
+		if t.Caps.Counts == driver.CountsExact {
 			t.equal(report.Stats.Groups[0].Ready, before.Groups[0].Ready, "ready messages in the report")
 		}
 	}

@@ -41,7 +41,7 @@ func unseenLossesDoNotCount(t *T) {
 		d = s.lose(d)[0]
 		t.counted(d, 1, 2, driver.CauseLeaseExpired)
 	}
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && g.Redelivered != uint64(n+1) {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && g.Redelivered != uint64(n+1) {
 		t.Errorf("Redelivered is %d after %d lost leases", g.Redelivered, n+1)
 	}
 	s.ack(d)
@@ -156,7 +156,7 @@ var lateSettle = lateWord(func(_ *T, s *sub, d *driver.Delivery) {
 
 // lateClose: a holder that leaves in order lives, whatever it held.
 func lateClose(t *T) {
-	if t.Caps.Parallel != driver.Everything {
+	if t.Caps.Parallel != driver.ParallelUnbounded {
 		t.Skip("a second consumer may take over the partition before the lease ends")
 	}
 	s := t.shortLease()
@@ -172,7 +172,7 @@ func lateClose(t *T) {
 
 // lateWordBeforeRedelivery: a lost lease is lost even while nobody else has the message, and its holder lives all the same.
 func lateWordBeforeRedelivery(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("the loss of the lease cannot be seen in estimates")
 	}
 	s := t.shortLease()

@@ -19,7 +19,7 @@ func (t *T) full(body string) {
 // bounded joins a topic with a bound, or skips where the bound is soft.
 func (t *T) bounded(c driver.TopicConfig) *sub {
 	t.Helper()
-	if t.Caps.Bound == driver.Estimate {
+	if t.Caps.Bound == driver.BoundEstimated {
 		t.Skip("the bound is an estimate")
 	}
 	t.configure(topic, c)

@@ -87,7 +87,7 @@ func deadInOneGroupOnly(t *T) {
 	b.ack(b.expect("a")...)
 	t.countsOf("audit", 0, 0, 0, 1)
 	t.equal(len(t.browseGroup("billing", driver.StateDead)), 0, "dead letters of the other group")
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 0 {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && st.Messages != 0 {
 		t.Errorf("Messages is %d, although only a dead letter is left", st.Messages)
 	}
 }
@@ -174,7 +174,7 @@ func deadLetterDeleted(t *T) {
 	at := driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: ds[0].ID}
 	t.ok(t.Delete(t.ctx(), []driver.Target{at})[0], "Delete")
 	t.counts(0, 0, 0, 1)
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && g.Cancelled != 1 {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && g.Cancelled != 1 {
 		t.Errorf("Cancelled is %d after a dead letter was deleted", g.Cancelled)
 	}
 	for what, err := range map[string]error{"Delete": t.Delete(t.ctx(), []driver.Target{at})[0], "Move": t.Move(t.ctx(), []driver.Move{{Target: at}})[0]} {
@@ -216,7 +216,7 @@ func deadLettersAreConserved(t *T) {
 
 // deadLettersAreOldestFirst: they are listed in the order in which they died, whatever partition they came from.
 func deadLettersAreOldestFirst(t *T) {
-	if t.Caps.Parallel == driver.Everything {
+	if t.Caps.Parallel == driver.ParallelUnbounded {
 		t.oneLane(topic) // shards that every consumer claims from are listed one after the other
 	}
 	s := t.subscribe(driver.SubscribeOptions{})

@@ -23,13 +23,13 @@ func dedupInsideTheWindow(t *T) {
 	s.ack(s.expect("a")...)
 	t.duplicate(t.publish(t.msg("c", dedup("order 7", time.Hour)))[0], first.ID)
 	s.idle()
-	if n := t.stats(topic).Published; t.Caps.Counts == driver.Exact && n != 1 {
+	if n := t.stats(topic).Published; t.Caps.Counts == driver.CountsExact && n != 1 {
 		t.Errorf("Published is %d: duplicates must not be counted", n)
 	}
 }
 
 func dedupAfterTheWindow(t *T) {
-	if t.Caps.Dedup == driver.Session {
+	if t.Caps.Dedup == driver.DedupPerSession {
 		t.Skip("a producer session knows no window")
 	}
 	s := t.consumer()
@@ -75,7 +75,7 @@ func dedupOfADelayed(t *T) {
 }
 
 func dedupNotOfARefused(t *T) {
-	if t.Caps.Bound == driver.Estimate {
+	if t.Caps.Bound == driver.BoundEstimated {
 		t.Skip("the bound is an estimate")
 	}
 	t.configure(topic, driver.TopicConfig{MaxMessages: 1})

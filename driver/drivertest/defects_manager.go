@@ -57,7 +57,7 @@ func managerDefects() []Defect {
 			}}
 		}, []string{"input/errors carry hints"}, false},
 		{"capabilities understated", func(d driver.Driver) driver.Driver {
-			return &broken{Driver: d, caps: func(c *driver.Capabilities) { c.Counts, c.History = driver.Estimate, driver.None }}
+			return &broken{Driver: d, caps: func(c *driver.Capabilities) { c.Counts, c.History = driver.CountsEstimated, driver.HistoryNone }}
 		}, []string{"capabilities/pinned"}, false},
 	}
 }

@@ -35,7 +35,7 @@ func delayedIsNotReady(t *T) {
 	t.oneLane(topic)
 	t.publish(t.msg("a", delay(time.Hour)))
 	s := t.stats(topic)
-	if t.Caps.Counts == driver.Exact && (s.Published != 1 || s.Delayed != 1 || s.Fanned != 0 || s.Messages != 1) {
+	if t.Caps.Counts == driver.CountsExact && (s.Published != 1 || s.Delayed != 1 || s.Fanned != 0 || s.Messages != 1) {
 		t.Errorf("Stats %+v, want one message, delayed", s)
 	}
 	t.counts(0, 0, 0, 0)
@@ -117,7 +117,7 @@ func farthestDelays(t *T) {
 }
 
 func delayKeepsPriority(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("whether it is due cannot be seen in estimates")
 	}
 	s := t.consumerWith(driver.SubscribeOptions{StrictPriority: true})
@@ -131,7 +131,7 @@ func delayKeepsPriority(t *T) {
 
 // delayedJoinsTheTail: a delayed message does not block its key before it is due, and is last of the key then.
 func delayedJoinsTheTail(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("whether it is due cannot be seen in estimates")
 	}
 	s := t.consumer()
@@ -147,7 +147,7 @@ func holdThenCommit(t *T) {
 	m := t.msg("half", delay(driver.Hold))
 	t.publish(m)
 	s.idleFor(2 * unit)
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Held != 1 || st.Delayed != 0) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Held != 1 || st.Delayed != 0) {
 		t.Errorf("Stats %+v, want one message held", st)
 	}
 	t.equal(t.get(driver.Target{Topic: topic, ID: m.ID}).State, driver.StateHeld, "state")
@@ -162,7 +162,7 @@ func holdThenRollBack(t *T) {
 	t.publish(m)
 	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: m.ID}})[0], "Delete")
 	s.idle()
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Held != 0 || st.Cancelled != 1 || st.Messages != 0) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Held != 0 || st.Cancelled != 1 || st.Messages != 0) {
 		t.Errorf("Stats %+v, want nothing held, one cancelled", st)
 	}
 }

@@ -72,7 +72,7 @@ func drainPassesTheRestOn(t *T) {
 // elsewhere counts the messages that nothing reserves for the holder of d.
 func (t *T) elsewhere(d *driver.Delivery, all []string) int {
 	t.Helper()
-	if t.Caps.Parallel == driver.Everything {
+	if t.Caps.Parallel == driver.ParallelUnbounded {
 		return len(all)
 	}
 	n := 0

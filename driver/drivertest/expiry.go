@@ -9,7 +9,7 @@ import (
 // expired waits until n messages of the default group have expired, and demands that nothing of them is left.
 func (t *T) expired(n uint64) {
 	t.Helper()
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.pass(unit)
 		return
 	}
@@ -31,7 +31,7 @@ func expiredIsRemoved(t *T) {
 		_, err := t.Get(t.ctx(), driver.Target{Topic: topic, ID: m.ID})
 		t.wantErr(err, driver.ErrNotFound, "Get of an expired message")
 	}
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 1 {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && st.Messages != 1 {
 		t.Errorf("Messages is %d after two of three expired", st.Messages)
 	}
 	t.pause("", false)
@@ -71,7 +71,7 @@ func runningDeliveryMayFinish(t *T) {
 	s.idleFor(4 * unit)
 	s.extend(d)
 	s.ack(d)
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Acked != 1 || g.Expired != 0) {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && (g.Acked != 1 || g.Expired != 0) {
 		t.Errorf("Stats %+v, want one acked, none expired", g)
 	}
 }
@@ -133,7 +133,7 @@ func expiresBeforeDue(t *T) {
 	at := time.Now().Add(time.Hour)
 	t.publish(t.msg("held", delay(driver.Hold), ttl(unit)), t.msg("scheduled", ttl(unit), func(m *driver.Message) { m.At = at }))
 	t.until("messages expire", func() bool { return t.stats(topic).Held+t.stats(topic).Delayed == 0 })
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Expired != 2 || st.Fanned != 0 || st.Messages != 0) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Expired != 2 || st.Fanned != 0 || st.Messages != 0) {
 		t.Errorf("Stats %+v, want two expired before they were due", st)
 	}
 }

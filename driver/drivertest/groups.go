@@ -65,7 +65,7 @@ func everyGroupGetsAll(t *T) {
 		s.ack(ds...)
 	}
 	s := t.stats(topic)
-	if t.Caps.Counts == driver.Exact && (s.Published != 5 || s.Fanned != 5 || s.Messages != 0) {
+	if t.Caps.Counts == driver.CountsExact && (s.Published != 5 || s.Fanned != 5 || s.Messages != 0) {
 		t.Errorf("Stats %+v, want 5 published, 5 fanned out, 0 messages left", s)
 	}
 }

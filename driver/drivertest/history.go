@@ -160,7 +160,7 @@ func (h *history) fail(text string, a ...any) {
 // compare demands that Stats says what the model says.
 func (h *history) compare() {
 	h.t.Helper()
-	if h.t.Caps.Counts != driver.Exact {
+	if h.t.Caps.Counts != driver.CountsExact {
 		return
 	}
 	got, err := h.t.Stats(h.t.Context(), topic)

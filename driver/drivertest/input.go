@@ -34,7 +34,7 @@ func errorsCarryHints(t *T) {
 	t.hinted(t.Move(t.ctx(), []driver.Move{{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}}})[0])
 	s.ack(d)
 	t.hinted(s.errs(driver.Settlement{Delivery: d, Outcome: driver.Ack})[0])
-	if t.Caps.Bound != driver.Estimate {
+	if t.Caps.Bound != driver.BoundEstimated {
 		t.configure(other, driver.TopicConfig{MaxMessages: 1})
 		t.publish(t.msg("a", to(other)))
 		_, err = t.Publish(t.ctx(), t.msgs([]string{"b"}, to(other)), driver.PublishOptions{})

@@ -71,7 +71,7 @@ func badConfigurations(t *T) {
 	}
 	t.onlyTopics(topic)
 	endless := driver.TopicConfig{MaxMessages: math.MaxInt64, MaxBytes: math.MaxInt64, Partitions: 3}
-	if t.Caps.History != driver.None {
+	if t.Caps.History != driver.HistoryNone {
 		endless.Keep = math.MaxInt64
 	}
 	t.ok(t.EnsureTopic(t.ctx(), other, endless), "EnsureTopic with bounds that nobody reaches")

@@ -69,7 +69,7 @@ func badMessagesRefused(t *T) {
 		}
 		t.refuses(rs[1].Err, driver.ErrInvalid, "receipt of a message with "+what)
 		want += 2
-		if t.Caps.AtomicPublish == driver.None || t.Caps.AtomicPublish == driver.Transaction {
+		if t.Caps.AtomicPublish == driver.AtomicNever || t.Caps.AtomicPublish == driver.AtomicTransaction {
 			continue
 		}
 		rs, err = t.Publish(t.ctx(), []*driver.Message{t.msg("c"), m}, driver.PublishOptions{Atomic: true})

@@ -181,7 +181,7 @@ func getAfterSettling(t *T) {
 	m := t.msg("a")
 	t.publish(m)
 	s.ack(s.one())
-	if t.Caps.History == driver.UnlimitedRange {
+	if t.Caps.History == driver.HistoryUnlimited {
 		return // the log still has it
 	}
 	_, err := t.Get(t.ctx(), driver.Target{Topic: topic, ID: m.ID})
@@ -236,13 +236,13 @@ func statsBalanceAlways(t *T) {
 	step(func() { _, err := t.Purge(t.ctx(), topic, "audit"); t.ok(err, "Purge") })
 	step(func() { _, err := t.Purge(t.ctx(), topic, ""); t.ok(err, "Purge") })
 	st := t.stats(topic)
-	if t.Caps.Counts == driver.Exact && (st.Published != 11 || st.Messages != 1 || st.Held != 1) {
+	if t.Caps.Counts == driver.CountsExact && (st.Published != 11 || st.Messages != 1 || st.Held != 1) {
 		t.Errorf("Stats %+v, want 11 published and nothing left but what is held", st)
 	}
 }
 
 func oldestIsHowLongItWaits(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("counts are estimates")
 	}
 	t.oneLane(topic)
@@ -260,7 +260,7 @@ func oldestIsHowLongItWaits(t *T) {
 
 // oldestCountsFromWhenItWasDue: a backend may notice late that a delay has ended, and nobody may be there to notice it.
 func oldestCountsFromWhenItWasDue(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("counts are estimates")
 	}
 	late := func(what string) {

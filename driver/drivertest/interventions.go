@@ -132,7 +132,7 @@ func (h *history) newGroup(d *dice) {
 	}
 	h.m.groups = append(h.m.groups, g)
 	members := 1
-	if h.t.Caps.Parallel == driver.Everything {
+	if h.t.Caps.Parallel == driver.ParallelUnbounded {
 		members += d.n(2)
 	}
 	for range members {

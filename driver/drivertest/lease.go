@@ -24,7 +24,7 @@ func leaseExpiryRedelivers(t *T) {
 	if waited > t.Caps.MinLease+time.Second+t.Late+t.stalledSince(before) {
 		t.Errorf("redelivered after %v, later than lease %v and 1 s", waited, t.Caps.MinLease)
 	}
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && g.Redelivered != 1 {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && g.Redelivered != 1 {
 		t.Errorf("Redelivered is %d after one lost lease", g.Redelivered)
 	}
 	s.ack(again)
@@ -77,11 +77,11 @@ func staleSettleRefused(t *T) {
 		}
 		t.counts(0, int64(len(outcomes)), 0, 0)
 	})
-	if t.Caps.Counts == driver.Exact && t.stats(other).Published != 0 {
+	if t.Caps.Counts == driver.CountsExact && t.stats(other).Published != 0 {
 		t.Errorf("the Emit of a refused settlement was published")
 	}
 	s.ack(held...)
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Acked != uint64(len(outcomes)) || g.Dropped != 0) {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && (g.Acked != uint64(len(outcomes)) || g.Dropped != 0) {
 		t.Errorf("Stats %+v, want %d acked and nothing else", g, len(outcomes))
 	}
 	s.idle()
@@ -90,7 +90,7 @@ func staleSettleRefused(t *T) {
 
 // staleSettleRefusedBeforeRedelivery: a lost lease is lost even while nobody else has the message.
 func staleSettleRefusedBeforeRedelivery(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("the loss of the lease cannot be seen in estimates")
 	}
 	s := t.shortLease()
@@ -182,7 +182,7 @@ func extendIsAFullLease(t *T) {
 }
 
 func extendKeepsOnlyItsOwn(t *T) {
-	if t.Caps.LeaseScope != driver.PerMessage {
+	if t.Caps.LeaseScope != driver.LeasePerMessage {
 		t.Skip("one lease covers the partition")
 	}
 	s := t.shortLease()
@@ -216,7 +216,7 @@ func ackCrossesAnExtend(t *T) {
 
 // headsLossReturnsTheRun: a follower that is still leased must not be settled before a head that was lost.
 func headsLossReturnsTheRun(t *T) {
-	if t.Caps.LeaseScope != driver.PerMessage {
+	if t.Caps.LeaseScope != driver.LeasePerMessage {
 		t.Skip("one lease covers the partition")
 	}
 	s := t.consumerWith(driver.SubscribeOptions{Lease: t.Caps.MinLease, MaxRun: 2})

@@ -97,7 +97,7 @@ func deleteGroup(t *T) {
 	t.equal(t.groupsOf(topic), []string{"billing"}, "groups left")
 	b := t.subscribe(driver.SubscribeOptions{Group: "billing"})
 	b.ack(b.expect("a")...)
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 0 {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && st.Messages != 0 {
 		t.Errorf("Messages is %d: what the deleted group had not settled is still counted", st.Messages)
 	}
 	t.subscribe(driver.SubscribeOptions{Group: "audit"}).idle() // a new group, without the old messages

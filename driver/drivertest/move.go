@@ -26,7 +26,7 @@ func moveRunsNow(t *T) {
 	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}})
 	d = s.expect("waiting")[0]
 	t.equal(d.Attempt, 2, "attempt of a retry that was run now")
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Delayed != 0 || st.Fanned != 2) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Delayed != 0 || st.Fanned != 2) {
 		t.Errorf("Stats %+v, want both fanned out", st)
 	}
 }

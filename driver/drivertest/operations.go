@@ -56,7 +56,7 @@ func (h *history) message(d *dice) *driver.Message {
 			m.Delay = 0
 		}
 	}
-	if h.t.Caps.Dedup != driver.Session && d.n(6) == 0 {
+	if h.t.Caps.Dedup != driver.DedupPerSession && d.n(6) == 0 {
 		m.DedupID, m.DedupWindow = fmt.Sprint("d", d.n(3)), time.Duration(1+d.n(300))*time.Millisecond
 		if !h.t.Virtual {
 			m.DedupWindow = driver.MaxDedup

@@ -95,7 +95,7 @@ func oneInFlightPerKey(t *T) {
 // as long as the second one is new.
 func (t *T) claimEither(a, b *sub) (owner, other *sub, ds []*driver.Delivery) {
 	t.Helper()
-	if t.Caps.Parallel == driver.Everything {
+	if t.Caps.Parallel == driver.ParallelUnbounded {
 		return a, b, a.claim()
 	}
 	for ctx := t.ctx(); ; a, b = b, a {
@@ -195,7 +195,7 @@ func keyGoesOnAfterDeathAndDrop(t *T) {
 	s.settle(driver.Settlement{Delivery: s.expect("a2")[0], Outcome: driver.Drop})
 	s.ack(s.expect("a3")...)
 	t.counts(0, 0, 0, 1)
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Acked != 1 || g.Dropped != 1) {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && (g.Acked != 1 || g.Dropped != 1) {
 		t.Errorf("Acked %d, Dropped %d; want 1 and 1", g.Acked, g.Dropped)
 	}
 }
@@ -207,7 +207,7 @@ func keyOrderBeatsPriority(t *T) {
 }
 
 func keyRunsAtItsHeadsPriority(t *T) {
-	if t.Caps.KeyedPriority != driver.Everything {
+	if t.Caps.KeyedPriority != driver.PriorityEverywhere {
 		t.Skip("priorities of keyed messages reach no further than the fetch window")
 	}
 	s := t.consumerWith(driver.SubscribeOptions{StrictPriority: true})
@@ -243,7 +243,7 @@ func runIsOneClaim(t *T) {
 
 // runStaysTogether: while one consumer holds a run of a key, nobody else gets a message of that key.
 func runStaysTogether(t *T) {
-	if t.Caps.Parallel != driver.Everything {
+	if t.Caps.Parallel != driver.ParallelUnbounded {
 		t.Skip("a second consumer may take over the partition")
 	}
 	t.oneLane(topic)

@@ -29,7 +29,7 @@ func publishReceipts(t *T) {
 }
 
 func publishOneReceiptEach(t *T) {
-	if t.Caps.Bound == driver.Estimate {
+	if t.Caps.Bound == driver.BoundEstimated {
 		t.Skip("the bound is an estimate")
 	}
 	t.oneLane(topic)
@@ -183,7 +183,7 @@ func publishCancelled(t *T) {
 		t.Errorf("Publish returned %v although %d of 3 receipts have no error", err, stored)
 	}
 	t.put("z")
-	if n := int(t.stats(topic).Published) - 1; t.Caps.Counts == driver.Exact && (n < stored || n > stored+unknown) {
+	if n := int(t.stats(topic).Published) - 1; t.Caps.Counts == driver.CountsExact && (n < stored || n > stored+unknown) {
 		t.Errorf("%d messages stored; receipts say %d, and %d unknown", n, stored, unknown)
 	}
 }

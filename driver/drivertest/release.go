@@ -55,7 +55,7 @@ func parkCountsNothing(t *T) {
 }
 
 func parkKeepsItsPlace(t *T) {
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("whether it is due again cannot be seen in estimates")
 	}
 	s := t.consumer()

@@ -19,7 +19,7 @@ func purgeTakesWhatIsQueued(t *T) {
 	t.ok(err, "Purge")
 	t.equal(n, 4, "entries purged")
 	t.counts(0, 1, 0, 1)
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Delayed != 0 || st.Held != 1 || st.Cancelled != 1 || st.Groups[0].Cancelled != 3) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Delayed != 0 || st.Held != 1 || st.Cancelled != 1 || st.Groups[0].Cancelled != 3) {
 		t.Errorf("Stats %+v, want 1 cancelled before it was due and 3 in the group", st)
 	}
 	t.put("later")
@@ -94,7 +94,7 @@ func deleteInEachState(t *T) {
 		}
 	}
 	t.counts(0, 1, 0, 0)
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && (st.Delayed != 0 || st.Held != 0 || st.Cancelled != 2 || st.Groups[0].Cancelled != 3 || st.Messages != 1) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Delayed != 0 || st.Held != 0 || st.Cancelled != 2 || st.Groups[0].Cancelled != 3 || st.Messages != 1) {
 		t.Errorf("Stats %+v, want only the message in flight left", st)
 	}
 	s.ack(ds[2])

@@ -10,7 +10,7 @@ import (
 // and a time between the third and the fourth.
 func (t *T) kept() ([]driver.Receipt, time.Time) {
 	t.Helper()
-	if t.Caps.History == driver.None {
+	if t.Caps.History == driver.HistoryNone {
 		t.Skip("no history; refusal is a case of its own")
 	}
 	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
@@ -77,7 +77,7 @@ func resetToEnd(t *T) {
 // handledWithTTL settles a message with this TTL, and one without, in a topic that keeps them.
 func (t *T) handledWithTTL(d time.Duration) {
 	t.Helper()
-	if t.Caps.History == driver.None {
+	if t.Caps.History == driver.HistoryNone {
 		t.Skip("no history")
 	}
 	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
@@ -91,7 +91,7 @@ func resetLeavesOutWhatExpired(t *T) {
 	t.handledWithTTL(3 * unit) // long enough to be claimed
 	t.pass(4 * unit)
 	want := driver.ResetReport{Replayed: 1}
-	if t.Caps.Counts == driver.Estimate {
+	if t.Caps.Counts == driver.CountsEstimated {
 		want.Replayed = 2 // it counts places, and finds out when it comes to them
 	}
 	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, want)
@@ -113,7 +113,7 @@ func resetExpiresWhatItReplays(t *T) {
 
 // resetKeepsKeyOrder: what is delivered again comes before what was ready all the time.
 func resetKeepsKeyOrder(t *T) {
-	if t.Caps.History == driver.None {
+	if t.Caps.History == driver.HistoryNone {
 		t.Skip("no history")
 	}
 	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
@@ -145,7 +145,7 @@ func resetIsOneGroups(t *T) {
 }
 
 func resetUnsupported(t *T) {
-	if t.Caps.History != driver.None {
+	if t.Caps.History != driver.HistoryNone {
 		t.Skip("the driver has a history")
 	}
 	t.put("a")
@@ -193,7 +193,7 @@ func groupNeedsKeep(t *T) {
 	}
 	t.onlyTopics(topic)
 	t.equal(len(t.stats(topic).Groups), 1, "groups after refused calls")
-	if t.Caps.History == driver.None {
+	if t.Caps.History == driver.HistoryNone {
 		return
 	}
 	t.ok(t.EnsureGroup(t.ctx(), topic, driver.DefaultGroup, driver.GroupOptions{Start: starts["begin"]}), "EnsureGroup of one that exists")
@@ -207,7 +207,7 @@ func groupNeedsKeep(t *T) {
 
 // keptIsBounded: what is kept is done for everybody, and gone after Keep.
 func keptIsShownAndEnds(t *T) {
-	if t.Caps.History == driver.None {
+	if t.Caps.History == driver.HistoryNone {
 		t.Skip("no history")
 	}
 	keep := 2 * unit
@@ -220,10 +220,10 @@ func keptIsShownAndEnds(t *T) {
 		e := t.get(driver.Target{Topic: topic, ID: rs[0].ID})
 		t.equal(e.State, driver.StateDone, "state of a kept message")
 	})
-	if st := t.stats(topic); t.Caps.Counts == driver.Exact && st.Messages != 0 {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && st.Messages != 0 {
 		t.Errorf("Messages is %d: what is kept must not count", st.Messages)
 	}
-	if t.Caps.History != driver.RetainedOnly {
+	if t.Caps.History != driver.HistoryKept {
 		return
 	}
 	s.leave()

@@ -113,10 +113,10 @@ func restartKeepsKnownIDs(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{})
 	s.ack(s.take(2)...)
 	t.restart()
-	if t.Caps.Dedup != driver.Session {
+	if t.Caps.Dedup != driver.DedupPerSession {
 		t.duplicate(t.publish(t.msg("c", dedup("order 7", time.Hour)))[0], first[0].ID)
 	}
-	if t.Caps.IDWindow > 0 && t.Caps.Dedup != driver.Session { // a session ends with its process
+	if t.Caps.IDWindow > 0 && t.Caps.Dedup != driver.DedupPerSession { // a session ends with its process
 		t.duplicate(t.publish(t.msg("d", ownID("order-8")))[0], "order-8")
 	}
 }
@@ -132,7 +132,7 @@ func restartKeepsCounts(t *T) {
 	t.restart()
 	after := t.stats(topic)
 	before.Groups[0].Consumers, before.Groups[0].Oldest, after.Groups[0].Oldest = 0, 0, 0
-	if t.Caps.Counts == driver.Exact {
+	if t.Caps.Counts == driver.CountsExact {
 		t.equal(after, before, "Stats after a restart")
 	}
 }

@@ -93,7 +93,7 @@ func dropIsCounted(t *T) {
 	s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Drop})
 	s.idle()
 	t.counts(0, 0, 0, 0)
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.Exact && (g.Dropped != 1 || g.Acked != 0) {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && (g.Dropped != 1 || g.Acked != 0) {
 		t.Errorf("Stats %+v, want one dropped", g)
 	}
 }

@@ -160,7 +160,7 @@ func (l *ledger) settle() {
 			t.Errorf("%s (key %q, %d starts) was settled %d times", id, a.key, a.starts, a.final)
 		}
 	}
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		return
 	}
 	t.countsOf("work", 0, 0, 0, t.groupStats("work").Dead)

@@ -219,7 +219,7 @@ func (t *T) configure(topic string, c driver.TopicConfig) {
 }
 
 func (t *T) onePartition(c driver.TopicConfig) driver.TopicConfig {
-	if t.Caps.Parallel != driver.Everything || t.Caps.Bound != driver.PerTopic {
+	if t.Caps.Parallel != driver.ParallelUnbounded || t.Caps.Bound != driver.BoundPerTopic {
 		c.Partitions = 1
 	}
 	return c
@@ -229,7 +229,7 @@ func (t *T) onePartition(c driver.TopicConfig) driver.TopicConfig {
 // reach as far as the fetch window, a message just published does not compete yet. Asking for Stats waits for it.
 func (t *T) fetched() {
 	t.Helper()
-	if t.Caps.Counts == driver.Estimate && t.Caps.KeyedPriority == driver.FetchWindow {
+	if t.Caps.Counts == driver.CountsEstimated && t.Caps.KeyedPriority == driver.PriorityInFetchWindow {
 		t.stats(topic)
 	}
 }
@@ -261,7 +261,7 @@ func (t *T) counts(ready, inflight, waiting, dead int64) {
 
 func (t *T) countsOf(group string, ready, inflight, waiting, dead int64) {
 	t.Helper()
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		return
 	}
 	g := t.groupStats(group)
@@ -274,7 +274,7 @@ func (t *T) countsOf(group string, ready, inflight, waiting, dead int64) {
 // balanced demands the equations that hold always, in every topic.
 func (t *T) balanced() {
 	t.Helper()
-	if t.Caps.Counts != driver.Exact {
+	if t.Caps.Counts != driver.CountsExact {
 		return
 	}
 	topics, err := t.Topics(t.ctx())

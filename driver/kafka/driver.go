@@ -135,15 +135,15 @@ func (d *Driver) capabilities() driver.Capabilities {
 	if d.o.Replicas > 1 {
 		level = driver.Replicated(1) // min.insync.replicas is 2
 	}
-	together := driver.None
+	together := driver.AtomicNever
 	if d.o.Transactions {
-		together = driver.Transaction
+		together = driver.AtomicTransaction
 	}
 	return driver.Capabilities{
-		Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
-		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: idWindow,
-		Bound: driver.Estimate, AtomicPublish: together, AtomicEmit: together, Counts: driver.Estimate,
-		GetByID: driver.Scan, PhysicalDelete: false, History: driver.RetainedOnly,
+		Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
+		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: idWindow,
+		Bound: driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
+		GetByID: driver.LookupScans, PhysicalDelete: false, History: driver.HistoryKept,
 		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
 	}
 }

@@ -38,7 +38,7 @@ var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/hol
 func TestDriverWithTransactions(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Shared(t)
-	h := harness(driver.Transaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
+	h := harness(driver.AtomicTransaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
 	h.Only = transacted
 	drivertest.Run(t, h)
 }

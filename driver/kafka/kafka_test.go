@@ -37,7 +37,7 @@ func open(t testing.TB, c *kafkatest.Cluster, namespace string) *kafka.Driver {
 }
 
 // harness judges drivers that are opened with some options.
-func harness(together driver.Extent, opening func(t testing.TB, namespace string) *kafka.Driver) drivertest.Harness {
+func harness(together driver.Atomicity, opening func(t testing.TB, namespace string) *kafka.Driver) drivertest.Harness {
 	return drivertest.Harness{
 		Open: func(t testing.TB) driver.Driver { return opening(t, "t"+rand.Text()[:10]+".") },
 		Reopen: func(t testing.TB, d driver.Driver) driver.Driver {
@@ -51,10 +51,10 @@ func harness(together driver.Extent, opening func(t testing.TB, namespace string
 			return d.(*kafka.Driver).StoreRaw(ctx, topic, raw)
 		},
 		Want: driver.Capabilities{
-			Driver: "kafka", LeaseScope: driver.PerPartition, MinLease: 6 * time.Second, DefaultLease: 6 * time.Second,
-			KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.Session, IDWindow: time.Minute,
-			Bound: driver.Estimate, AtomicPublish: together, AtomicEmit: together, Counts: driver.Estimate,
-			GetByID: driver.Scan, History: driver.RetainedOnly, Durability: driver.Written, Levels: []driver.Durability{driver.Written}, MaxBody: 900 << 10,
+			Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: 6 * time.Second, DefaultLease: 6 * time.Second,
+			KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: time.Minute,
+			Bound: driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
+			GetByID: driver.LookupScans, History: driver.HistoryKept, Durability: driver.Written, Levels: []driver.Durability{driver.Written}, MaxBody: 900 << 10,
 		},
 		Steps: 200,
 		Late:  time.Minute, // a JVM, a race detector and other tests share two cores; the bench measures it
@@ -63,5 +63,5 @@ func harness(together driver.Extent, opening func(t testing.TB, namespace string
 
 func TestDriver(t *testing.T) {
 	c := kafkatest.Shared(t)
-	drivertest.Run(t, harness(driver.None, func(t testing.TB, namespace string) *kafka.Driver { return open(t, c, namespace) }))
+	drivertest.Run(t, harness(driver.AtomicNever, func(t testing.TB, namespace string) *kafka.Driver { return open(t, c, namespace) }))
 }

@@ -18,10 +18,10 @@ func TestDriver(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
 		Open: func(testing.TB) driver.Driver { return memory.New(memory.Options{}) },
 		Want: driver.Capabilities{
-			Driver: "memory", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-			KeyedPriority: driver.Everything, Parallel: driver.Everything, Dedup: driver.Exact, IDWindow: time.Minute,
-			Bound: driver.PerTopic, AtomicPublish: driver.Everything, AtomicEmit: driver.Everything, Counts: driver.Exact,
-			GetByID: driver.Index, PhysicalDelete: true, History: driver.RetainedOnly, Durability: driver.InMemory,
+			Driver: "memory", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
+			KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
+			Bound: driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere, Counts: driver.CountsExact,
+			GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Durability: driver.InMemory,
 			Levels: []driver.Durability{driver.InMemory}, MaxBody: 4 << 20, Local: true,
 		},
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {

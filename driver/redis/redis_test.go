@@ -66,10 +66,10 @@ func harness(url string, want driver.Capabilities) drivertest.Harness {
 
 func capabilities(level driver.Durability, levels ...driver.Durability) driver.Capabilities {
 	return driver.Capabilities{
-		Driver: "redis", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-		KeyedPriority: driver.Everything, Parallel: driver.Everything, Dedup: driver.Exact, IDWindow: time.Minute,
-		Bound: driver.PerShard, AtomicPublish: driver.PerShard, AtomicEmit: driver.PerShard, Counts: driver.Exact,
-		GetByID: driver.Index, PhysicalDelete: true, History: driver.None, Durability: level, Levels: levels, MaxBody: 4 << 20,
+		Driver: "redis", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
+		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
+		Bound: driver.BoundPerShard, AtomicPublish: driver.AtomicPerShard, AtomicEmit: driver.AtomicPerShard, Counts: driver.CountsExact,
+		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryNone, Durability: level, Levels: levels, MaxBody: 4 << 20,
 	}
 }
 

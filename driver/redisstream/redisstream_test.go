@@ -62,10 +62,10 @@ func harness(url string, want driver.Capabilities) drivertest.Harness {
 
 func capabilities(level driver.Durability, levels ...driver.Durability) driver.Capabilities {
 	return driver.Capabilities{
-		Driver: "redisstream", LeaseScope: driver.PerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-		KeyedPriority: driver.FetchWindow, Parallel: driver.PerPartition, Dedup: driver.PerPartition, IDWindow: time.Minute,
-		Bound: driver.PerPartition, AtomicPublish: driver.PerPartition, AtomicEmit: driver.None, Counts: driver.Exact,
-		GetByID: driver.Index, PhysicalDelete: true, History: driver.RetainedOnly, Durability: level, Levels: levels, MaxBody: 4 << 20,
+		Driver: "redisstream", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
+		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerPartition, IDWindow: time.Minute,
+		Bound: driver.BoundPerPartition, AtomicPublish: driver.AtomicPerPartition, AtomicEmit: driver.AtomicNever, Counts: driver.CountsExact,
+		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Durability: level, Levels: levels, MaxBody: 4 << 20,
 	}
 }
 

@@ -236,7 +236,7 @@ func checkGroup(t *testing.T, b *ferry.Broker, acked, left int) {
 			g = one
 		}
 	}
-	if b.Driver().Capabilities().Counts != driver.Exact {
+	if b.Driver().Capabilities().Counts != driver.CountsExact {
 		if n := listed(t, b); n != left || g.Dead != 0 {
 			t.Errorf("%d are listed, want %d; %+v, want none dead", n, left, g)
 		}

@@ -16,7 +16,7 @@ func testOptions() Options {
 	return Options{
 		Capabilities: driver.Capabilities{
 			Driver: "test", MinLease: time.Second, DefaultLease: 10 * time.Second, IDWindow: time.Minute, MaxBody: 1 << 20,
-			History: driver.RetainedOnly, Durability: driver.InMemory, Levels: []driver.Durability{driver.InMemory},
+			History: driver.HistoryKept, Durability: driver.InMemory, Levels: []driver.Durability{driver.InMemory},
 		},
 		MaxMessages: 10_000_000, MaxIDs: 1000, MaxDedup: 1000,
 	}

@@ -41,7 +41,7 @@ var operations = map[string]operation{
 		},
 		repair: func(w *world) { w.publish(message()) },
 		wrong: func(w *world, f found) string {
-			if w.caps.Dedup == driver.Session { // who repeats it is another session
+			if w.caps.Dedup == driver.DedupPerSession { // who repeats it is another session
 				return f.copies(2)
 			}
 			return f.exactly(1, 0)
@@ -58,7 +58,7 @@ var operations = map[string]operation{
 		prepare: (*world).publishIt,
 		do:      func(ctx context.Context, v *victim) error { return settle(ctx, v, acknowledged(v.held)) },
 		wrong: func(w *world, f found) string {
-			switch copies := w.caps.AtomicEmit == driver.None; {
+			switch copies := w.caps.AtomicEmit == driver.AtomicNever; {
 			case len(f.deliveries) > 1 || f.dead > 0:
 				return f.exactly(1, 0)
 			case f.completed && len(f.deliveries) > 0 && !w.commitsLate():

@@ -166,7 +166,7 @@ const quiet = 3 * time.Second
 func (w *world) receive(s driver.Subscription) []*driver.Delivery {
 	w.t.Helper()
 	wait := 100 * time.Millisecond
-	if w.caps.Counts != driver.Exact {
+	if w.caps.Counts != driver.CountsExact {
 		wait = quiet
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, wait)
@@ -181,7 +181,7 @@ func (w *world) receive(s driver.Subscription) []*driver.Delivery {
 // over reports whether nothing can come any more. The tail came after everything else that was published.
 func (w *world) over(tail bool, last time.Time) bool {
 	w.t.Helper()
-	if w.caps.Counts != driver.Exact {
+	if w.caps.Counts != driver.CountsExact {
 		return tail && time.Since(last) > quiet
 	}
 	st, err := w.d.Stats(w.ctx, topic)
@@ -220,11 +220,11 @@ func (f found) copies(most int) string {
 }
 
 // commitsLate says that what is answered may be forgotten: docs/kafka.md lists what a crash costs there.
-func (w *world) commitsLate() bool { return w.caps.LeaseScope == driver.PerPartition }
+func (w *world) commitsLate() bool { return w.caps.LeaseScope == driver.LeasePerPartition }
 
 // wrongMove demands one delivery, or two where the new copy is stored before the end of the old one.
 func (w *world) wrongMove(f found) string {
-	if w.commitsLate() && w.caps.AtomicEmit != driver.Transaction {
+	if w.commitsLate() && w.caps.AtomicEmit != driver.AtomicTransaction {
 		f.dead = max(0, f.dead-1) // the letter stays until somebody looks
 		return f.copies(2)
 	}

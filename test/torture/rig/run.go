@@ -111,10 +111,10 @@ func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step)
 	run := &history.Run{
 		Broker: o.Broker, Fault: o.Fault.Name, Seed: o.Seed, Groups: map[string][]string{Topic: groups()},
 		Lease: o.Lease, RedeliverIn: o.RedeliverIn, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
-		Exact: c.Counts == driver.Exact, NoDuplicates: o.Fault.NoDuplicates,
+		Exact: c.Counts == driver.CountsExact, NoDuplicates: o.Fault.NoDuplicates,
 		Owned: b.owned, MayForget: o.Fault.MayForget, RecoverIn: o.RecoverIn,
 	}
-	if c.LeaseScope == driver.PerPartition {
+	if c.LeaseScope == driver.LeasePerPartition {
 		run.Heartbeat, run.CommitIn, run.ClockError = b.pace.heartbeat, o.CommitIn, o.ClockError
 	}
 	for _, s := range steps {
