@@ -18,7 +18,7 @@ import (
 
 func TestAsyncKeepsOrderAndAnswersEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSlowDriver(time.Millisecond)
+		d := newSlowDriver(t, time.Millisecond)
 		b := newBroker(t, d, ferry.Options{})
 		var futures []*ferry.Future
 		for i := range 2000 {
@@ -56,7 +56,7 @@ func TestAsyncKeepsOrderAndAnswersEach(t *testing.T) {
 func TestAsyncIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fail := range []bool{true, false} {
-			b := newBroker(t, newSlowDriver(time.Second), ferry.Options{MaxAsync: 3, FailWhenFull: fail})
+			b := newBroker(t, newSlowDriver(t, time.Second), ferry.Options{MaxAsync: 3, FailWhenFull: fail})
 			publish := func() error {
 				_, err := b.PublishAsync(t.Context(), &ferry.Message{Topic: "t"})
 				return err
@@ -85,7 +85,7 @@ func TestAsyncIsBounded(t *testing.T) {
 
 func TestCloseWaitsForAsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBroker(t, newSlowDriver(time.Second), ferry.Options{})
+		b := newBroker(t, newSlowDriver(t, time.Second), ferry.Options{})
 		var receipts int
 		for range 100 {
 			if err := b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, func(r ferry.Receipt) {
@@ -138,7 +138,7 @@ func (d *pipelined) Send(ctx context.Context, msgs []*ferry.Message, o driver.Pu
 func TestAsyncSendsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 9000 // more than two batches, and fewer than wait for room
-		d := &pipelined{slowDriver: newSlowDriver(time.Second)}
+		d := &pipelined{slowDriver: newSlowDriver(t, time.Second)}
 		b := newBroker(t, d, ferry.Options{})
 		var answered []string
 		start := time.Now()
@@ -168,7 +168,7 @@ func TestAsyncSendsAhead(t *testing.T) {
 func TestAsyncBodiesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 5000
-		slow := newSlowDriver(time.Millisecond)
+		slow := newSlowDriver(t, time.Millisecond)
 		for topic, d := range map[string]driver.Driver{"waits": slow, "sends-ahead": &pipelined{slowDriver: slow}} {
 			b := newBroker(t, d, ferry.Options{MaxAsync: 700})
 			var body []byte

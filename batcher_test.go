@@ -23,8 +23,8 @@ type slowDriver struct {
 	batches [][]string // ids, in order of arrival
 }
 
-func newSlowDriver(trip time.Duration) *slowDriver {
-	return &slowDriver{Driver: memory.New(memory.Options{}), trip: trip}
+func newSlowDriver(t testing.TB, trip time.Duration) *slowDriver {
+	return &slowDriver{Driver: newMemory(t, memory.Options{}), trip: trip}
 }
 
 func (d *slowDriver) Capabilities() driver.Capabilities {
@@ -55,7 +55,7 @@ func (d *slowDriver) Publish(ctx context.Context, msgs []*driver.Message, o driv
 
 func TestIdlePublishIsSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBroker(t, newSlowDriver(time.Millisecond), ferry.Options{})
+		b := newBroker(t, newSlowDriver(t, time.Millisecond), ferry.Options{})
 		start := time.Now()
 		for i := range 10 {
 			if _, err := ferry.Publish(t.Context(), b, "t", i); err != nil {
@@ -70,7 +70,7 @@ func TestIdlePublishIsSentAtOnce(t *testing.T) {
 
 func TestConcurrentPublishesTravelTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSlowDriver(time.Millisecond)
+		d := newSlowDriver(t, time.Millisecond)
 		b := newBroker(t, d, ferry.Options{})
 		start := time.Now()
 		var callers sync.WaitGroup
@@ -97,7 +97,7 @@ func TestConcurrentPublishesTravelTogether(t *testing.T) {
 
 func TestPublishesOfDifferentLevelsDoNotMix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSlowDriver(time.Millisecond)
+		d := newSlowDriver(t, time.Millisecond)
 		b := newBroker(t, d, ferry.Options{})
 		var callers sync.WaitGroup
 		for i := range 12 {
@@ -125,7 +125,7 @@ func TestPublishesOfDifferentLevelsDoNotMix(t *testing.T) {
 
 func TestACallerThatGivesUpHurtsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSlowDriver(time.Second)
+		d := newSlowDriver(t, time.Second)
 		b := newBroker(t, d, ferry.Options{})
 		publish := func(id string, limit time.Duration) <-chan error {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -162,7 +162,7 @@ func TestACallerThatGivesUpHurtsNobody(t *testing.T) {
 
 func TestABatchEverybodyGaveUpIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBroker(t, newSlowDriver(time.Hour), ferry.Options{})
+		b := newBroker(t, newSlowDriver(t, time.Hour), ferry.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

@@ -40,7 +40,7 @@ func BenchmarkPublish(b *testing.B) {
 		callers int
 	}{{"direct", true, 1}, {"gathered/1", false, 1}, {"gathered/50", false, 50}} {
 		b.Run(c.name, func(b *testing.B) {
-			d := &sink{Driver: memory.New(memory.Options{}), local: c.local}
+			d := &sink{Driver: newMemory(b, memory.Options{}), local: c.local}
 			broker := newBroker(b, d, ferry.Options{})
 			b.ReportAllocs()
 			b.SetParallelism(max(1, c.callers/2))
@@ -55,7 +55,7 @@ func BenchmarkPublish(b *testing.B) {
 		})
 	}
 	b.Run("async", func(b *testing.B) {
-		d := &sink{Driver: memory.New(memory.Options{})}
+		d := &sink{Driver: newMemory(b, memory.Options{})}
 		broker := newBroker(b, d, ferry.Options{})
 		b.ReportAllocs()
 		for b.Loop() {

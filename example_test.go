@@ -40,7 +40,7 @@ func ExamplePublish_later() {
 	defer func() { _ = b.Close(ctx) }()
 
 	_, err := ferry.Publish(ctx, b, "reminders", "stand up",
-		ferry.Delay(30*time.Minute), ferry.TTL(time.Hour), ferry.WithPriority(ferry.High))
+		ferry.Delay(30*time.Minute), ferry.TTL(time.Hour), ferry.Priority(ferry.High))
 	stats, _ := b.Driver().Stats(ctx, "reminders")
 	fmt.Println("delayed:", stats.Delayed, err)
 	// Output: delayed: 1 <nil>

@@ -25,8 +25,8 @@ type (
 	Delivery = driver.Delivery
 	// Receipt tells what became of one published message.
 	Receipt = driver.Receipt
-	// Priority selects one of four lanes: Low, Normal, High, Urgent.
-	Priority = driver.Priority
+	// Lane is one of the four that a topic has, by priority: Low, Normal, High, Urgent.
+	Lane = driver.Priority
 	// Durability is what an acknowledged publish survives.
 	Durability = driver.Durability
 	// RetryPolicy says when a failed message is tried again.

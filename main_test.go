@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newBroker(t testing.TB, d driver.Driver, o ferry.Options) *ferry.Broker {
 	t.Helper()
 	if d == nil {
-		d = memory.New(memory.Options{})
+		d = newMemory(t, memory.Options{})
 	}
 	b, err := ferry.New(d, o)
 	if err != nil {
@@ -51,4 +51,14 @@ func receive(t testing.TB, b *ferry.Broker, topic string, max int) []*ferry.Deli
 		}
 	}
 	return ds
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

@@ -29,8 +29,8 @@ func Delay(d time.Duration) PublishOption { return func(p *publication) { p.msg.
 // At makes the message due when the broker's clock reaches t. A time in the past means now.
 func At(t time.Time) PublishOption { return func(p *publication) { p.msg.At = t } }
 
-// WithPriority puts the message into the lane of that priority.
-func WithPriority(pr Priority) PublishOption { return func(p *publication) { p.msg.Priority = pr } }
+// Priority puts the message into a lane: Low, Normal, High or Urgent. The default is Normal.
+func Priority(l Lane) PublishOption { return func(p *publication) { p.msg.Priority = l } }
 
 // TTL removes the message this long after it was published, unless it is settled or running by then.
 func TTL(d time.Duration) PublishOption {
@@ -81,5 +81,5 @@ func Level(level Durability) PublishOption { return func(p *publication) { p.sen
 // Atomic asks that a batch is stored whole or not at all.
 func Atomic() PublishOption { return func(p *publication) { p.send.Atomic = true } }
 
-// WithCodec encodes the value with c instead of the broker's first codec.
-func WithCodec(c codec.Codec) PublishOption { return func(p *publication) { p.codec = c } }
+// Codec encodes the value with c instead of the broker's first codec.
+func Codec(c codec.Codec) PublishOption { return func(p *publication) { p.codec = c } }

@@ -29,7 +29,7 @@ func TestPublishCarriesEveryOption(t *testing.T) {
 		start := time.Now()
 		policy := ferry.Delays(time.Second, time.Minute)
 		r, err := ferry.Publish(ctx, b, "orders", order{1, "世界"},
-			ferry.Key("user-1"), ferry.Delay(time.Minute), ferry.WithPriority(ferry.High), ferry.TTL(time.Hour),
+			ferry.Key("user-1"), ferry.Delay(time.Minute), ferry.Priority(ferry.High), ferry.TTL(time.Hour),
 			ferry.Dedup("d1", time.Minute), ferry.Header("a", "1"), ferry.Header("b", "2"), ferry.ID("order-1"),
 			ferry.MaxAttempts(7), ferry.Retry(policy), ferry.Level(ferry.InMemory))
 		if err != nil || r.ID != "order-1" || r.Duplicate {
@@ -101,8 +101,8 @@ func TestBytesAreNotEncoded(t *testing.T) {
 }
 
 func TestBadInputIsRefusedWithAHint(t *testing.T) {
-	b := newBroker(t, memory.New(memory.Options{MaxBody: 1000}), ferry.Options{})
-	closed, err := ferry.New(memory.New(memory.Options{}), ferry.Options{})
+	b := newBroker(t, newMemory(t, memory.Options{MaxBody: 1000}), ferry.Options{})
+	closed, err := memory.Open(t.Context(), memory.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestBadInputIsRefusedWithAHint(t *testing.T) {
 		"key with a newline":      {publish("t", ferry.Key("a\nb")), ferry.ErrInvalid},
 		"key not UTF-8":           {publish("t", ferry.Key("\xff")), ferry.ErrInvalid},
 		"key too long":            {publish("t", ferry.Key(strings.Repeat("k", 257))), ferry.ErrInvalid},
-		"priority out of range":   {publish("t", ferry.WithPriority(9)), ferry.ErrInvalid},
+		"priority out of range":   {publish("t", ferry.Priority(9)), ferry.ErrInvalid},
 		"TTL zero":                {publish("t", ferry.TTL(0)), ferry.ErrInvalid},
 		"TTL negative":            {publish("t", ferry.TTL(-1)), ferry.ErrInvalid},
 		"TTL shorter than delay":  {publish("t", ferry.TTL(time.Second), ferry.Delay(time.Minute)), ferry.ErrInvalid},
@@ -151,7 +151,7 @@ func TestBadInputIsRefusedWithAHint(t *testing.T) {
 		"cancelled context":       {func() error { _, err := ferry.Publish(cancelled, b, "t", 1); return err }, ferry.ErrNotApplied},
 		"nil driver":              {func() error { _, err := ferry.New(nil, ferry.Options{}); return err }, ferry.ErrInvalid},
 		"negative MaxAsync": {func() error {
-			_, err := ferry.New(memory.New(memory.Options{}), ferry.Options{MaxAsync: -1})
+			_, err := memory.Open(t.Context(), memory.Options{Broker: ferry.Options{MaxAsync: -1}})
 			return err
 		}, ferry.ErrInvalid},
 	} {

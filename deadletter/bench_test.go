@@ -80,7 +80,7 @@ func BenchmarkPages(b *testing.B) {
 		name string
 		open func(b *testing.B) driver.Driver
 	}{
-		{"memory", func(*testing.B) driver.Driver { return memory.New(memory.Options{}) }},
+		{"memory", func(b *testing.B) driver.Driver { return newMemory(b, memory.Options{}) }},
 		{"redis", func(b *testing.B) driver.Driver {
 			server := redistest.Single(b, redistest.Options{})
 			d, err := redis.New(context.Background(), redis.Options{URL: server.URL()})

@@ -41,7 +41,7 @@ func TestTheEmergencyFileIsImported(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "emergency.ndjson")
 	synctest.Test(t, func(t *testing.T) {
-		k := newKit(t, broker(t, refusing{memory.New(memory.Options{})}))
+		k := newKit(t, broker(t, refusing{newMemory(t, memory.Options{})}))
 		k.publish(&driver.Message{ID: "m", Body: []byte("\xffhello"), Headers: map[string]string{"a": "b"}})
 		b, err := ferry.New(shared{k.d}, ferry.Options{})
 		k.ok(err)
@@ -58,7 +58,7 @@ func TestTheEmergencyFileIsImported(t *testing.T) {
 		if got != (deadletter.ImportReport{Lines: 1, Present: 1}) {
 			k.Errorf("the broker still has it: %+v", got)
 		}
-		lost := newKit(t, broker(t, memory.New(memory.Options{})))
+		lost := newKit(t, broker(t, newMemory(t, memory.Options{})))
 		for _, want := range []deadletter.ImportReport{{Lines: 1, Published: 1}, {Lines: 1, Present: 1}} {
 			_, err := saved.Seek(0, 0)
 			k.ok(err)

@@ -36,11 +36,11 @@ func backends(t *testing.T) []backend {
 	server, cluster := redistest.Single(t, redistest.Options{AOF: "everysec"}), kafkatest.Single(t)
 	return []backend{
 		{"memory", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
-			m := memory.New(memory.Options{})
+			m := newMemory(t, memory.Options{})
 			return broker(t, m), func(topic, raw string) error { return m.StoreRaw(context.Background(), topic, []byte(raw)) }
 		}},
 		{"disk", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
-			d, err := disk.New(disk.Options{Dir: t.TempDir()})
+			d, err := disk.New(context.Background(), disk.Options{Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,4 +264,14 @@ func numbered(prefix string, n int) []string {
 		all[i] = fmt.Sprintf("%s%03d", prefix, i)
 	}
 	return all
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

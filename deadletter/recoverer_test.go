@@ -19,7 +19,7 @@ func virtual(t *testing.T, f func(k *kit)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := memory.New(memory.Options{})
+		m := newMemory(t, memory.Options{})
 		f(newKit(t, broker(t, m)))
 	})
 }
@@ -240,7 +240,7 @@ func TestPassesAreBounded(t *testing.T) {
 func TestALostLeaseEndsTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := memory.New(memory.Options{})
+		m := newMemory(t, memory.Options{})
 		cut := &cutOff{Driver: m}
 		b := newKit(t, broker(t, m))
 		a := newKit(t, broker(t, shared{cut}))

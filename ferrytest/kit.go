@@ -59,7 +59,11 @@ func Run(t *testing.T, test func(t *testing.T, k *Kit)) {
 // New returns a Kit inside a bubble that the caller made, with a broker of these options. Most tests use Run.
 func New(t *testing.T, o ferry.Options) *Kit {
 	t.Helper()
-	record := newRecorder(memory.New(memory.Options{}))
+	d, err := memory.New(context.Background(), memory.Options{})
+	if err != nil {
+		t.Fatalf("ferrytest: %v", err)
+	}
+	record := newRecorder(d)
 	b, err := ferry.New(record, o)
 	if err != nil {
 		t.Fatalf("ferrytest: %v", err)

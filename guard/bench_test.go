@@ -45,7 +45,7 @@ func BenchmarkWorker(b *testing.B) {
 
 func benchWorker(b *testing.B, layers []worker.Middleware) {
 	ctx := context.Background()
-	broker, err := ferry.New(memory.New(memory.Options{}), ferry.Options{})
+	broker, err := memory.Open(ctx, memory.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

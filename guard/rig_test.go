@@ -38,7 +38,7 @@ func virtual(t *testing.T, f func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, hooks ferry.Hooks) *rig {
 	t.Helper()
-	r := &rig{t: t, ctx: context.Background(), driver: memory.New(memory.Options{}), start: time.Now()}
+	r := &rig{t: t, ctx: context.Background(), driver: newMemory(t, memory.Options{}), start: time.Now()}
 	b, err := ferry.New(r.driver, ferry.Options{Hooks: hooks})
 	if err != nil {
 		t.Fatal(err)
@@ -208,4 +208,14 @@ func wantError(t *testing.T, err, kind error, text string) {
 	if !errors.Is(err, kind) || !errors.As(err, &e) || e.Hint == "" || !contains(err.Error(), text) {
 		t.Errorf("%v; want %v that says %q, with a hint", err, kind, text)
 	}
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

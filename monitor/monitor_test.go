@@ -69,7 +69,7 @@ func virtual(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, Driver: memory.New(memory.Options{})}
+		r := &rig{T: t, Driver: newMemory(t, memory.Options{})}
 		b, err := ferry.New(r, ferry.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -399,4 +399,14 @@ func TestOwnTopicsAreLeftOut(t *testing.T) {
 		}
 		r.want(r.monitor(monitor.Options{Topics: []string{"ferry.recovery"}}).Look(t.Context()).Health, monitor.Unhealthy, "ferry.recovery")
 	})
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

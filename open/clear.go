@@ -10,7 +10,7 @@ import (
 )
 
 // Diagnose says what an operator should know of a broker URL itself: that it sends a password over a network without TLS. It shows nothing of
-// the URL. With logs it, too. A URL with insecure=true says that this is meant.
+// the URL. URL logs it, too. A URL with insecure=true says that this is meant.
 func Diagnose(rawURL string) []driver.Finding {
 	scheme, err := schemeOf(rawURL)
 	if err != nil {

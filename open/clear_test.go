@@ -58,7 +58,7 @@ func TestPasswordInClearIsLogged(t *testing.T) {
 	for url, warned := range map[string]bool{server.URL(): false, strings.Replace(server.URL(), "127.0.0.1", "0.0.0.0", 1): true,
 		strings.Replace(server.URL(), "127.0.0.1", "0.0.0.0", 1) + "?insecure=true": false} {
 		var log bytes.Buffer
-		b, err := open.With(t.Context(), url, ferry.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		b, err := open.URL(t.Context(), url, ferry.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,9 +26,9 @@ func ExampleURL() {
 	// Output: order-1 <nil>
 }
 
-func ExampleWith() {
+func ExampleURL_options() {
 	ctx := context.Background()
-	broker, err := open.With(ctx, "memory://?max_messages=1000", ferry.Options{Hooks: ferry.Hooks{
+	broker, err := open.URL(ctx, "memory://?max_messages=1000", ferry.Options{Hooks: ferry.Hooks{
 		Published: func(_ context.Context, e ferry.Event) { fmt.Println("published to", e.Topic) },
 	}})
 	if err != nil {

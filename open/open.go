@@ -45,15 +45,18 @@ func optionsOf(scheme string) string {
 	return kafkaOptions
 }
 
-// URL opens the broker that rawURL names, "memory://" for example, with default options.
-func URL(ctx context.Context, rawURL string) (*ferry.Broker, error) {
-	return With(ctx, rawURL, ferry.Options{})
-}
-
-// With opens the broker that rawURL names, with these options: hooks, logger, codecs.
+// URL opens the broker that rawURL names, "memory://" for example, with the options of a broker if some are given: hooks,
+// logger, codecs.
 //
 // Its errors never contain a user, a password or a parameter's value, so they may be logged.
-func With(ctx context.Context, rawURL string, o ferry.Options) (*ferry.Broker, error) {
+func URL(ctx context.Context, rawURL string, opts ...ferry.Options) (*ferry.Broker, error) {
+	var o ferry.Options
+	switch {
+	case len(opts) > 1:
+		return nil, driver.NewError(driver.ErrInvalid, "a broker has one set of options", "put all into one ferry.Options", nil)
+	case len(opts) == 1:
+		o = opts[0]
+	}
 	if ctx.Err() != nil {
 		return nil, driver.NewError(driver.ErrNotApplied, "the context had ended before the broker was opened", "use a live context", context.Cause(ctx))
 	}

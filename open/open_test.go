@@ -51,10 +51,17 @@ func TestParametersTakeEffect(t *testing.T) {
 	}
 }
 
+func TestTwoSetsOfOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := open.URL(t.Context(), "memory://", ferry.Options{}, ferry.Options{}); !errors.Is(err, ferry.ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
+	}
+}
+
 func TestOptionsReachTheBroker(t *testing.T) {
 	t.Parallel()
 	published := 0
-	b, err := open.With(t.Context(), "memory://", ferry.Options{Hooks: ferry.Hooks{
+	b, err := open.URL(t.Context(), "memory://", ferry.Options{Hooks: ferry.Hooks{
 		Published: func(context.Context, ferry.Event) { published++ },
 	}})
 	if err != nil {

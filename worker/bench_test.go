@@ -66,7 +66,7 @@ var keyNames = numbered(1000)
 
 func benchmark(b *testing.B, publishers, batch int, message func(i int) *ferry.Message, register func(w *worker.Worker, done func())) {
 	ctx := context.Background()
-	broker, err := ferry.New(memory.New(memory.Options{}), ferry.Options{})
+	broker, err := memory.Open(ctx, memory.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

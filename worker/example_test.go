@@ -20,7 +20,7 @@ type Order struct {
 // example opens a broker in memory and publishes orders 1 to n.
 func example(n int, opts ...ferry.PublishOption) (broker *ferry.Broker, end func()) {
 	ctx := context.Background()
-	broker, err := ferry.New(memory.New(memory.Options{}), ferry.Options{})
+	broker, err := memory.Open(ctx, memory.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -52,7 +52,7 @@ type rig struct {
 
 func newRig(t *testing.T, wrap func(driver.Driver) driver.Driver, hooks ferry.Hooks) *rig {
 	t.Helper()
-	r := &rig{t: t, memory: memory.New(memory.Options{})}
+	r := &rig{t: t, memory: newMemory(t, memory.Options{})}
 	var d driver.Driver = r.memory
 	if wrap != nil {
 		d = wrap(d)
@@ -180,4 +180,14 @@ func equal[T comparable](t *testing.T, got, want []T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

@@ -133,9 +133,9 @@ func TestParkAtOnce(t *testing.T) {
 // StrictPriority takes the highest priority first, however few there are of it and however many of the others.
 func TestStrictPriority(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		for i, p := range []ferry.Priority{ferry.Low, ferry.Normal, ferry.High, ferry.Urgent} {
+		for i, p := range []ferry.Lane{ferry.Low, ferry.Normal, ferry.High, ferry.Urgent} {
 			for n := range 20 {
-				r.publish(topic, []string{string("lnhu"[i]) + numbered(20)[n]}, ferry.WithPriority(p))
+				r.publish(topic, []string{string("lnhu"[i]) + numbered(20)[n]}, ferry.Priority(p))
 			}
 		}
 		var order []byte

@@ -25,11 +25,11 @@ const diskInterval = time.Second
 func Disk() Plan {
 	ferry := ours.System{
 		Driver: "disk", Start: startDisk(disk.Always),
-		Settings: "disk.New(disk.Options{Dir}): Sync Always, ferry.Options{}, worker.Options{}: all defaults, raw handlers",
+		Settings: "disk.New(ctx, disk.Options{Dir}): Sync Always, ferry.Options{}, worker.Options{}: all defaults, raw handlers",
 	}
 	interval := ferry
 	interval.Driver, interval.Start = "disk, interval", startDisk(disk.Interval(diskInterval))
-	interval.Settings = "disk.New(disk.Options{Dir, Sync: Interval(1 s)}), ferry.Options{}, worker.Options{}: all else default, raw handlers"
+	interval.Settings = "disk.New(ctx, disk.Options{Dir, Sync: Interval(1 s)}), ferry.Options{}, worker.Options{}: all else default, raw handlers"
 	nats := natsjs.System{Storage: jetstream.FileStorage}
 	synced := natsjs.System{Storage: jetstream.FileStorage, SyncAlways: true}
 	return Plan{
@@ -47,7 +47,9 @@ func startDisk(sync disk.Sync) func(context.Context) (ours.Backend, error) {
 			return ours.Backend{}, err
 		}
 		return ours.Backend{
-			Open: func(context.Context) (driver.Driver, error) { return disk.New(disk.Options{Dir: dir, Sync: sync}) },
+			Open: func(ctx context.Context) (driver.Driver, error) {
+				return disk.New(ctx, disk.Options{Dir: dir, Sync: sync})
+			},
 			Usage: func() (system.Usage, error) {
 				bytes, err := system.DirSize(dir)
 				return system.Usage{Bytes: bytes}, err

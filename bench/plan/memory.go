@@ -19,10 +19,10 @@ import (
 // Memory is the bench of the memory broker.
 func Memory() Plan {
 	ferry := ours.System{
-		Driver: "memory", Settings: "memory.New(memory.Options{}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
+		Driver: "memory", Settings: "memory.New(ctx, memory.Options{}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
 		Missing: map[system.Feature]string{system.Stores: "messages are on the heap", system.Restarts: "messages are on the heap"},
 		Start: func(context.Context) (ours.Backend, error) {
-			return ours.Backend{Open: func(context.Context) (driver.Driver, error) { return memory.New(memory.Options{}), nil }}, nil
+			return ours.Backend{Open: func(ctx context.Context) (driver.Driver, error) { return memory.New(ctx, memory.Options{}) }}, nil
 		},
 	}
 	peers := []system.System{gochannel.System{}, natsjs.System{Storage: jetstream.MemoryStorage}}

@@ -36,7 +36,7 @@ func spoil(ts *testscript.TestScript, neg bool, args []string) {
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	owner, err := disk.New(disk.Options{Dir: filepath.Join(dir, "store")})
+	owner, err := disk.New(context.Background(), disk.Options{Dir: filepath.Join(dir, "store")})
 	if err != nil {
 		t.Fatal(err)
 	}

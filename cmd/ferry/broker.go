@@ -20,8 +20,8 @@ func brokerFlag(flags *pflag.FlagSet, url *string) {
 // quiet is the logger of brokers: what a command has to say it says itself.
 var quiet = slog.New(slog.DiscardHandler)
 
-// opener opens a broker by its URL: open.With, except in tests.
-type opener func(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error)
+// opener opens a broker by its URL: open.URL, except in tests.
+type opener func(ctx context.Context, url string, opts ...ferry.Options) (*ferry.Broker, error)
 
 // diskURL is the URL of a broker in a directory.
 func diskURL(dir string) string {
@@ -33,7 +33,7 @@ func diskURL(dir string) string {
 
 // openBroker opens the broker of --broker, where "memory" stands for "memory://".
 func openBroker(ctx context.Context, url string, o ferry.Options) (*ferry.Broker, error) {
-	return open.With(ctx, withScheme(url), o)
+	return open.URL(ctx, withScheme(url), o)
 }
 
 func withScheme(url string) string {

@@ -57,7 +57,7 @@ func scriptBrokers(t *testing.T) []scriptBroker {
 }
 
 func plantOnDisk(url, topic, raw string) error {
-	d, err := disk.New(disk.Options{Dir: strings.TrimPrefix(url, "disk://")})
+	d, err := disk.New(context.Background(), disk.Options{Dir: strings.TrimPrefix(url, "disk://")})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func plantOnStream(server *redistest.Server, url, topic, raw string) error {
 
 // emptyStore makes a store as a program does that has not published yet: the commands do not.
 func emptyStore(dir string) (url string, err error) {
-	d, err := disk.New(disk.Options{Dir: dir})
+	d, err := disk.New(context.Background(), disk.Options{Dir: dir})
 	if err == nil {
 		err = d.Close(context.Background())
 	}
@@ -148,7 +148,10 @@ func (b scriptBroker) setup(env *testscript.Env) error {
 		env.Setenv("FERRY_BROKER", url)
 		return err
 	}
-	m := memory.New(memory.Options{})
+	m, err := memory.New(context.Background(), memory.Options{})
+	if err != nil {
+		return err
+	}
 	env.Values[keyMemory] = m
 	env.Setenv("FERRY_BROKER", "test://memory")
 	env.Defer(func() { _ = m.Close(context.Background()) })

@@ -123,7 +123,7 @@ func (d *demo) newsletter(ctx context.Context, number int) error {
 		mail, lane = demoMail{Number: number, To: "somebody", Subject: "Reset your password"}, ferry.Urgent
 	}
 	wait := time.Second + time.Duration(d.random.IntN(3000))*time.Millisecond
-	_, err := ferry.Publish(ctx, d.broker, demoMails, mail, ferry.WithPriority(lane), ferry.Delay(wait))
+	_, err := ferry.Publish(ctx, d.broker, demoMails, mail, ferry.Priority(lane), ferry.Delay(wait))
 	return err
 }
 

@@ -22,7 +22,7 @@ func (d *demo) bill(ctx context.Context, m *ferry.Msg[demoOrder]) error {
 	}
 	mail := demoMail{Number: m.Value.Number / 5, To: m.Value.Customer, Subject: fmt.Sprintf("Order %d is paid", m.Value.Number)}
 	wait := time.Duration(2+m.Value.Number%3) * time.Second
-	return worker.Emit(ctx, demoMails, mail, ferry.Delay(wait), ferry.WithPriority(ferry.High))
+	return worker.Emit(ctx, demoMails, mail, ferry.Delay(wait), ferry.Priority(ferry.High))
 }
 
 func (d *demo) send(ctx context.Context, m *ferry.Msg[demoMail]) error {

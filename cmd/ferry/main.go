@@ -13,6 +13,6 @@ import (
 func main() {
 	logging.Disable() // the Redis client would write to stderr by itself; what fails we say ourselves
 	os.Exit(run(context.Background(), process{
-		args: os.Args[1:], env: os.LookupEnv, in: os.Stdin, out: os.Stdout, err: os.Stderr, open: open.With,
+		args: os.Args[1:], env: os.LookupEnv, in: os.Stdin, out: os.Stdout, err: os.Stderr, open: open.URL,
 	}))
 }

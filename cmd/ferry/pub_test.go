@@ -16,7 +16,7 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-var realOpen opener = open.With
+var realOpen opener = open.URL
 
 // bodies returns the bodies of a topic in one state, in order.
 func (d *desk) bodies(topic string, state driver.State) []string {

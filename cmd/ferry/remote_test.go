@@ -21,8 +21,8 @@ func (kept) Close(context.Context) error { return nil }
 
 // opensKept returns an opener that opens d whatever the URL is.
 func opensKept(d driver.Driver) opener {
-	return func(_ context.Context, _ string, o ferry.Options) (*ferry.Broker, error) {
-		return ferry.New(kept{d}, o)
+	return func(_ context.Context, _ string, opts ...ferry.Options) (*ferry.Broker, error) {
+		return ferry.New(kept{d}, append(opts, ferry.Options{})[0])
 	}
 }
 
@@ -43,7 +43,7 @@ type done struct {
 }
 
 func newDesk(t *testing.T) *desk {
-	m := memory.New(memory.Options{})
+	m := newMemory(t, memory.Options{})
 	t.Cleanup(func() {
 		if err := m.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -327,4 +327,14 @@ func TestTheURLIsNeverShown(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d: %s", args, code, exitUsage, err.String())
 		}
 	}
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

@@ -95,7 +95,7 @@ func (j joining) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 func TestSubHoldsUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := memory.New(memory.Options{})
+		b := newMemory(t, memory.Options{})
 		defer func() { _ = b.Close(context.Background()) }()
 		d := &desk{T: t, driver: b, memory: b}
 		d.put(driver.Message{ID: "1", Topic: "orders", Body: []byte("x")})
@@ -148,7 +148,7 @@ func (broken) Write([]byte) (int, error) { return 0, errPipe }
 func TestSubTellsLostLeases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := memory.New(memory.Options{})
+		b := newMemory(t, memory.Options{})
 		defer func() { _ = b.Close(context.Background()) }()
 		d := &desk{T: t, driver: b, memory: b}
 		d.put(driver.Message{ID: "1", Topic: "orders", Body: []byte("x")})

@@ -186,7 +186,7 @@ func TestDamagedFiles(t *testing.T) {
 		mem := checkedStore(t, i%4 > 0)
 		name := hurt(t, mem, rng)
 		text := wrong(t, Options{Dir: "/store", fs: mem})
-		d, err := New(Options{Dir: "/store", fs: mem})
+		d, err := New(context.Background(), Options{Dir: "/store", fs: mem})
 		switch {
 		case err != nil:
 			found++

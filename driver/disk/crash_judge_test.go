@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (w *world) judge(c *crash) {
 	w.t.Helper()
 	o := w.o
 	o.fs = c.fs.CrashClone(vfs.CrashCloneCfg{}) // the crash itself stays as it was
-	d, err := New(o)
+	d, err := New(context.Background(), o)
 	if err != nil {
 		w.t.Errorf("after a crash before %s with %d%%: %v", c.where, c.percent, err)
 		return

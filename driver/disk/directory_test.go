@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,7 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, Options{Dir: dir})
-	_, err := New(Options{Dir: dir})
+	_, err := New(context.Background(), Options{Dir: dir})
 	refused(t, "a second owner", err, driver.ErrConflict, fmt.Sprintf("in use by process %d", os.Getpid()))
 	if err := d.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestBadDirectories(t *testing.T) {
 		dir := t.TempDir()
 		o := c.make(dir)
 		before := tree(t, dir)
-		_, err := New(o)
+		_, err := New(context.Background(), o)
 		refused(t, c.name, err, c.kind, c.says)
 		if _, err := Check(ctx, o); err == nil {
 			t.Errorf("%s: Check finds nothing wrong", c.name)
@@ -112,7 +113,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		return nil
 	})
 	for _, dir := range []string{"/new", "/old"} {
-		_, err := New(Options{Dir: dir, fs: readOnly})
+		_, err := New(context.Background(), Options{Dir: dir, fs: readOnly})
 		refused(t, "a read-only file system", err, driver.ErrNotApplied, "the store in "+dir+" cannot be opened: ")
 		if !errors.Is(err, syscall.EROFS) {
 			t.Errorf("%v does not say why", err)

@@ -124,12 +124,10 @@ type broker = engine.Engine
 
 var _ driver.Driver = (*Driver)(nil)
 
-// New opens the store in o.Dir, or makes a new one, and reads what is in it. Close it when it is no longer used.
-func New(o Options) (*Driver, error) { return newDriver(context.Background(), o) }
-
-// newDriver returns when ctx ends, although a store that is being opened cannot be interrupted: it is closed, and its
-// directory given up, when it is open.
-func newDriver(ctx context.Context, o Options) (*Driver, error) {
+// New opens the store in o.Dir, or makes a new one, and reads what is in it. Close it when it is no longer used. It returns
+// when ctx ends, although a store that is being opened cannot be interrupted: it is closed, and its directory given up, when
+// it is open.
+func New(ctx context.Context, o Options) (*Driver, error) {
 	if ctx.Done() == nil {
 		return openDriver(ctx, o)
 	}

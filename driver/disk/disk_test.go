@@ -69,7 +69,7 @@ func harness(level driver.Durability, options func(t testing.TB) Options) driver
 
 func open(t testing.TB, o Options) *Driver {
 	t.Helper()
-	d, err := New(o)
+	d, err := New(context.Background(), o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -154,7 +154,7 @@ func TestFlippedBitInTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		flip(t, crashed, rng)
-		d, err = New(Options{Dir: "/store", fs: crashed})
+		d, err = New(context.Background(), Options{Dir: "/store", fs: crashed})
 		if err != nil {
 			detected++
 			refused(t, "a damaged log", err, driver.ErrInvalid, "cannot be opened")

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -97,7 +98,7 @@ func TestOpenOnAFullDevice(t *testing.T) {
 				}
 			}
 			dev.fill(0)
-			_, err := New(Options{Dir: dev.store()})
+			_, err := New(context.Background(), Options{Dir: dev.store()})
 			refused(t, "opening on a full device", err, driver.ErrFull, "cannot be opened")
 			oneKind(t, "opening on a full device", err, driver.ErrFull)
 			dev.free()
@@ -240,7 +241,7 @@ func TestOpenElsewhere(*testing.T) {
 	if dir == "" {
 		return
 	}
-	d, err := New(Options{Dir: dir})
+	d, err := New(context.Background(), Options{Dir: dir})
 	switch {
 	case err == nil:
 		fmt.Println("open", d.Close(ctx))

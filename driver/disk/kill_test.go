@@ -111,7 +111,7 @@ func (p *parent) judge(t *testing.T, dir string) {
 
 // childWork publishes and consumes until it is killed.
 func childWork(dir string) {
-	d, err := New(Options{Dir: dir, CacheBytes: 10_000})
+	d, err := New(context.Background(), Options{Dir: dir, CacheBytes: 10_000})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(2)

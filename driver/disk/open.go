@@ -9,7 +9,7 @@ import (
 
 // Open returns a Broker on a disk driver of its own.
 func Open(ctx context.Context, o Options) (*ferry.Broker, error) {
-	d, err := newDriver(ctx, o)
+	d, err := New(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,7 +27,7 @@ func TestPlantedLinksAreRefused(t *testing.T) {
 			if err := os.Symlink(precious, filepath.Join(store, name)); err != nil {
 				t.Fatal(err)
 			}
-			d, err := New(Options{Dir: store})
+			d, err := New(context.Background(), Options{Dir: store})
 			if name == formatName+".tmp" { // nobody needs it
 				if err != nil {
 					t.Errorf("with %s: %v", name, err)
@@ -65,7 +66,7 @@ func TestOpenDirectoryIsRefused(t *testing.T) {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}
-		_, err := New(Options{Dir: dir})
+		_, err := New(context.Background(), Options{Dir: dir})
 		refused(t, "a directory with mode "+mode.String(), err, driver.ErrInvalid, "everybody may write")
 		if _, err := Check(ctx, Options{Dir: dir}); err == nil {
 			t.Errorf("mode %v: it was checked", mode)

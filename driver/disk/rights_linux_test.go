@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -51,7 +52,7 @@ func TestNoRights(t *testing.T) {
 		prepare(t, dir, c.old, c.mode)
 		path := filepath.Join(dir, c.sub)
 		asNobody(t, func() {
-			d, err := New(Options{Dir: path})
+			d, err := New(context.Background(), Options{Dir: path})
 			if err == nil {
 				t.Errorf("%s: it was opened: %v", c.name, d.Close(ctx))
 				return

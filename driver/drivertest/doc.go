@@ -4,7 +4,7 @@
 //
 //	func TestDriver(t *testing.T) {
 //		drivertest.Run(t, drivertest.Harness{
-//			Open:     func(t testing.TB) driver.Driver { return memory.New(memory.Options{}) },
+//			Open:     func(t testing.TB) driver.Driver { return newDriver(t) },
 //			Want:     driver.Capabilities{Driver: "memory", ...},
 //			PlantRaw: plant, // rubbish into a topic, behind the driver's back
 //			Virtual:  true,

@@ -15,10 +15,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // memoryHarness judges the reference driver in virtual time.
 func memoryHarness() Harness {
-	d := memory.New(memory.Options{})
+	d, err := memory.New(context.Background(), memory.Options{})
+	if err != nil {
+		panic(err) // the options are the defaults
+	}
 	defer func() { _ = d.Close(context.Background()) }()
 	return Harness{
-		Open: func(testing.TB) driver.Driver { return memory.New(memory.Options{MaxBody: 64 << 10}) },
+		Open: func(t testing.TB) driver.Driver { return newMemory(t, memory.Options{MaxBody: 64 << 10}) },
 		Want: withMaxBody(d.Capabilities(), 64<<10),
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
 			return unwrapped(d).(*memory.Driver).StoreRaw(ctx, topic, raw)
@@ -96,3 +99,13 @@ func TestRealTime(t *testing.T) {
 }
 
 func BenchmarkMemory(b *testing.B) { Bench(b, memoryHarness()) }
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -23,7 +23,7 @@ func BenchmarkPublishReceiveAck(b *testing.B) {
 
 func moveMessages(b *testing.B, batch int, keyed bool) {
 	ctx := context.Background()
-	d := memory.New(memory.Options{})
+	d := newMemory(b, memory.Options{})
 	defer func() { _ = d.Close(ctx) }()
 	s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "bench", Instance: "bench"})
 	if err != nil {
@@ -69,7 +69,7 @@ func moveMessages(b *testing.B, batch int, keyed bool) {
 // BenchmarkPipeline publishes in batches while another goroutine receives and acks.
 func BenchmarkPipeline(b *testing.B) {
 	ctx := context.Background()
-	d := memory.New(memory.Options{})
+	d := newMemory(b, memory.Options{})
 	defer func() { _ = d.Close(ctx) }()
 	s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "bench", Instance: "bench"})
 	if err != nil {

@@ -43,17 +43,21 @@ type broker = engine.Engine
 
 var _ driver.Driver = (*Driver)(nil)
 
-// New returns an empty broker. Close it when it is no longer used.
-func New(o Options) *Driver {
-	if o.MaxBody <= 0 {
+// New returns an empty broker. Close it when it is no longer used. There is nothing to wait for: the context is there because
+// every driver is made alike.
+func New(_ context.Context, o Options) (*Driver, error) {
+	if o.MaxBody < 0 || o.MaxMessages < 0 {
+		return nil, driver.NewError(driver.ErrInvalid, "an option of the memory broker is negative", "leave it zero for the default", nil)
+	}
+	if o.MaxBody == 0 {
 		o.MaxBody = DefaultMaxBody
 	}
-	if o.MaxMessages <= 0 {
+	if o.MaxMessages == 0 {
 		o.MaxMessages = DefaultMaxMessages
 	}
 	return &Driver{engine.New(engine.Options{
 		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
-	})}
+	})}, nil
 }
 
 func capabilities(o Options) driver.Capabilities {

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestDriver(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
-		Open: func(testing.TB) driver.Driver { return memory.New(memory.Options{}) },
+		Open: func(t testing.TB) driver.Driver { return newMemory(t, memory.Options{}) },
 		Want: driver.Capabilities{
 			Driver: "memory", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
 			KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
@@ -29,4 +30,22 @@ func TestDriver(t *testing.T) {
 		},
 		Virtual: true,
 	})
+}
+
+// newMemory returns an empty broker in memory.
+func newMemory(t testing.TB, o memory.Options) *memory.Driver {
+	t.Helper()
+	d, err := memory.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestNegativeOptionsAreRefused(t *testing.T) {
+	for _, o := range []memory.Options{{MaxBody: -1}, {MaxMessages: -1}} {
+		if _, err := memory.New(t.Context(), o); !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("%+v: got %v, want ErrInvalid", o, err)
+		}
+	}
 }

@@ -22,11 +22,11 @@ func main() {
 	}
 	defer broker.Close(context.Background())
 
-	lanes := []ferry.Priority{ferry.Low, ferry.Normal, ferry.High, ferry.Urgent}
+	lanes := []ferry.Lane{ferry.Low, ferry.Normal, ferry.High, ferry.Urgent}
 	const each = 100
 	for range each {
 		for _, lane := range lanes {
-			if _, err := ferry.Publish(ctx, broker, "mails", lane.String(), ferry.WithPriority(lane)); err != nil {
+			if _, err := ferry.Publish(ctx, broker, "mails", lane.String(), ferry.Priority(lane)); err != nil {
 				log.Fatal(err)
 			}
 		}

@@ -31,7 +31,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	broker, err := open.With(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"),
+	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"),
 		ferry.Options{Hooks: ferry.Hooks{Authorize: door.Authorize}})
 	if err != nil {
 		log.Fatal(err)

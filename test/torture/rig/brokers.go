@@ -69,8 +69,12 @@ func brokers() map[string]broker {
 	return map[string]broker{
 		"memory": {
 			actions: together(handlers(), seams(), signals(both...), calls(), operatorActions()), roles: both, inside: true, setups: []string{setupKept},
-			open: func(_ context.Context, o Options) (stage, error) {
-				return newLocalStage(memory.New(memory.Options{}), o), nil
+			open: func(ctx context.Context, o Options) (stage, error) {
+				d, err := memory.New(ctx, memory.Options{})
+				if err != nil {
+					return nil, err
+				}
+				return newLocalStage(d, o), nil
 			},
 		},
 		"disk": {

@@ -51,7 +51,7 @@ func openDiskHere(ctx context.Context, o Options) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := disk.New(disk.Options{Dir: dir})
+	d, err := disk.New(ctx, disk.Options{Dir: dir})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

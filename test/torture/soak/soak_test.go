@@ -79,7 +79,10 @@ func TestPage(t *testing.T) {
 func TestSample(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := memory.New(memory.Options{})
+		d, err := memory.New(t.Context(), memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		probes := Probes(d, "nothing-there")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
 		defer cancel()

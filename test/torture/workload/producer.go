@@ -85,7 +85,7 @@ type draft struct {
 func (l *lane) draft() draft {
 	l.count++
 	e := history.Event{Kind: history.KindPublish, Topic: l.Topic, ID: fmt.Sprintf("%s.%d-%d", l.Instance, l.n, l.count)}
-	m := &ferry.Message{ID: e.ID, Topic: l.Topic, Priority: ferry.Priority(l.random.IntN(4) - 1)}
+	m := &ferry.Message{ID: e.ID, Topic: l.Topic, Priority: ferry.Lane(l.random.IntN(4) - 1)}
 	switch kind := l.random.IntN(100); {
 	case kind < 60:
 		k := l.random.IntN(l.Keys)
