@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // Admin is how people look at guards and change them. Changes hold at once in every process that shares the store, and
@@ -28,7 +29,7 @@ func (a *Admin) change(ctx context.Context, c Change) error {
 	if c.Reason == "" {
 		return driver.NewError(driver.ErrInvalid, "a change needs a reason", "say why: the audit list keeps it", nil)
 	}
-	if c.For < 0 || c.For > maxSpan {
+	if c.For < 0 || c.For > store.MaxSpan {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the duration %v is out of range", c.For), "use a positive one, or leave it out to block for good", nil)
 	}
 	c.Actor = a.actor
@@ -114,7 +115,7 @@ func (a *Admin) Check(ctx context.Context, limit, key string, r *Rule) (Verdict,
 	if err != nil {
 		return Verdict{}, err
 	}
-	return a.store.Take(ctx, Take{Items: []Item{{Limit: limit, Key: bounded(key), Rule: &rule}}, Peek: true})
+	return a.store.Take(ctx, store.Take{Items: []store.Item{{Limit: limit, Key: bounded(key), Rule: &rule}}, Peek: true})
 }
 
 // Audit returns the newest changes, newest first; the store keeps 1,000.

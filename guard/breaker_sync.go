@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // breakerSync tells the store about the breakers of this process, and learns which states operators force. Messages do
@@ -61,7 +63,7 @@ func (s *breakerSync) refresh(ctx context.Context) {
 	s.obey(forced)
 }
 
-func (s *breakerSync) obey(forced []Forced) {
+func (s *breakerSync) obey(forced []store.Forced) {
 	wanted := make(map[string]State, len(forced))
 	for _, f := range forced {
 		wanted[f.Name] = f.State

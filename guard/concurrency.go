@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -81,7 +82,7 @@ func NewConcurrency(s Store, o ConcurrencyOptions) (*Concurrency, error) {
 func (c *Concurrency) Middleware() worker.Middleware {
 	return func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, d *ferry.Delivery) error {
-			r := SlotRequest{Limit: c.o.Name, Key: bounded(c.key(d.Message)), Lease: c.o.Lease}
+			r := store.SlotRequest{Limit: c.o.Name, Key: bounded(c.key(d.Message)), Lease: c.o.Lease}
 			r.Max = c.max(r.Key)
 			asked := time.Now()
 			slot, wait, err := c.acquire(ctx, r)
@@ -109,7 +110,7 @@ func (c *Concurrency) max(key string) int {
 	return c.o.Max
 }
 
-func (c *Concurrency) acquire(ctx context.Context, r SlotRequest) (slot Slot, wait time.Duration, err error) {
+func (c *Concurrency) acquire(ctx context.Context, r store.SlotRequest) (slot store.Slot, wait time.Duration, err error) {
 	wait, ok := c.outage.may()
 	if err = errStoreDown; ok {
 		bounded, cancel := c.outage.bounded(ctx)
@@ -124,12 +125,12 @@ func (c *Concurrency) acquire(ctx context.Context, r SlotRequest) (slot Slot, wa
 	return slot, wait, err
 }
 
-func (c *Concurrency) admit(ctx context.Context, r SlotRequest) {
+func (c *Concurrency) admit(ctx context.Context, r store.SlotRequest) {
 	c.admitted.Add(1)
 	c.o.Hook.tell(ctx, Event{Kind: EventAdmitted, Layer: layerConcurrency, Name: r.Limit, Key: r.Key})
 }
 
-func (c *Concurrency) refuse(ctx context.Context, r SlotRequest, again bool) error {
+func (c *Concurrency) refuse(ctx context.Context, r store.SlotRequest, again bool) error {
 	c.refused.Add(1)
 	step := c.step(r.Max)
 	wait := atMost(c.pacer.wait(r.Key, step, step, again), c.o.MaxPark)
@@ -144,7 +145,7 @@ func (c *Concurrency) step(slots int) time.Duration {
 }
 
 // run handles a message in its slot, which is freed however the handler ends.
-func (c *Concurrency) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r SlotRequest, slot Slot, asked time.Time) (err error) {
+func (c *Concurrency) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r store.SlotRequest, slot store.Slot, asked time.Time) (err error) {
 	if !slot.Leased {
 		defer c.free(ctx, r, asked)
 		return next(ctx, d)
@@ -167,7 +168,7 @@ func (c *Concurrency) run(ctx context.Context, d *ferry.Delivery, next worker.Ha
 	return next(k.ctx, d)
 }
 
-func (c *Concurrency) free(ctx context.Context, r SlotRequest, asked time.Time) {
+func (c *Concurrency) free(ctx context.Context, r store.SlotRequest, asked time.Time) {
 	took := int64(time.Since(asked))
 	if before := c.took.Load(); before > 0 {
 		took = before + (took-before)/8

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -58,7 +59,7 @@ func NewDedup(s Store, o DedupOptions) (*Dedup, error) {
 		return nil, err
 	}
 	switch {
-	case o.Window < 0 || o.Window > maxSpan:
+	case o.Window < 0 || o.Window > store.MaxSpan:
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: window %v", o.Name, o.Window), "leave it zero for 24 hours", nil)
 	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: lease %v", o.Name, o.Lease), "use 1s or more", nil)
@@ -79,7 +80,7 @@ func NewDedup(s Store, o DedupOptions) (*Dedup, error) {
 func (l *Dedup) Middleware() worker.Middleware {
 	return func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, d *ferry.Delivery) error {
-			r := MarkRequest{Name: l.o.Name, ID: bounded(l.o.ID(d)), Lease: l.o.Lease, Window: l.o.Window}
+			r := store.MarkRequest{Name: l.o.Name, ID: bounded(l.o.ID(d)), Lease: l.o.Lease, Window: l.o.Window}
 			if r.ID == "" {
 				return next(ctx, d)
 			}
@@ -104,7 +105,7 @@ func (l *Dedup) Middleware() worker.Middleware {
 	}
 }
 
-func (l *Dedup) begin(ctx context.Context, r MarkRequest) (m Mark, wait time.Duration, err error) {
+func (l *Dedup) begin(ctx context.Context, r store.MarkRequest) (m store.Mark, wait time.Duration, err error) {
 	wait, ok := l.outage.may()
 	if err = errStoreDown; ok {
 		bounded, cancel := l.outage.bounded(ctx)
@@ -120,7 +121,7 @@ func (l *Dedup) begin(ctx context.Context, r MarkRequest) (m Mark, wait time.Dur
 }
 
 // busy puts a message off while another does its work.
-func (l *Dedup) busy(ctx context.Context, r MarkRequest, m Mark) error {
+func (l *Dedup) busy(ctx context.Context, r store.MarkRequest, m store.Mark) error {
 	l.refused.Add(1)
 	wait := time.Second
 	if m.After > 0 {
@@ -132,7 +133,7 @@ func (l *Dedup) busy(ctx context.Context, r MarkRequest, m Mark) error {
 }
 
 // run handles a message and marks its work as done, or gives it up however the handler ends.
-func (l *Dedup) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r MarkRequest, m Mark, asked time.Time) (err error) {
+func (l *Dedup) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r store.MarkRequest, m store.Mark, asked time.Time) (err error) {
 	done, inner := false, ctx
 	var k *keeper
 	if m.Leased {
@@ -157,7 +158,7 @@ func (l *Dedup) run(ctx context.Context, d *ferry.Delivery, next worker.Handler,
 	return err
 }
 
-func (l *Dedup) conclude(ctx context.Context, r MarkRequest, done bool) {
+func (l *Dedup) conclude(ctx context.Context, r store.MarkRequest, done bool) {
 	finish := l.store.Abort
 	if done {
 		finish = l.store.Complete

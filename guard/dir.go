@@ -12,7 +12,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// DirOptions of a Dir store.
+// DirOptions of OpenDir.
 type DirOptions struct {
 	// MaxKeys is as for a Memory store.
 	MaxKeys int
@@ -20,10 +20,10 @@ type DirOptions struct {
 	CompactAt int64
 }
 
-// Dir is a store inside this process that keeps blocks, penalties, overrides, the whitelist, marks of what was done,
+// dirStore is a store inside this process that keeps blocks, penalties, overrides, the whitelist, marks of what was done,
 // forced breakers and the audit list in a directory. They survive kill -9 and power loss: every such change is synced
 // before it is acknowledged, many together in one step. Windows and slots start empty.
-type Dir struct {
+type dirStore struct {
 	path string
 	lock *os.File
 	at   int64 // CompactAt
@@ -50,13 +50,13 @@ type commit struct {
 	err  error
 }
 
-// JournalName is the file of a Dir store that holds everything.
+// JournalName is the file of a store in a directory that holds everything.
 const JournalName = "guard.journal"
 
 const lockName = "guard.lock"
 
 // OpenDir opens the store in a directory, which it creates if needed. One process owns a directory at a time.
-func OpenDir(path string, o DirOptions) (*Dir, error) {
+func OpenDir(path string, o DirOptions) (Store, error) {
 	if path == "" {
 		return nil, driver.NewError(driver.ErrInvalid, "the guard store has no directory", "give the path of one", nil)
 	}
@@ -70,7 +70,7 @@ func OpenDir(path string, o DirOptions) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{path: path, lock: lock, at: o.CompactAt, ledger: newLedger(time.Now(), o.MaxKeys),
+	d := &dirStore{path: path, lock: lock, at: o.CompactAt, ledger: newLedger(time.Now(), o.MaxKeys),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := d.load(); err != nil {
 		return nil, errors.Join(err, unlock(lock))
@@ -79,9 +79,6 @@ func OpenDir(path string, o DirOptions) (*Dir, error) {
 	go d.writer()
 	return d, nil
 }
-
-// Path is the directory of the store.
-func (d *Dir) Path() string { return d.path }
 
 func errDir(path string, err error) error {
 	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the guard store in %s cannot be used", path), "look at the path and its permissions", err)
@@ -101,7 +98,7 @@ func lockDir(path string) (*os.File, error) {
 }
 
 // load reads the journal and cuts off what a crash left half-written.
-func (d *Dir) load() error {
+func (d *dirStore) load() error {
 	f, err := os.OpenFile(filepath.Join(d.path, JournalName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return errDir(d.path, err)
@@ -133,7 +130,7 @@ func syncDir(path string) error {
 }
 
 // append queues an entry for the file. d.mu is held.
-func (d *Dir) append(e entry) {
+func (d *dirStore) append(e entry) {
 	lines, err := appendLine(d.pending, e)
 	if err != nil {
 		d.failed = err
@@ -146,7 +143,7 @@ func (d *Dir) append(e entry) {
 }
 
 // do runs a step on the ledger, and waits until what it changed for good is on disk.
-func (d *Dir) do(ctx context.Context, step func(l *ledger, now time.Time) error) error {
+func (d *dirStore) do(ctx context.Context, step func(l *ledger, now time.Time) error) error {
 	now := time.Now()
 	d.mu.Lock()
 	if err := d.usable(); err != nil {
@@ -170,7 +167,7 @@ func (d *Dir) do(ctx context.Context, step func(l *ledger, now time.Time) error)
 	}
 }
 
-func (d *Dir) usable() error {
+func (d *dirStore) usable() error {
 	switch {
 	case d.closed:
 		return driver.NewError(driver.ErrClosed, "the guard store is closed", "open it again", nil)
@@ -180,7 +177,7 @@ func (d *Dir) usable() error {
 	return nil
 }
 
-func (d *Dir) rouse() {
+func (d *dirStore) rouse() {
 	select {
 	case d.wake <- struct{}{}:
 	default: // it is on its way
@@ -188,7 +185,7 @@ func (d *Dir) rouse() {
 }
 
 // writer writes batches until the store is closed and nothing is left.
-func (d *Dir) writer() {
+func (d *dirStore) writer() {
 	defer close(d.ended)
 	for range d.wake {
 		for d.writeBatch() {
@@ -203,7 +200,7 @@ func (d *Dir) writer() {
 }
 
 // writeBatch writes what has gathered, and reports whether there was anything.
-func (d *Dir) writeBatch() bool {
+func (d *dirStore) writeBatch() bool {
 	d.mu.Lock()
 	lines, batch, err := d.pending, d.batch, d.failed
 	d.pending, d.batch = nil, nil
@@ -229,7 +226,7 @@ func (d *Dir) writeBatch() bool {
 }
 
 // persist appends lines, or replaces the file by a snapshot.
-func (d *Dir) persist(lines []byte, snapshot []entry) error {
+func (d *dirStore) persist(lines []byte, snapshot []entry) error {
 	if snapshot != nil {
 		return d.compact(snapshot)
 	}
@@ -241,7 +238,7 @@ func (d *Dir) persist(lines []byte, snapshot []entry) error {
 }
 
 // compact writes a new file beside the old one, which stays until the new one is whole.
-func (d *Dir) compact(snapshot []entry) error {
+func (d *dirStore) compact(snapshot []entry) error {
 	name := filepath.Join(d.path, JournalName)
 	var lines []byte
 	var err error
@@ -272,7 +269,7 @@ func (d *Dir) compact(snapshot []entry) error {
 }
 
 // Close implements Store. It waits for what is being written.
-func (d *Dir) Close(ctx context.Context) error {
+func (d *dirStore) Close(ctx context.Context) error {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()

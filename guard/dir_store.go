@@ -3,12 +3,14 @@ package guard
 import (
 	"context"
 	"time"
+
+	"github.com/ferrymq/ferry/guard/store"
 )
 
-var _ Store = (*Dir)(nil)
+var _ Store = (*dirStore)(nil)
 
-// Take implements Limits. A block is on disk before the message that caused it is answered.
-func (d *Dir) Take(ctx context.Context, t Take) (v Verdict, err error) {
+// Take implements store.Limits. A block is on disk before the message that caused it is answered.
+func (d *dirStore) Take(ctx context.Context, t store.Take) (v Verdict, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) (err error) {
 		v, err = l.take(now, &t)
 		return err
@@ -16,16 +18,16 @@ func (d *Dir) Take(ctx context.Context, t Take) (v Verdict, err error) {
 	return v, err
 }
 
-// Return implements Limits.
-func (d *Dir) Return(ctx context.Context, t Take, ticket uint64) error {
+// Return implements store.Limits.
+func (d *dirStore) Return(ctx context.Context, t store.Take, ticket uint64) error {
 	return d.do(ctx, func(l *ledger, now time.Time) error {
 		l.giveBack(now, &t, ticket)
 		return nil
 	})
 }
 
-// Acquire implements Slots. Slots in this process are held until they are released.
-func (d *Dir) Acquire(ctx context.Context, r SlotRequest) (s Slot, err error) {
+// Acquire implements store.Slots. Slots in this process are held until they are released.
+func (d *dirStore) Acquire(ctx context.Context, r store.SlotRequest) (s store.Slot, err error) {
 	err = d.do(ctx, func(l *ledger, _ time.Time) (err error) {
 		s, err = l.acquire(r)
 		return err
@@ -33,16 +35,16 @@ func (d *Dir) Acquire(ctx context.Context, r SlotRequest) (s Slot, err error) {
 	return s, err
 }
 
-// Release implements Slots.
-func (d *Dir) Release(ctx context.Context, r SlotRequest) error {
+// Release implements store.Slots.
+func (d *dirStore) Release(ctx context.Context, r store.SlotRequest) error {
 	return d.do(ctx, func(l *ledger, _ time.Time) error {
 		l.release(r)
 		return nil
 	})
 }
 
-// Begin implements Marks.
-func (d *Dir) Begin(ctx context.Context, r MarkRequest) (m Mark, err error) {
+// Begin implements store.Marks.
+func (d *dirStore) Begin(ctx context.Context, r store.MarkRequest) (m store.Mark, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) (err error) {
 		m, err = l.begin(now, r)
 		return err
@@ -50,29 +52,29 @@ func (d *Dir) Begin(ctx context.Context, r MarkRequest) (m Mark, err error) {
 	return m, err
 }
 
-// Complete implements Marks. The mark is on disk when it returns.
-func (d *Dir) Complete(ctx context.Context, r MarkRequest) error {
+// Complete implements store.Marks. The mark is on disk when it returns.
+func (d *dirStore) Complete(ctx context.Context, r store.MarkRequest) error {
 	return d.do(ctx, func(l *ledger, now time.Time) error {
 		l.complete(now, r)
 		return nil
 	})
 }
 
-// Abort implements Marks.
-func (d *Dir) Abort(ctx context.Context, r MarkRequest) error {
+// Abort implements store.Marks.
+func (d *dirStore) Abort(ctx context.Context, r store.MarkRequest) error {
 	return d.do(ctx, func(l *ledger, _ time.Time) error {
 		l.abort(r)
 		return nil
 	})
 }
 
-// Change implements Desk. The change is on disk when it returns.
-func (d *Dir) Change(ctx context.Context, c Change) error {
+// Change implements store.Desk. The change is on disk when it returns.
+func (d *dirStore) Change(ctx context.Context, c Change) error {
 	return d.do(ctx, func(l *ledger, now time.Time) error { return l.change(now, c) })
 }
 
-// Status implements Desk.
-func (d *Dir) Status(ctx context.Context, limit, key string) (s Status, err error) {
+// Status implements store.Desk.
+func (d *dirStore) Status(ctx context.Context, limit, key string) (s Status, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) error {
 		s = l.status(now, limit, key)
 		return nil
@@ -80,17 +82,17 @@ func (d *Dir) Status(ctx context.Context, limit, key string) (s Status, err erro
 	return s, err
 }
 
-// List implements Desk.
-func (d *Dir) List(ctx context.Context, q Query) (p Page, err error) {
+// List implements store.Desk.
+func (d *dirStore) List(ctx context.Context, q Query) (p Page, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) error {
-		p = l.list(now, q.resolved())
+		p = l.list(now, q.Resolve())
 		return nil
 	})
 	return p, err
 }
 
-// Audit implements Desk.
-func (d *Dir) Audit(ctx context.Context, max int) (all []Change, err error) {
+// Audit implements store.Desk.
+func (d *dirStore) Audit(ctx context.Context, max int) (all []Change, err error) {
 	err = d.do(ctx, func(l *ledger, _ time.Time) error {
 		all = l.newest(max)
 		return nil
@@ -98,8 +100,8 @@ func (d *Dir) Audit(ctx context.Context, max int) (all []Change, err error) {
 	return all, err
 }
 
-// Report implements Desk.
-func (d *Dir) Report(ctx context.Context, instance string, breakers []BreakerStatus) (f []Forced, err error) {
+// Report implements store.Desk.
+func (d *dirStore) Report(ctx context.Context, instance string, breakers []BreakerStatus) (f []store.Forced, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) error {
 		f = l.report(now, instance, breakers)
 		return nil
@@ -107,8 +109,8 @@ func (d *Dir) Report(ctx context.Context, instance string, breakers []BreakerSta
 	return f, err
 }
 
-// Reports implements Desk.
-func (d *Dir) Reports(ctx context.Context) (all []BreakerStatus, err error) {
+// Reports implements store.Desk.
+func (d *dirStore) Reports(ctx context.Context) (all []BreakerStatus, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) error {
 		all = l.allReports(now)
 		return nil

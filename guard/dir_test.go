@@ -15,9 +15,10 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
-func openDir(t testing.TB, dir string) *guard.Dir {
+func openDir(t testing.TB, dir string) guard.Store {
 	t.Helper()
 	d, err := guard.OpenDir(dir, guard.DirOptions{})
 	if err != nil {
@@ -138,7 +139,7 @@ func TestJournalIsCompacted(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 300 {
-				r := guard.MarkRequest{Name: "once", ID: fmt.Sprint(g, i%10), Window: time.Hour}
+				r := store.MarkRequest{Name: "once", ID: fmt.Sprint(g, i%10), Window: time.Hour}
 				if err := d.Complete(context.Background(), r); err != nil {
 					t.Error(err)
 				}
@@ -157,7 +158,7 @@ func TestJournalIsCompacted(t *testing.T) {
 	d = openDir(t, dir)
 	for g := range 8 {
 		for i := range 10 {
-			if m, err := d.Begin(t.Context(), guard.MarkRequest{Name: "once", ID: fmt.Sprint(g, i)}); err != nil || !m.Done {
+			if m, err := d.Begin(t.Context(), store.MarkRequest{Name: "once", ID: fmt.Sprint(g, i)}); err != nil || !m.Done {
 				t.Fatalf("%+v, %v", m, err)
 			}
 		}

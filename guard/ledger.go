@@ -2,10 +2,12 @@ package guard
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // ledger is a store in this process, without locks: the stores around it lock. Every method is given the time.
@@ -83,7 +85,7 @@ type answer struct {
 	rule        *Rule // that holds
 }
 
-func (l *ledger) take(now time.Time, t *Take) (Verdict, error) {
+func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 	if !t.Peek {
 		l.tidy(now, 1)
 	}
@@ -188,7 +190,7 @@ func (acc *account) count(at time.Duration, rule *Rule) {
 }
 
 // violation notes a refused message, once, and blocks its key if there were too many.
-func (l *ledger) violation(now time.Time, acc *account, item *Item, message string, a *answer, v *Verdict, i int) {
+func (l *ledger) violation(now time.Time, acc *account, item *store.Item, message string, a *answer, v *Verdict, i int) {
 	p := a.rule.Penalty
 	if p.After == 0 {
 		return
@@ -214,7 +216,7 @@ func (l *ledger) violation(now time.Time, acc *account, item *Item, message stri
 	if !now.Before(r.Forget) {
 		r.Level = 0
 	}
-	d := p.duration(r.Level)
+	d := blockTime(p, r.Level)
 	r.Level++
 	r.Blocked, r.Until, r.Actor, r.Reason = true, now.Add(d), "", ReasonPenalty
 	r.Forget = r.Until.Add(p.History)
@@ -240,7 +242,7 @@ func (l *ledger) store(limit, key string, r *record) {
 	}
 }
 
-func (l *ledger) giveBack(now time.Time, t *Take, ticket uint64) {
+func (l *ledger) giveBack(now time.Time, t *store.Take, ticket uint64) {
 	at := now.Sub(l.epoch)
 	for i := range t.Items {
 		acc := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}]
@@ -303,4 +305,13 @@ func (acc *account) idle(now, epoch time.Time) bool {
 // idle reports whether a record says nothing any more.
 func (r *record) idle(now time.Time) bool {
 	return !r.Whitelisted && !r.blocked(now) && (r.Override == nil || !now.Before(r.Override.Until)) && !now.Before(r.Forget)
+}
+
+// blockTime is how long the block after so many earlier ones lasts.
+func blockTime(p Penalty, level int) time.Duration {
+	d := float64(p.Block) * math.Pow(p.Factor, float64(level))
+	if d >= float64(p.Max) {
+		return p.Max
+	}
+	return time.Duration(d)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 func (l *ledger) change(now time.Time, c Change) error {
@@ -163,7 +164,7 @@ func (l *ledger) newest(n int) []Change {
 // reportAge is how long what a process reported of its breakers is shown.
 const reportAge = time.Hour
 
-func (l *ledger) report(now time.Time, instance string, breakers []BreakerStatus) []Forced {
+func (l *ledger) report(now time.Time, instance string, breakers []BreakerStatus) []store.Forced {
 	if len(breakers) > 0 {
 		own := make([]BreakerStatus, len(breakers))
 		for i, b := range breakers {
@@ -172,9 +173,9 @@ func (l *ledger) report(now time.Time, instance string, breakers []BreakerStatus
 		}
 		l.reports[instance] = own
 	}
-	out := make([]Forced, 0, len(l.forced))
+	out := make([]store.Forced, 0, len(l.forced))
 	for name, state := range l.forced {
-		out = append(out, Forced{Name: name, State: state})
+		out = append(out, store.Forced{Name: name, State: state})
 	}
 	return out
 }
@@ -189,26 +190,8 @@ func (l *ledger) allReports(now time.Time) []BreakerStatus {
 		out = append(out, list...)
 	}
 	for name, state := range l.forced {
-		out = WithForced(out, Forced{Name: name, State: state})
+		out = store.WithForced(out, store.Forced{Name: name, State: state})
 	}
-	SortBreakers(out)
+	store.SortBreakers(out)
 	return out
-}
-
-// WithForced adds a breaker that is forced although no process has reported it yet.
-func WithForced(all []BreakerStatus, f Forced) []BreakerStatus {
-	if slices.ContainsFunc(all, func(b BreakerStatus) bool { return b.Name == f.Name }) {
-		return all
-	}
-	return append(all, BreakerStatus{Name: f.Name, State: f.State, Forced: true})
-}
-
-// SortBreakers orders what processes reported by breaker, then by process.
-func SortBreakers(all []BreakerStatus) {
-	slices.SortFunc(all, func(a, b BreakerStatus) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Instance, b.Instance)
-	})
 }

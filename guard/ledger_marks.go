@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // Marks of work in this process. Work under way ends with it, so it needs no lease; what was done is kept.
@@ -16,7 +17,7 @@ import (
 // digest stands for the name of a layer and an id: half of a SHA-256, so that no two are alike, whoever chooses the ids.
 type digest [16]byte
 
-func digestOf(r *MarkRequest) (d digest) {
+func digestOf(r *store.MarkRequest) (d digest) {
 	var room [320]byte
 	text := append(room[:0], r.Name...)
 	text = append(text, 0)
@@ -60,7 +61,7 @@ func (l *ledger) fade(at time.Duration) {
 	}
 }
 
-func (l *ledger) begin(now time.Time, r MarkRequest) (Mark, error) {
+func (l *ledger) begin(now time.Time, r store.MarkRequest) (store.Mark, error) {
 	at := now.Sub(l.epoch)
 	l.fade(at)
 	k := digestOf(&r)
@@ -68,22 +69,22 @@ func (l *ledger) begin(now time.Time, r MarkRequest) (Mark, error) {
 	switch {
 	case !known || m.over(at):
 	case m.token == 0:
-		return Mark{Done: true}, nil
+		return store.Mark{Done: true}, nil
 	case m.token == r.Token:
-		return Mark{Ours: true, Token: r.Token}, nil
+		return store.Mark{Ours: true, Token: r.Token}, nil
 	default:
-		return Mark{}, nil
+		return store.Mark{}, nil
 	}
 	if !known && len(l.marks) >= l.maxKeys {
-		return Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("%d marks are remembered already", l.maxKeys),
+		return store.Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("%d marks are remembered already", l.maxKeys),
 			"raise MaxKeys, or make the window shorter", nil)
 	}
 	l.token++
 	l.marks[k] = mark{token: l.token}
-	return Mark{Ours: true, Token: l.token}, nil
+	return store.Mark{Ours: true, Token: l.token}, nil
 }
 
-func (l *ledger) complete(now time.Time, r MarkRequest) {
+func (l *ledger) complete(now time.Time, r store.MarkRequest) {
 	until := now.Add(r.Window)
 	k := digestOf(&r)
 	l.done(k, until)
@@ -99,7 +100,7 @@ func (l *ledger) done(k digest, until time.Time) {
 	l.fades = append(l.fades, fade{k, m.until})
 }
 
-func (l *ledger) abort(r MarkRequest) {
+func (l *ledger) abort(r store.MarkRequest) {
 	k := digestOf(&r)
 	if m, ok := l.marks[k]; ok && m.token != 0 && m.token == r.Token {
 		delete(l.marks, k)

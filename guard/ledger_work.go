@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // Slots of work in this process. They end with it, so they need no lease.
@@ -12,26 +13,26 @@ import (
 // slotSet is the slots of one key that are held.
 type slotSet struct{ tokens []uint64 }
 
-func (l *ledger) acquire(r SlotRequest) (Slot, error) {
+func (l *ledger) acquire(r store.SlotRequest) (store.Slot, error) {
 	k := id{r.Limit, r.Key}
 	held := l.slots[k]
 	switch {
 	case held == nil && len(l.slots) >= l.maxKeys:
-		return Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys), "raise MaxKeys", nil)
+		return store.Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys), "raise MaxKeys", nil)
 	case held == nil:
 		held = l.newSlotSet()
 		l.slots[k] = held
 	case r.Token != 0 && slices.Contains(held.tokens, r.Token):
-		return Slot{Held: true, Token: r.Token}, nil
+		return store.Slot{Held: true, Token: r.Token}, nil
 	case len(held.tokens) >= r.Max:
-		return Slot{}, nil
+		return store.Slot{}, nil
 	}
 	l.token++
 	held.tokens = append(held.tokens, l.token)
-	return Slot{Held: true, Token: l.token}, nil
+	return store.Slot{Held: true, Token: l.token}, nil
 }
 
-func (l *ledger) release(r SlotRequest) {
+func (l *ledger) release(r store.SlotRequest) {
 	k := id{r.Limit, r.Key}
 	held := l.slots[k]
 	if held == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -186,11 +187,11 @@ func (l *Limiter) rule(ctx context.Context, one *limit, key string) *Rule {
 	return rules[""]
 }
 
-func (l *Limiter) request(ctx context.Context, m *ferry.Message) Take {
-	t := Take{ID: m.ID, Items: make([]Item, len(l.limits))}
+func (l *Limiter) request(ctx context.Context, m *ferry.Message) store.Take {
+	t := store.Take{ID: m.ID, Items: make([]store.Item, len(l.limits))}
 	for i, one := range l.limits {
 		key := bounded(one.key(m))
-		t.Items[i] = Item{Limit: one.Name, Key: key, Rule: l.rule(ctx, one, key)}
+		t.Items[i] = store.Item{Limit: one.Name, Key: key, Rule: l.rule(ctx, one, key)}
 	}
 	return t
 }
@@ -219,7 +220,7 @@ func (l *Limiter) Middleware() worker.Middleware {
 }
 
 // refuse says what becomes of a message that may not pass.
-func (l *Limiter) refuse(t *Take, v *Verdict, again bool) error {
+func (l *Limiter) refuse(t *store.Take, v *Verdict, again bool) error {
 	r := refusalOf(t, v)
 	policy := l.o.OnLimited
 	if v.Blocked {
@@ -240,7 +241,7 @@ func stepOf(r *Rule) time.Duration {
 	return r.Window / time.Duration(r.Limit)
 }
 
-func refusalOf(t *Take, v *Verdict) *Refusal {
+func refusalOf(t *store.Take, v *Verdict) *Refusal {
 	item := t.Items[v.Item]
 	r := &Refusal{Layer: layerLimit, Name: item.Limit, Key: item.Key, Reason: driver.ReasonRateLimited, After: v.After}
 	if v.Blocked {
@@ -250,7 +251,7 @@ func refusalOf(t *Take, v *Verdict) *Refusal {
 }
 
 // ask asks the store and counts the answer.
-func (l *Limiter) ask(ctx context.Context, t Take) (v Verdict, wait time.Duration, err error) {
+func (l *Limiter) ask(ctx context.Context, t store.Take) (v Verdict, wait time.Duration, err error) {
 	wait, ok := l.outage.may()
 	if err = errStoreDown; ok {
 		bounded, cancel := l.outage.bounded(ctx)
@@ -262,7 +263,7 @@ func (l *Limiter) ask(ctx context.Context, t Take) (v Verdict, wait time.Duratio
 	return v, wait, err
 }
 
-func (l *Limiter) tell(ctx context.Context, t *Take, v *Verdict, err error) {
+func (l *Limiter) tell(ctx context.Context, t *store.Take, v *Verdict, err error) {
 	e := Event{Layer: layerLimit, Name: t.Items[v.Item].Limit, Key: t.Items[v.Item].Key, After: v.After, Err: err}
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -406,8 +407,8 @@ func TestMaxKeys(t *testing.T) {
 // TestIdleKeysAreForgotten: a store that sees ever new keys does not grow without end.
 func TestIdleKeysAreForgotten(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		store := guard.NewMemory(guard.MemoryOptions{MaxKeys: 5000}) // would refuse if it did
-		limiter := must(guard.NewLimiter(store, guard.LimiterOptions{Limits: []guard.Limit{perKey}}))(t)
+		s := guard.NewMemory(guard.MemoryOptions{MaxKeys: 5000}) // would refuse if it did
+		limiter := must(guard.NewLimiter(s, guard.LimiterOptions{Limits: []guard.Limit{perKey}}))(t)
 		for i := range 50_000 {
 			if err := limiter.Allow(r.ctx, &ferry.Message{Key: fmt.Sprint(i)}); err != nil {
 				t.Fatalf("key %d: %v", i, err)
@@ -417,11 +418,11 @@ func TestIdleKeysAreForgotten(t *testing.T) {
 			}
 		}
 		for i := range 20_000 {
-			m, err := store.Begin(r.ctx, guard.MarkRequest{Name: "once", ID: fmt.Sprint(i)})
+			m, err := s.Begin(r.ctx, store.MarkRequest{Name: "once", ID: fmt.Sprint(i)})
 			if err != nil || !m.Ours {
 				t.Fatalf("mark %d: %+v, %v", i, m, err)
 			}
-			if err := store.Complete(r.ctx, guard.MarkRequest{Name: "once", ID: fmt.Sprint(i), Token: m.Token, Window: 10 * time.Second}); err != nil {
+			if err := s.Complete(r.ctx, store.MarkRequest{Name: "once", ID: fmt.Sprint(i), Token: m.Token, Window: 10 * time.Second}); err != nil {
 				t.Fatal(err)
 			}
 			if i%100 == 0 {

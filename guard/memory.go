@@ -4,131 +4,125 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/ferrymq/ferry/guard/store"
 )
 
-// MemoryOptions of a Memory store.
+// MemoryOptions of NewMemory.
 type MemoryOptions struct {
 	// MaxKeys bounds how many keys are remembered. Keys that are idle are forgotten by themselves; when there is no
 	// room nevertheless, new keys are refused. Defaults to DefaultMaxKeys.
 	MaxKeys int
 }
 
-// Memory is a store inside this process. Everything in it ends with the process.
-type Memory struct {
+// memoryStore is a store inside this process. Everything in it ends with the process.
+type memoryStore struct {
 	mu     sync.Mutex
 	ledger *ledger
 }
 
-// NewMemory returns an empty store.
-func NewMemory(o MemoryOptions) *Memory {
-	return &Memory{ledger: newLedger(time.Now(), o.MaxKeys)}
+// NewMemory returns a store inside this process. Everything in it ends with the process.
+func NewMemory(o MemoryOptions) Store {
+	return &memoryStore{ledger: newLedger(time.Now(), o.MaxKeys)}
 }
 
-var _ Store = (*Memory)(nil)
+var _ Store = (*memoryStore)(nil)
 
-// Take implements Limits.
-func (m *Memory) Take(_ context.Context, t Take) (Verdict, error) {
+// Take implements store.Limits.
+func (m *memoryStore) Take(_ context.Context, t store.Take) (Verdict, error) {
 	now := m.ledger.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.take(now, &t)
 }
 
-// Return implements Limits.
-func (m *Memory) Return(_ context.Context, t Take, ticket uint64) error {
+// Return implements store.Limits.
+func (m *memoryStore) Return(_ context.Context, t store.Take, ticket uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger.giveBack(time.Now(), &t, ticket)
 	return nil
 }
 
-// Acquire implements Slots. Slots in this process are held until they are released.
-func (m *Memory) Acquire(_ context.Context, r SlotRequest) (Slot, error) {
+// Acquire implements store.Slots. Slots in this process are held until they are released.
+func (m *memoryStore) Acquire(_ context.Context, r store.SlotRequest) (store.Slot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.acquire(r)
 }
 
-// Release implements Slots.
-func (m *Memory) Release(_ context.Context, r SlotRequest) error {
+// Release implements store.Slots.
+func (m *memoryStore) Release(_ context.Context, r store.SlotRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger.release(r)
 	return nil
 }
 
-// Begin implements Marks.
-func (m *Memory) Begin(_ context.Context, r MarkRequest) (Mark, error) {
+// Begin implements store.Marks.
+func (m *memoryStore) Begin(_ context.Context, r store.MarkRequest) (store.Mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.begin(m.ledger.now(), r)
 }
 
-// Complete implements Marks.
-func (m *Memory) Complete(_ context.Context, r MarkRequest) error {
+// Complete implements store.Marks.
+func (m *memoryStore) Complete(_ context.Context, r store.MarkRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger.complete(m.ledger.now(), r)
 	return nil
 }
 
-// Abort implements Marks.
-func (m *Memory) Abort(_ context.Context, r MarkRequest) error {
+// Abort implements store.Marks.
+func (m *memoryStore) Abort(_ context.Context, r store.MarkRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger.abort(r)
 	return nil
 }
 
-// Change implements Desk.
-func (m *Memory) Change(_ context.Context, c Change) error {
+// Change implements store.Desk.
+func (m *memoryStore) Change(_ context.Context, c Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.change(time.Now(), c)
 }
 
-// Status implements Desk.
-func (m *Memory) Status(_ context.Context, limit, key string) (Status, error) {
+// Status implements store.Desk.
+func (m *memoryStore) Status(_ context.Context, limit, key string) (Status, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.status(time.Now(), limit, key), nil
 }
 
-// List implements Desk.
-func (m *Memory) List(_ context.Context, q Query) (Page, error) {
+// List implements store.Desk.
+func (m *memoryStore) List(_ context.Context, q Query) (Page, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ledger.list(time.Now(), q.resolved()), nil
+	return m.ledger.list(time.Now(), q.Resolve()), nil
 }
 
-// Audit implements Desk.
-func (m *Memory) Audit(_ context.Context, max int) ([]Change, error) {
+// Audit implements store.Desk.
+func (m *memoryStore) Audit(_ context.Context, max int) ([]Change, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.newest(max), nil
 }
 
-// Report implements Desk.
-func (m *Memory) Report(_ context.Context, instance string, breakers []BreakerStatus) ([]Forced, error) {
+// Report implements store.Desk.
+func (m *memoryStore) Report(_ context.Context, instance string, breakers []BreakerStatus) ([]store.Forced, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.report(time.Now(), instance, breakers), nil
 }
 
-// Reports implements Desk.
-func (m *Memory) Reports(context.Context) ([]BreakerStatus, error) {
+// Reports implements store.Desk.
+func (m *memoryStore) Reports(context.Context) ([]BreakerStatus, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ledger.allReports(time.Now()), nil
 }
 
-// Close implements Store.
-func (m *Memory) Close(context.Context) error { return nil }
-
-func (q Query) resolved() Query {
-	if q.Max <= 0 {
-		q.Max = 100
-	}
-	q.Max = min(q.Max, 1000)
-	return q
-}
+// Close implements store.Store.
+func (m *memoryStore) Close(context.Context) error { return nil }

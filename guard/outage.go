@@ -28,9 +28,9 @@ const (
 func newOutage(s Store) *outage {
 	o := &outage{epoch: time.Now(), timeout: storeTimeout}
 	switch s.(type) {
-	case *Memory:
+	case *memoryStore:
 		o.timeout, o.instant = 0, true
-	case *Dir:
+	case *dirStore:
 		o.timeout = 0
 	}
 	return o

@@ -14,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -148,7 +149,7 @@ func equal[T comparable](t *testing.T, got []T, want ...T) {
 	}
 }
 
-func memoryStore() *guard.Memory { return guard.NewMemory(guard.MemoryOptions{}) }
+func memoryStore() guard.Store { return guard.NewMemory(guard.MemoryOptions{}) }
 
 // shaky is a store that can be made to fail.
 type shaky struct {
@@ -173,28 +174,28 @@ func (s *shaky) called() (int, error) {
 	return s.calls, s.err
 }
 
-func (s *shaky) Take(ctx context.Context, t guard.Take) (guard.Verdict, error) {
+func (s *shaky) Take(ctx context.Context, t store.Take) (guard.Verdict, error) {
 	if _, err := s.called(); err != nil {
 		return guard.Verdict{}, err
 	}
 	return s.Store.Take(ctx, t)
 }
 
-func (s *shaky) Acquire(ctx context.Context, r guard.SlotRequest) (guard.Slot, error) {
+func (s *shaky) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	if _, err := s.called(); err != nil {
-		return guard.Slot{}, err
+		return store.Slot{}, err
 	}
 	return s.Store.Acquire(ctx, r)
 }
 
-func (s *shaky) Begin(ctx context.Context, r guard.MarkRequest) (guard.Mark, error) {
+func (s *shaky) Begin(ctx context.Context, r store.MarkRequest) (store.Mark, error) {
 	if _, err := s.called(); err != nil {
-		return guard.Mark{}, err
+		return store.Mark{}, err
 	}
 	return s.Store.Begin(ctx, r)
 }
 
-func (s *shaky) Complete(ctx context.Context, r guard.MarkRequest) error {
+func (s *shaky) Complete(ctx context.Context, r store.MarkRequest) error {
 	if _, err := s.called(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/ferrymq/ferry/guard"
@@ -26,15 +27,24 @@ func TestDir(t *testing.T) {
 		}
 		return d
 	}
+	var dirs sync.Map // of each store
 	guardtest.Run(t, guardtest.Harness{
 		Virtual: true,
-		Open:    func(t testing.TB) guard.Store { return open(t, t.TempDir()) },
+		Open: func(t testing.TB) guard.Store {
+			dir := t.TempDir()
+			s := open(t, dir)
+			dirs.Store(s, dir)
+			return s
+		},
 		Reopen: func(t testing.TB, s guard.Store) guard.Store {
 			t.Helper()
 			if err := s.Close(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			return open(t, s.(*guard.Dir).Path())
+			dir, _ := dirs.Load(s)
+			again := open(t, dir.(string))
+			dirs.Store(again, dir)
+			return again
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -95,21 +96,21 @@ type leased struct {
 	away atomic.Bool
 }
 
-func (s *leased) Acquire(ctx context.Context, r guard.SlotRequest) (guard.Slot, error) {
+func (s *leased) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	if s.away.Load() {
-		return guard.Slot{}, errAway
+		return store.Slot{}, errAway
 	}
 	if s.lost.Load() && r.Token != 0 {
-		return guard.Slot{Leased: true}, nil
+		return store.Slot{Leased: true}, nil
 	}
 	slot, err := s.Store.Acquire(ctx, r)
 	slot.Leased = true
 	return slot, err
 }
 
-func (s *leased) Begin(ctx context.Context, r guard.MarkRequest) (guard.Mark, error) {
+func (s *leased) Begin(ctx context.Context, r store.MarkRequest) (store.Mark, error) {
 	if s.lost.Load() && r.Token != 0 {
-		return guard.Mark{Leased: true}, nil
+		return store.Mark{Leased: true}, nil
 	}
 	m, err := s.Store.Begin(ctx, r)
 	m.Leased = true

@@ -18,13 +18,13 @@ func TestPriorities(t *testing.T) {
 			return nil
 		}
 		for range 100 {
-			if _, err := ferry.Publish(ctx, b, "mails", "newsletter", ferry.WithPriority(ferry.Low)); err != nil {
+			if _, err := ferry.Publish(ctx, b, "mails", "newsletter", ferry.Priority(ferry.Low)); err != nil {
 				t.Fatal(err)
 			}
 		}
 
 		//snippet:begin publish
-		_, err := ferry.Publish(ctx, b, "mails", "your login code", ferry.WithPriority(ferry.Urgent))
+		_, err := ferry.Publish(ctx, b, "mails", "your login code", ferry.Priority(ferry.Urgent))
 		//snippet:end
 
 		if err != nil {

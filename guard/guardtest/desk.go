@@ -6,6 +6,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 func operatorsBlock(s *suite) {
@@ -147,7 +148,7 @@ func breakersForced(s *suite) {
 	s.must2(s.store.Report(s.ctx, "one", []guard.BreakerStatus{{Name: "billing", State: guard.StateOpen, Failures: 7}, {Name: "mail", State: guard.StateClosed}}))
 	s.change(guard.Change{Action: guard.ActionForceClosed, Key: "billing"})
 	forced, err := other.Report(s.ctx, "two", []guard.BreakerStatus{{Name: "billing", State: guard.StateClosed}})
-	if s.must(err); len(forced) != 1 || forced[0] != (guard.Forced{Name: "billing", State: guard.StateClosed}) {
+	if s.must(err); len(forced) != 1 || forced[0] != (store.Forced{Name: "billing", State: guard.StateClosed}) {
 		s.Errorf("%+v are forced, want billing closed", forced)
 	}
 	all, err := other.Reports(s.ctx)
@@ -178,9 +179,9 @@ func survives(s *suite) {
 	s.change(guard.Change{Action: guard.ActionWhitelist, Limit: "user", Key: "c"})
 	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "d", For: time.Hour, Rule: *s.rule(guard.Rule{Limit: 2, Window: time.Hour})})
 	s.change(guard.Change{Action: guard.ActionForceOpen, Key: "billing"})
-	m, err := s.store.Begin(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute})
+	m, err := s.store.Begin(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute})
 	s.must(err)
-	s.must(s.store.Complete(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: m.Token, Window: time.Hour}))
+	s.must(s.store.Complete(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: m.Token, Window: time.Hour}))
 	for round := range 2 {
 		s.store = s.Reopen(s, s.store)
 		s.refused("m2", true, item("user", "a", r))
@@ -194,7 +195,7 @@ func survives(s *suite) {
 		if st := s.status("user", "d"); st.Override == nil || st.Override.Rule.Limit != 2 {
 			s.Errorf("%+v, want an override", st)
 		}
-		if m, err := s.store.Begin(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute}); err != nil || !m.Done {
+		if m, err := s.store.Begin(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute}); err != nil || !m.Done {
 			s.Errorf("%+v, %v; want done", m, err)
 		}
 		if f, err := s.store.Report(s.ctx, "one", nil); err != nil || len(f) != 1 || f[0].State != guard.StateOpen {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 func windowIsExact(s *suite) {
@@ -90,7 +91,7 @@ func returned(s *suite) {
 	s.admitted("m0", item("user", "a", r))
 	v := s.take("m1", item("user", "a", r))
 	s.refused("m2", false, item("user", "a", r))
-	t := guard.Take{ID: "m1", Items: []guard.Item{item("user", "a", r)}}
+	t := store.Take{ID: "m1", Items: []store.Item{item("user", "a", r)}}
 	s.must(s.store.Return(s.ctx, t, v.Ticket))
 	if !s.Virtual { // a call that may be sent twice
 		s.must(s.store.Return(s.ctx, t, v.Ticket))
@@ -104,14 +105,14 @@ func returnedTokens(s *suite) {
 	s.admitted("m0", item("user", "a", r))
 	v := s.take("m1", item("user", "a", r))
 	s.refused("m2", false, item("user", "a", r))
-	s.must(s.store.Return(s.ctx, guard.Take{Items: []guard.Item{item("user", "a", r)}}, v.Ticket))
+	s.must(s.store.Return(s.ctx, store.Take{Items: []store.Item{item("user", "a", r)}}, v.Ticket))
 	s.admitted("m3", item("user", "a", r))
 	s.refused("m4", false, item("user", "a", r))
 }
 
 func peek(s *suite) {
 	r := s.rule(guard.Rule{Limit: 1, Window: time.Hour, Penalty: guard.Penalty{After: 1}})
-	ask := guard.Take{ID: "p", Items: []guard.Item{item("user", "a", r)}, Peek: true}
+	ask := store.Take{ID: "p", Items: []store.Item{item("user", "a", r)}, Peek: true}
 	for range 3 {
 		if v, err := s.store.Take(s.ctx, ask); err != nil || !v.Admitted {
 			s.Fatalf("%+v, %v", v, err)
@@ -223,11 +224,11 @@ func tenInstances(s *suite) {
 	} {
 		var admitted atomic.Int64
 		var wg sync.WaitGroup
-		for _, store := range s.instances() {
+		for _, one := range s.instances() {
 			for range 4 {
 				wg.Go(func() {
 					for range 10 {
-						v, err := store.Take(s.ctx, guard.Take{Items: []guard.Item{item("all", r.String(), r)}})
+						v, err := one.Take(s.ctx, store.Take{Items: []store.Item{item("all", r.String(), r)}})
 						if err != nil {
 							s.Error(err)
 						}
@@ -258,9 +259,9 @@ func neverMore(s *suite) {
 			if pause := rapid.IntRange(0, 4).Draw(t, "pause"); pause == 0 {
 				s.pass(rapid.SampledFrom([]time.Duration{r.Window / 7, r.Window / 2, r.Window}).Draw(t, "wait"))
 			}
-			store := stores[rapid.IntRange(0, len(stores)-1).Draw(t, "instance")]
+			one := stores[rapid.IntRange(0, len(stores)-1).Draw(t, "instance")]
 			asked := time.Now()
-			v, err := store.Take(s.ctx, guard.Take{ID: number(i), Items: []guard.Item{item("all", number(round), r)}})
+			v, err := one.Take(s.ctx, store.Take{ID: number(i), Items: []store.Item{item("all", number(round), r)}})
 			if err != nil {
 				t.Fatal(err)
 			}

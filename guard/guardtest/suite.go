@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // Harness opens stores for the suite.
@@ -106,19 +107,19 @@ func (s *suite) rule(r guard.Rule) *guard.Rule {
 	return &resolved
 }
 
-func item(limit, key string, r *guard.Rule) guard.Item {
-	return guard.Item{Limit: limit, Key: key, Rule: r}
+func item(limit, key string, r *guard.Rule) store.Item {
+	return store.Item{Limit: limit, Key: key, Rule: r}
 }
 
-func (s *suite) take(id string, items ...guard.Item) guard.Verdict {
+func (s *suite) take(id string, items ...store.Item) guard.Verdict {
 	s.Helper()
-	v, err := s.store.Take(s.ctx, guard.Take{ID: id, Items: items})
+	v, err := s.store.Take(s.ctx, store.Take{ID: id, Items: items})
 	s.must(err)
 	return v
 }
 
 // admitted fails unless the message passes.
-func (s *suite) admitted(id string, items ...guard.Item) {
+func (s *suite) admitted(id string, items ...store.Item) {
 	s.Helper()
 	if v := s.take(id, items...); !v.Admitted {
 		s.Fatalf("message %s was refused: %+v", id, v)
@@ -126,7 +127,7 @@ func (s *suite) admitted(id string, items ...guard.Item) {
 }
 
 // refused fails unless the message is refused, by its limit or a block.
-func (s *suite) refused(id string, blocked bool, items ...guard.Item) guard.Verdict {
+func (s *suite) refused(id string, blocked bool, items ...store.Item) guard.Verdict {
 	s.Helper()
 	v := s.take(id, items...)
 	if v.Admitted || v.Blocked != blocked || v.After <= 0 {

@@ -3,19 +3,19 @@ package guardtest
 import (
 	"time"
 
-	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
-func (s *suite) acquire(key string, token uint64, lease time.Duration) guard.Slot {
+func (s *suite) acquire(key string, token uint64, lease time.Duration) store.Slot {
 	s.Helper()
-	slot, err := s.store.Acquire(s.ctx, guard.SlotRequest{Limit: "work", Key: key, Max: 2, Token: token, Lease: lease})
+	slot, err := s.store.Acquire(s.ctx, store.SlotRequest{Limit: "work", Key: key, Max: 2, Token: token, Lease: lease})
 	s.must(err)
 	return slot
 }
 
 func (s *suite) release(key string, token uint64) {
 	s.Helper()
-	s.must(s.store.Release(s.ctx, guard.SlotRequest{Limit: "work", Key: key, Max: 2, Token: token}))
+	s.must(s.store.Release(s.ctx, store.SlotRequest{Limit: "work", Key: key, Max: 2, Token: token}))
 }
 
 func slotsBounded(s *suite) {
@@ -67,9 +67,9 @@ func slotsExpire(s *suite) {
 	}
 }
 
-func (s *suite) begin(id string, token uint64, lease time.Duration) guard.Mark {
+func (s *suite) begin(id string, token uint64, lease time.Duration) store.Mark {
 	s.Helper()
-	m, err := s.store.Begin(s.ctx, guard.MarkRequest{Name: "dedup", ID: id, Token: token, Lease: lease})
+	m, err := s.store.Begin(s.ctx, store.MarkRequest{Name: "dedup", ID: id, Token: token, Lease: lease})
 	s.must(err)
 	return m
 }
@@ -85,12 +85,12 @@ func doneOnce(s *suite) {
 	if again := s.begin("x", a.Token, time.Hour); !again.Ours {
 		s.Fatalf("%+v, want it renewed", again)
 	}
-	s.must(s.store.Abort(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: a.Token}))
+	s.must(s.store.Abort(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: a.Token}))
 	b := s.begin("x", 0, time.Hour)
 	if !b.Ours {
 		s.Fatalf("%+v, want what was given up", b)
 	}
-	s.must(s.store.Complete(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: b.Token, Window: time.Hour}))
+	s.must(s.store.Complete(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: b.Token, Window: time.Hour}))
 	if c := s.begin("x", 0, time.Hour); !c.Done {
 		s.Fatalf("%+v, want done", c)
 	}
@@ -101,14 +101,14 @@ func doneOnce(s *suite) {
 
 func staleAbort(s *suite) {
 	a := s.begin("x", 0, time.Hour)
-	s.must(s.store.Abort(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: a.Token}))
+	s.must(s.store.Abort(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: a.Token}))
 	b := s.begin("x", 0, time.Hour)
-	s.must(s.store.Abort(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: a.Token}))
+	s.must(s.store.Abort(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: a.Token}))
 	if c := s.begin("x", 0, time.Hour); !b.Ours || c.Ours {
 		s.Fatalf("%+v: a late abort freed the work of another", c)
 	}
-	s.must(s.store.Complete(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: b.Token, Window: time.Hour}))
-	s.must(s.store.Abort(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: b.Token}))
+	s.must(s.store.Complete(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: b.Token, Window: time.Hour}))
+	s.must(s.store.Abort(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: b.Token}))
 	if c := s.begin("x", 0, time.Hour); !c.Done {
 		s.Fatalf("%+v: a late abort undid what was done", c)
 	}
@@ -116,7 +116,7 @@ func staleAbort(s *suite) {
 
 func marksEnd(s *suite) {
 	a := s.begin("x", 0, time.Hour)
-	s.must(s.store.Complete(s.ctx, guard.MarkRequest{Name: "dedup", ID: "x", Token: a.Token, Window: 2 * s.unit}))
+	s.must(s.store.Complete(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: a.Token, Window: 2 * s.unit}))
 	s.pass(3 * s.unit)
 	if b := s.begin("x", 0, 2*s.unit); !b.Ours {
 		s.Fatalf("%+v, want the mark forgotten", b)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
@@ -17,7 +18,7 @@ const (
 	reportAge  = time.Hour
 )
 
-// Change implements guard.Desk.
+// Change implements store.Desk.
 func (s *Store) Change(ctx context.Context, c guard.Change) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *Store) Change(ctx context.Context, c guard.Change) error {
 	return err
 }
 
-// Status implements guard.Desk.
+// Status implements store.Desk.
 func (s *Store) Status(ctx context.Context, limit, key string) (guard.Status, error) {
 	all, err := s.statuses(ctx, []string{member(limit, key)})
 	if err != nil {
@@ -90,7 +91,7 @@ func instant(text string) time.Time {
 	return time.UnixMicro(n)
 }
 
-// List implements guard.Desk. The cursor is an offset: keys that come and go meanwhile may be missed or seen twice.
+// List implements store.Desk. The cursor is an offset: keys that come and go meanwhile may be missed or seen twice.
 func (s *Store) List(ctx context.Context, q guard.Query) (guard.Page, error) {
 	if q.Max <= 0 {
 		q.Max = 100
@@ -138,7 +139,7 @@ func choose(reply []any, q guard.Query, most int) (members []string, used int) {
 	return members, used
 }
 
-// Audit implements guard.Desk.
+// Audit implements store.Desk.
 func (s *Store) Audit(ctx context.Context, max int) ([]guard.Change, error) {
 	lines, err := s.client.LRange(ctx, s.keys.audit(), 0, int64(max)-1).Result()
 	if err != nil {
@@ -158,8 +159,8 @@ func (s *Store) Audit(ctx context.Context, max int) ([]guard.Change, error) {
 	return out, nil
 }
 
-// Report implements guard.Desk.
-func (s *Store) Report(ctx context.Context, instance string, breakers []guard.BreakerStatus) ([]guard.Forced, error) {
+// Report implements store.Desk.
+func (s *Store) Report(ctx context.Context, instance string, breakers []guard.BreakerStatus) ([]store.Forced, error) {
 	text := ""
 	if len(breakers) > 0 {
 		b, err := json.Marshal(breakers)
@@ -172,16 +173,16 @@ func (s *Store) Report(ctx context.Context, instance string, breakers []guard.Br
 	if err != nil {
 		return nil, err
 	}
-	var out []guard.Forced
+	var out []store.Forced
 	for i := 0; i+1 < len(reply); i += 2 {
 		name, _ := reply[i].(string)
 		state, _ := reply[i+1].(string)
-		out = append(out, guard.Forced{Name: name, State: guard.State(state)})
+		out = append(out, store.Forced{Name: name, State: guard.State(state)})
 	}
 	return out, nil
 }
 
-// Reports implements guard.Desk.
+// Reports implements store.Desk.
 func (s *Store) Reports(ctx context.Context) ([]guard.BreakerStatus, error) {
 	all, err := s.client.HGetAll(ctx, s.keys.reports()).Result()
 	if err != nil {
@@ -212,8 +213,8 @@ func (s *Store) Reports(ctx context.Context) ([]guard.BreakerStatus, error) {
 		return nil, redisconn.Classify(err)
 	}
 	for name, state := range forced {
-		out = guard.WithForced(out, guard.Forced{Name: name, State: guard.State(state)})
+		out = store.WithForced(out, store.Forced{Name: name, State: guard.State(state)})
 	}
-	guard.SortBreakers(out)
+	store.SortBreakers(out)
 	return out, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/guard/guardtest"
 	"github.com/ferrymq/ferry/guard/redis"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -88,7 +89,7 @@ func TestConcurrentDecisionsTravelTogether(t *testing.T) {
 	for i := range askers {
 		wg.Go(func() {
 			for range times {
-				if v, err := s.Take(t.Context(), guard.Take{Items: []guard.Item{{Limit: "user", Key: fmt.Sprint(i), Rule: rule}}}); err != nil || !v.Admitted {
+				if v, err := s.Take(t.Context(), store.Take{Items: []store.Item{{Limit: "user", Key: fmt.Sprint(i), Rule: rule}}}); err != nil || !v.Admitted {
 					t.Errorf("%+v, %v", v, err)
 				}
 			}
@@ -107,7 +108,7 @@ func TestAskerThatGivesUp(t *testing.T) {
 	s := open(t, server.URL(), "t")
 	defer func() { _ = s.Close(context.Background()) }()
 	ask := func(ctx context.Context) error {
-		_, err := s.Take(ctx, guard.Take{Items: []guard.Item{{Limit: "a", Key: "b", Rule: &guard.Rule{Limit: 1000, Window: time.Hour}}}})
+		_, err := s.Take(ctx, store.Take{Items: []store.Item{{Limit: "a", Key: "b", Rule: &guard.Rule{Limit: 1000, Window: time.Hour}}}})
 		return err
 	}
 	if err := server.Stop(); err != nil {
@@ -223,7 +224,7 @@ func TestKilledHoldersLeakNoSlot(t *testing.T) {
 		deadline := time.Now().Add(30 * time.Second)
 		var tokens []uint64
 		for len(tokens) < most && time.Now().Before(deadline) {
-			slot, err := s.Acquire(t.Context(), guard.SlotRequest{Limit: "work", Key: "k", Max: most, Lease: time.Minute})
+			slot, err := s.Acquire(t.Context(), store.SlotRequest{Limit: "work", Key: "k", Max: most, Lease: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +238,7 @@ func TestKilledHoldersLeakNoSlot(t *testing.T) {
 			t.Fatalf("round %d: %d of %d slots are free after their holders died", round, len(tokens), most)
 		}
 		for _, token := range tokens {
-			if err := s.Release(t.Context(), guard.SlotRequest{Limit: "work", Key: "k", Max: most, Token: token}); err != nil {
+			if err := s.Release(t.Context(), store.SlotRequest{Limit: "work", Key: "k", Max: most, Token: token}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -276,15 +277,15 @@ func TestNothingIsKeptForEver(t *testing.T) {
 		{Limit: 1, Window: time.Second, Penalty: guard.Penalty{After: 1, Block: time.Second, Factor: 1, Max: time.Second, History: time.Second}},
 	} {
 		for range 3 {
-			if _, err := s.Take(ctx, guard.Take{ID: "x", Items: []guard.Item{{Limit: "user", Key: r.String(), Rule: &r}}}); err != nil {
+			if _, err := s.Take(ctx, store.Take{ID: "x", Items: []store.Item{{Limit: "user", Key: r.String(), Rule: &r}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if _, err := s.Acquire(ctx, guard.SlotRequest{Limit: "work", Key: "k", Max: 1, Lease: time.Second}); err != nil {
+	if _, err := s.Acquire(ctx, store.SlotRequest{Limit: "work", Key: "k", Max: 1, Lease: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, guard.MarkRequest{Name: "once", ID: "i", Lease: time.Second}); err != nil {
+	if _, err := s.Begin(ctx, store.MarkRequest{Name: "once", ID: "i", Lease: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})

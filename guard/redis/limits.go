@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // taking is a Take with the name of its request.
 type taking struct {
-	guard.Take
+	store.Take
 	number uint64
 }
 
-// Take implements guard.Limits.
-func (s *Store) Take(ctx context.Context, t guard.Take) (guard.Verdict, error) {
+// Take implements store.Limits.
+func (s *Store) Take(ctx context.Context, t store.Take) (guard.Verdict, error) {
 	return s.takes.do(ctx, taking{Take: t, number: s.next()})
 }
 
@@ -54,8 +55,8 @@ func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, er
 	return out, nil
 }
 
-// Return implements guard.Limits.
-func (s *Store) Return(ctx context.Context, t guard.Take, ticket uint64) error {
+// Return implements store.Limits.
+func (s *Store) Return(ctx context.Context, t store.Take, ticket uint64) error {
 	names, args := []string(nil), []any{s.name(ticket)}
 	for _, item := range t.Items {
 		names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key))

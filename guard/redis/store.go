@@ -12,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
@@ -40,8 +41,8 @@ type Store struct {
 	timeout time.Duration
 
 	takes *combiner[taking, guard.Verdict]
-	slots *combiner[slotting, guard.Slot]
-	marks *combiner[marking, guard.Mark]
+	slots *combiner[slotting, store.Slot]
+	marks *combiner[marking, store.Mark]
 }
 
 var _ guard.Store = (*Store)(nil)

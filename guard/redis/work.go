@@ -3,30 +3,30 @@ package redis
 import (
 	"context"
 
-	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // slotting is one request for a slot.
 type slotting struct {
-	guard.SlotRequest
+	store.SlotRequest
 	op string
 }
 
-// Acquire implements guard.Slots. Slots are leases: those of a process that died are free when they end.
-func (s *Store) Acquire(ctx context.Context, r guard.SlotRequest) (guard.Slot, error) {
+// Acquire implements store.Slots. Slots are leases: those of a process that died are free when they end.
+func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	if r.Token == 0 {
 		r.Token = s.next()
 	}
 	return s.slots.do(ctx, slotting{r, "a"})
 }
 
-// Release implements guard.Slots.
-func (s *Store) Release(ctx context.Context, r guard.SlotRequest) error {
+// Release implements store.Slots.
+func (s *Store) Release(ctx context.Context, r store.SlotRequest) error {
 	_, err := s.slots.do(ctx, slotting{r, "r"})
 	return err
 }
 
-func (s *Store) sendSlots(ctx context.Context, qs []slotting) ([]guard.Slot, error) {
+func (s *Store) sendSlots(ctx context.Context, qs []slotting) ([]store.Slot, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	names, args := make([]string, len(qs)), make([]any, 0, 4*len(qs))
@@ -42,40 +42,40 @@ func (s *Store) sendSlots(ctx context.Context, qs []slotting) ([]guard.Slot, err
 	if err != nil {
 		return nil, err
 	}
-	out := make([]guard.Slot, len(qs))
+	out := make([]store.Slot, len(qs))
 	for i, q := range qs {
-		out[i] = guard.Slot{Held: n[2*i] == 1, Token: q.Token, Leased: true, After: micros(n[2*i+1])}
+		out[i] = store.Slot{Held: n[2*i] == 1, Token: q.Token, Leased: true, After: micros(n[2*i+1])}
 	}
 	return out, nil
 }
 
 // marking is one request for a mark.
 type marking struct {
-	guard.MarkRequest
+	store.MarkRequest
 	op string
 }
 
-// Begin implements guard.Marks.
-func (s *Store) Begin(ctx context.Context, r guard.MarkRequest) (guard.Mark, error) {
+// Begin implements store.Marks.
+func (s *Store) Begin(ctx context.Context, r store.MarkRequest) (store.Mark, error) {
 	if r.Token == 0 {
 		r.Token = s.next()
 	}
 	return s.marks.do(ctx, marking{r, "b"})
 }
 
-// Complete implements guard.Marks.
-func (s *Store) Complete(ctx context.Context, r guard.MarkRequest) error {
+// Complete implements store.Marks.
+func (s *Store) Complete(ctx context.Context, r store.MarkRequest) error {
 	_, err := s.marks.do(ctx, marking{r, "c"})
 	return err
 }
 
-// Abort implements guard.Marks.
-func (s *Store) Abort(ctx context.Context, r guard.MarkRequest) error {
+// Abort implements store.Marks.
+func (s *Store) Abort(ctx context.Context, r store.MarkRequest) error {
 	_, err := s.marks.do(ctx, marking{r, "a"})
 	return err
 }
 
-func (s *Store) sendMarks(ctx context.Context, qs []marking) ([]guard.Mark, error) {
+func (s *Store) sendMarks(ctx context.Context, qs []marking) ([]store.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	names, args := make([]string, len(qs)), make([]any, 0, 3*len(qs))
@@ -95,9 +95,9 @@ func (s *Store) sendMarks(ctx context.Context, qs []marking) ([]guard.Mark, erro
 	if err != nil {
 		return nil, err
 	}
-	out := make([]guard.Mark, len(qs))
+	out := make([]store.Mark, len(qs))
 	for i, q := range qs {
-		out[i] = guard.Mark{Ours: n[2*i] == 1, Done: n[2*i] == 2, Token: q.Token, Leased: true, After: micros(max(n[2*i+1], 0))}
+		out[i] = store.Mark{Ours: n[2*i] == 1, Done: n[2*i] == 2, Token: q.Token, Leased: true, After: micros(max(n[2*i+1], 0))}
 	}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/guard"
 	guardredis "github.com/ferrymq/ferry/guard/redis"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -108,7 +109,7 @@ type watched struct {
 	tape *tape
 }
 
-func (w watched) Take(ctx context.Context, t guard.Take) (guard.Verdict, error) {
+func (w watched) Take(ctx context.Context, t store.Take) (guard.Verdict, error) {
 	from := time.Now().Round(0)
 	v, err := w.Store.Take(ctx, t)
 	if err == nil && v.Admitted && !t.Peek {
@@ -117,12 +118,12 @@ func (w watched) Take(ctx context.Context, t guard.Take) (guard.Verdict, error) 
 	return v, err
 }
 
-func (w watched) Return(ctx context.Context, t guard.Take, ticket uint64) error {
+func (w watched) Return(ctx context.Context, t store.Take, ticket uint64) error {
 	w.tape.write(event{Kind: returned, ID: t.ID, Key: t.Items[0].Key, Ticket: ticket})
 	return w.Store.Return(ctx, t, ticket)
 }
 
-func (w watched) Acquire(ctx context.Context, r guard.SlotRequest) (guard.Slot, error) {
+func (w watched) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	from := time.Now()
 	s, err := w.Store.Acquire(ctx, r)
 	if tr, ok := ctx.Value(traceKey{}).(*trace); ok && r.Token == 0 && s.Held {
@@ -131,7 +132,7 @@ func (w watched) Acquire(ctx context.Context, r guard.SlotRequest) (guard.Slot, 
 	return s, err
 }
 
-func (w watched) Begin(ctx context.Context, r guard.MarkRequest) (guard.Mark, error) {
+func (w watched) Begin(ctx context.Context, r store.MarkRequest) (store.Mark, error) {
 	from := time.Now()
 	m, err := w.Store.Begin(ctx, r)
 	if tr, ok := ctx.Value(traceKey{}).(*trace); ok && r.Token == 0 && m.Ours {
@@ -140,7 +141,7 @@ func (w watched) Begin(ctx context.Context, r guard.MarkRequest) (guard.Mark, er
 	return m, err
 }
 
-func (w watched) Complete(ctx context.Context, r guard.MarkRequest) error {
+func (w watched) Complete(ctx context.Context, r store.MarkRequest) error {
 	err := w.Store.Complete(ctx, r)
 	if err == nil {
 		w.tape.write(event{Kind: marked, ID: r.ID[strings.LastIndex(r.ID, "/")+1:]})

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/guard"
 	guardredis "github.com/ferrymq/ferry/guard/redis"
+	"github.com/ferrymq/ferry/guard/store"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 )
@@ -172,7 +172,7 @@ func (r *run) slotsAreFree() {
 	}
 	defer func() { _ = s.Close(context.Background()) }()
 	for held, deadline := 0, time.Now().Add(time.Minute); held < slots; {
-		got, err := s.Acquire(r.Context(), guard.SlotRequest{Limit: "downstream", Key: "x", Max: slots, Lease: time.Hour})
+		got, err := s.Acquire(r.Context(), store.SlotRequest{Limit: "downstream", Key: "x", Max: slots, Lease: time.Hour})
 		switch {
 		case err == nil && got.Held:
 			held++

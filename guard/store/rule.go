@@ -1,8 +1,7 @@
-package guard
+package store
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -37,16 +36,16 @@ type Penalty struct {
 	History time.Duration `json:"history,omitempty"`
 }
 
-// Bounds of rules.
+// MaxLimit is the largest Limit without a Burst: a sliding window remembers each admission.
+const MaxLimit = 1_000_000
+
+// MaxSpan is the longest time that a rule, a block or an override may name.
+const MaxSpan = 10 * 365 * 24 * time.Hour
+
 const (
-	MaxLimit     = 1_000_000 // a sliding window remembers each admission; more is for a token bucket
-	maxBucket    = 1_000_000_000
-	maxPenalty   = 1_000
-	maxSpan      = 10 * 365 * 24 * time.Hour
-	day          = 24 * time.Hour
-	seenBound    = 256 // violators of a key that are remembered, so that none counts twice
-	auditBound   = 1_000
-	reportsBound = 1_000
+	maxBucket  = 1_000_000_000
+	maxPenalty = 1_000
+	day        = 24 * time.Hour
 )
 
 // Validate says what is wrong with a rule, or nil.
@@ -60,7 +59,7 @@ func (r Rule) Validate() error {
 	switch {
 	case r.Limit < 1:
 		return bad("use 1 or more; to let nobody pass, block the key; to let everybody pass, set Unlimited", "limit %d", r.Limit)
-	case r.Window < time.Millisecond || r.Window > maxSpan:
+	case r.Window < time.Millisecond || r.Window > MaxSpan:
 		return bad("use 1ms or more, 10s for example", "window %v", r.Window)
 	case r.Burst < 0:
 		return bad("leave it zero for an exact sliding window", "burst %d is negative", r.Burst)
@@ -78,7 +77,7 @@ func (p Penalty) validate(bad func(hint, format string, args ...any) error) erro
 		return bad(fmt.Sprintf("use 1 to %d, or 0 for no penalty", maxPenalty), "penalty after %d violations", p.After)
 	case p.Block < 0 || p.Max < 0 || p.History < 0:
 		return bad("leave it zero for the default", "a time of the penalty is negative")
-	case p.Block > maxSpan || p.Max > maxSpan || p.History > maxSpan:
+	case p.Block > MaxSpan || p.Max > MaxSpan || p.History > MaxSpan:
 		return bad("block the key for good instead", "a time of the penalty is longer than 10 years")
 	case p.Max > 0 && p.Max < p.Block:
 		return bad("make Max at least Block", "the longest block %v is shorter than the first one %v", p.Max, p.Block)
@@ -137,13 +136,4 @@ func (r Rule) String() string {
 		s += fmt.Sprintf(", %d violations block %v", r.Penalty.After, r.Penalty.Block)
 	}
 	return s
-}
-
-// duration is how long the block after so many earlier ones lasts.
-func (p Penalty) duration(level int) time.Duration {
-	d := float64(p.Block) * math.Pow(p.Factor, float64(level))
-	if d >= float64(p.Max) {
-		return p.Max
-	}
-	return time.Duration(d)
 }

@@ -1,6 +1,10 @@
-package guard
+package store
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Action is what a Change does.
 type Action string
@@ -84,6 +88,15 @@ type Query struct {
 	Max    int    // Defaults to 100.
 }
 
+// Resolve fills in the defaults. Stores call it first in List.
+func (q Query) Resolve() Query {
+	if q.Max <= 0 {
+		q.Max = 100
+	}
+	q.Max = min(q.Max, 1000)
+	return q
+}
+
 // Page is some of the keys. Next is empty on the last one.
 type Page struct {
 	Keys []Status
@@ -120,3 +133,21 @@ const (
 	StateOpen     State = "open"
 	StateHalfOpen State = "half_open"
 )
+
+// WithForced adds a breaker that is forced although no process has reported it yet.
+func WithForced(all []BreakerStatus, f Forced) []BreakerStatus {
+	if slices.ContainsFunc(all, func(b BreakerStatus) bool { return b.Name == f.Name }) {
+		return all
+	}
+	return append(all, BreakerStatus{Name: f.Name, State: f.State, Forced: true})
+}
+
+// SortBreakers orders what processes reported by breaker, then by process.
+func SortBreakers(all []BreakerStatus) {
+	slices.SortFunc(all, func(a, b BreakerStatus) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Instance, b.Instance)
+	})
+}
