@@ -50,6 +50,30 @@ func TestConcurrencyByKey(t *testing.T) {
 	})
 }
 
+// What a limit counts: each message that got a slot, and each refusal of one that did not.
+func TestConcurrencyCounts(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		c := must(guard.NewConcurrency(memoryStore(), guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1, OnBusy: guard.Drop}))(t)
+		h := c.Middleware()(func(ctx context.Context, d *ferry.Delivery) error {
+			if d.ID == "first" { // while it has the only slot
+				refused := c.Middleware()(func(context.Context, *ferry.Delivery) error { return nil })
+				if err := refused(ctx, &ferry.Delivery{Message: &ferry.Message{ID: "second"}}); err == nil {
+					t.Error("two had the only slot")
+				}
+			}
+			return nil
+		})
+		for _, id := range []string{"first", "third"} {
+			if err := h(r.ctx, &ferry.Delivery{Message: &ferry.Message{ID: id}}); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if got, want := c.Stats(), (guard.Stats{Admitted: 2, Refused: 1}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
 // TestSlotsAreFreedHoweverAHandlerEnds.
 func TestSlotsAreFreedHoweverAHandlerEnds(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
