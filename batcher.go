@@ -22,6 +22,7 @@ const (
 // first sender that finishes takes them all. A sender goroutine lives only while there is a queue.
 type batcher struct {
 	driver  driver.Driver
+	ahead   driver.Pipeliner // nil where the driver is none, and with several senders
 	senders int
 
 	mu     sync.Mutex
@@ -48,7 +49,13 @@ type batch struct {
 	cancel  context.CancelFunc
 }
 
-func newBatcher(d driver.Driver, senders int) *batcher { return &batcher{driver: d, senders: senders} }
+func newBatcher(d driver.Driver, senders int) *batcher {
+	b := &batcher{driver: d, senders: senders}
+	if senders == 1 {
+		b.ahead, _ = d.(driver.Pipeliner)
+	}
+	return b
+}
 
 // publish sends one message, alone or with others, and returns its receipt.
 func (b *batcher) publish(ctx context.Context, p *publication) Receipt {
@@ -129,8 +136,8 @@ func (b *batcher) handOver() {
 
 // send publishes batches until the queue is empty.
 func (b *batcher) send() {
-	if p, ok := b.driver.(driver.Pipeliner); ok && b.senders == 1 {
-		b.sendAhead(p)
+	if b.ahead != nil {
+		b.sendAhead()
 		return
 	}
 	for {
@@ -155,7 +162,7 @@ type sent struct {
 
 // sendAhead is send for one sender that does not wait for the answer before it sends the next batch, but for the one
 // before that: so the backend always has something to do, and batches still grow while it does.
-func (b *batcher) sendAhead(p driver.Pipeliner) {
+func (b *batcher) sendAhead() {
 	for {
 		var answers sync.WaitGroup
 		under := make(chan sent)
@@ -169,7 +176,7 @@ func (b *batcher) sendAhead(p driver.Pipeliner) {
 		for b.queued() {
 			ctx, cancel := context.WithCancel(context.Background())
 			requests, msgs := b.take(cancel, maxSentAhead)
-			under <- sent{requests, cancel, p.Send(ctx, msgs, requests[0].options)}
+			under <- sent{requests, cancel, b.ahead.Send(ctx, msgs, requests[0].options)}
 		}
 		close(under)
 		answers.Wait() // before another sender can begin, so that all are answered in order

@@ -30,6 +30,8 @@ type Broker struct {
 	log    *slog.Logger
 	codecs []codec.Codec
 
+	partitions driver.Log // nil where the driver has none
+
 	gather *batcher // concurrent single publishes
 	async  *asyncPublisher
 
@@ -53,19 +55,31 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 	if o.MaxAsync == 0 {
 		o.MaxAsync = 10_000
 	}
+	partitions, _ := d.(driver.Log)
 	return &Broker{
-		driver: d,
-		caps:   d.Capabilities(),
-		hooks:  o.Hooks.guarded(o.Logger),
-		log:    o.Logger,
-		codecs: o.Codecs,
-		gather: newBatcher(d, gatherSenders),
-		async:  newAsyncPublisher(d, o.MaxAsync, o.FailWhenFull),
+		driver:     d,
+		caps:       d.Capabilities(),
+		hooks:      o.Hooks.guarded(o.Logger),
+		log:        o.Logger,
+		codecs:     o.Codecs,
+		partitions: partitions,
+		gather:     newBatcher(d, gatherSenders),
+		async:      newAsyncPublisher(d, o.MaxAsync, o.FailWhenFull),
 	}, nil
 }
 
-// Driver returns the driver underneath, for inspection and management.
+// Driver returns the driver underneath, for inspection and management: EnsureTopic, EnsureGroup, Pause, Topics, Stats, Browse,
+// Get, Delete and more. What they take and return has its names in this package.
 func (b *Broker) Driver() driver.Driver { return b.driver }
+
+// Log returns what only a broker with partitions can do: tell of each how far a group has come, replay a range, trim.
+// ErrUnsupported for the others.
+func (b *Broker) Log() (Log, error) {
+	if b.partitions == nil {
+		return nil, driver.NewError(ErrUnsupported, "the "+b.caps.Driver+" driver keeps no log", "use a redisstream:// or kafka:// broker", nil)
+	}
+	return b.partitions, nil
+}
 
 // Hooks returns the hooks, safe to call, for packages that run beside the broker. Unset ones are nil.
 func (b *Broker) Hooks() Hooks { return b.hooks }

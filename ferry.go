@@ -35,7 +35,69 @@ type (
 	Reason = driver.Reason
 	// Error is every error Ferry makes itself, with a hint that says what to do next.
 	Error = driver.Error
+	// Outcome is how a delivery ended: see OutcomeAck.
+	Outcome = driver.Outcome
+	// Position is where a new group begins: see Beginning and Since. The zero value is the end.
+	Position = driver.Position
 )
+
+// What Broker.Driver is asked with, and answers: topics, groups and single messages.
+type (
+	// TopicConfig bounds a topic, and says how long what was handled is kept. EnsureTopic takes it.
+	TopicConfig = driver.TopicConfig
+	// GroupOptions describe a new group. EnsureGroup takes them.
+	GroupOptions = driver.GroupOptions
+	// TopicInfo is a topic and its settings.
+	TopicInfo = driver.TopicInfo
+	// TopicStats are the counts of a topic.
+	TopicStats = driver.TopicStats
+	// GroupStats are the counts of one group of a topic.
+	GroupStats = driver.GroupStats
+
+	// Query selects messages of one State. Browse takes it.
+	Query = driver.Query
+	// Page is some of the messages that a Query selects.
+	Page = driver.Page
+	// Entry is a message as one group sees it.
+	Entry = driver.Entry
+	// State is where a message is: "delayed", "held", "ready", "inflight", "waiting", "dead", "invalid" or "done".
+	State = driver.State
+	// Target names one message, by its Ref or its id. Get, Delete and package deadletter take it.
+	Target = driver.Target
+	// Move makes one message due, or replays a dead letter. Move takes it.
+	Move = driver.Move
+	// Ref locates a stored message inside its topic.
+	Ref = driver.Ref
+
+	// DeadLetter is a message that failed for good, with everything needed to understand and replay it. Package deadletter
+	// works on many of them.
+	DeadLetter = driver.DeadLetter
+	// Failure is one failed attempt.
+	Failure = driver.Failure
+
+	// Capabilities say what a broker can do.
+	Capabilities = driver.Capabilities
+	// Log is what a broker can do that keeps messages in partitions: see Broker.Log.
+	Log = driver.Log
+)
+
+// Outcomes of a delivery.
+const (
+	OutcomeAck     = driver.Ack     // handled
+	OutcomeRetry   = driver.Retry   // failed, and due again
+	OutcomeDead    = driver.Dead    // failed for good: a dead letter
+	OutcomeRelease = driver.Release // given back, or parked: nothing is counted
+	OutcomeDrop    = driver.Drop    // discarded on purpose
+)
+
+// Unlimited as MaxAttempts: a message is tried until it succeeds, or its policy's MaxElapsed is over.
+const Unlimited = driver.Unlimited
+
+// Beginning is the Position of the oldest message that TopicConfig.Keep holds.
+func Beginning() Position { return Position{From: driver.FromBegin} }
+
+// Since is the Position of the first message that became ready at t or later, of those that TopicConfig.Keep holds.
+func Since(t time.Time) Position { return Position{From: driver.FromTime, Time: t} }
 
 // The lanes of a topic. A lane with a higher priority is served more often; none starves.
 const (

@@ -43,7 +43,7 @@ type Event struct {
 	Message  *Message
 	Receipt  Receipt
 	Delivery *Delivery
-	Outcome  driver.Outcome
+	Outcome  Outcome
 	Err      error
 	Duration time.Duration
 }

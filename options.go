@@ -62,7 +62,7 @@ func Header(name, value string) PublishOption {
 // ID sets the message's id. Publishing it again within the broker's window is acknowledged and stored once.
 func ID(id string) PublishOption { return func(p *publication) { p.msg.ID, p.msg.OwnID = id, true } }
 
-// MaxAttempts overrides how often handlers try this message. 1 means no retry.
+// MaxAttempts overrides how often handlers try this message. 1 means no retry, Unlimited no end.
 func MaxAttempts(n int) PublishOption {
 	return func(p *publication) {
 		p.msg.MaxAttempts = n

@@ -1,10 +1,13 @@
 package deadletter
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
 
 // Edit changes a message on its way out of the letters. It gets a copy; the letter itself stays as it is. Topic and ID
 // cannot be changed. Of a parse error the message is empty but for its body, which is what was found.
-type Edit func(l Letter, m *driver.Message) error
+type Edit func(l Letter, m *ferry.Message) error
 
 // Edits applies several in order.
 func Edits(all ...Edit) Edit {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/deadletter"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -83,9 +82,9 @@ func ExampleNewRecoverer() {
 	recoverer, err := deadletter.NewRecoverer(queue, deadletter.RecovererOptions{
 		Strategies: []deadletter.Strategy{{
 			Name:    "rename",
-			Reasons: []driver.Reason{driver.ReasonFatal},
+			Reasons: []ferry.Reason{deadletter.ReasonFatal},
 			Backoff: ferry.Delays(0, time.Minute),
-			Prepare: func(l deadletter.Letter, _ *driver.Message) error {
+			Prepare: func(l deadletter.Letter, _ *ferry.Message) error {
 				if l.ID == "order-0" {
 					return errors.New("nobody can mend this one")
 				}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -26,10 +27,10 @@ type Job struct {
 	// Remove deletes the letters instead of replaying them.
 	Remove bool `json:"remove,omitempty"`
 	// Topic, Group and State select the letters, and Where is the text of a filter. As in Selection.
-	Topic string       `json:"topic,omitempty"`
-	Group string       `json:"group,omitempty"`
-	State driver.State `json:"state,omitempty"`
-	Where string       `json:"where,omitempty"`
+	Topic string      `json:"topic,omitempty"`
+	Group string      `json:"group,omitempty"`
+	State ferry.State `json:"state,omitempty"`
+	Where string      `json:"where,omitempty"`
 	// To, ToGroup, After, Rate and MaxRounds are those of ReplayOptions.
 	To        string        `json:"to,omitempty"`
 	ToGroup   string        `json:"to_group,omitempty"`

@@ -23,16 +23,22 @@ func New(b *ferry.Broker) (*Queue, error) {
 	return &Queue{broker: b, driver: b.Driver(), maxBody: b.Driver().Capabilities().MaxBody}, nil
 }
 
+// States of letters.
+const (
+	StateDead    = driver.StateDead    // a dead letter of a group
+	StateInvalid = driver.StateInvalid // could not be decoded, which belongs to no group
+)
+
 // Selection says which letters are meant.
 type Selection struct {
 	// Topic and Group narrow it. Empty: every one.
 	Topic, Group string
-	// State is driver.StateDead or driver.StateInvalid (parse errors, which belong to no group). Defaults to StateDead.
-	State driver.State
+	// State is StateDead or StateInvalid (parse errors, which belong to no group). Defaults to StateDead.
+	State ferry.State
 	// Where keeps those that it matches. Nil keeps all.
 	Where *Filter
 	// Only names single letters instead, each with its topic, its group if it is dead, and its Ref or ID.
-	Only []driver.Target
+	Only []ferry.Target
 }
 
 func (s *Selection) check() error {
@@ -42,7 +48,7 @@ func (s *Selection) check() error {
 	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
 	switch {
 	case s.State != driver.StateDead && s.State != driver.StateInvalid:
-		return bad("letters are dead or invalid, not "+string(s.State), "set Selection.State to driver.StateDead or driver.StateInvalid")
+		return bad("letters are dead or invalid, not "+string(s.State), "set Selection.State to StateDead or StateInvalid")
 	case s.State == driver.StateInvalid && s.Group != "":
 		return bad("parse errors belong to no group", "leave the group out")
 	case len(s.Only) > 0 && (s.Topic != "" || s.Group != ""):
@@ -61,13 +67,13 @@ func (s *Selection) check() error {
 
 // Letter is a dead letter, or something that could not be decoded (then Message and Dead are nil, and Raw is set).
 type Letter struct {
-	driver.Entry
+	ferry.Entry
 	// From is the topic it was found in.
 	From string
 }
 
 // Target names the letter for Selection.Only: this death of it, no other.
-func (l Letter) Target() driver.Target {
+func (l Letter) Target() ferry.Target {
 	t := driver.Target{Topic: l.From, Group: l.Group, Ref: l.Ref}
 	if l.Message != nil {
 		t.ID = l.ID // where letters are found by their id, their Ref alone would mean reading all of them
@@ -128,7 +134,7 @@ func (l Letter) size() int {
 }
 
 // Get returns one letter. ErrNotFound if there is none, ErrConflict if the message lives.
-func (q *Queue) Get(ctx context.Context, t driver.Target) (Letter, error) {
+func (q *Queue) Get(ctx context.Context, t ferry.Target) (Letter, error) {
 	views, err := q.driver.Get(ctx, t)
 	if err != nil {
 		return Letter{}, err

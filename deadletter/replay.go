@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -59,7 +60,7 @@ const (
 // LetterReport is what became of one letter, and why if it was skipped.
 type LetterReport struct {
 	Topic, Group string
-	Ref          driver.Ref
+	Ref          ferry.Ref
 	ID, Key      string
 	Result       Result
 	// Why is set for what was skipped.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -14,13 +15,13 @@ type Strategy struct {
 	// Name appears in statistics. Required.
 	Name string
 	// Reasons and Where select the letters. Empty: every one that no strategy before it takes.
-	Reasons []driver.Reason
+	Reasons []ferry.Reason
 	Where   *Filter
 
 	// Review leaves them to people: they never come back by themselves.
 	Review bool
 	// Backoff is the wait after death: its first for a letter that died once, its second for one that died again, ...
-	Backoff driver.RetryPolicy
+	Backoff ferry.RetryPolicy
 	// AfterDeploy waits for a version other than the one it died under: see RecovererOptions.Version.
 	AfterDeploy bool
 	// MaxRounds is how often a letter is brought back before it is given up. Defaults to 5.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -31,7 +32,7 @@ var Groupings = []By{ByFingerprint, ByReason, ByTopic, ByGroup, ByKey, ByDay}
 // Bucket counts the letters that have something in common. Only what they have in common is set.
 type Bucket struct {
 	Topic, Group string
-	Reason       driver.Reason
+	Reason       ferry.Reason
 	Fingerprint  string
 	Key          string
 	Day          string // 2026-01-31

@@ -1,6 +1,9 @@
 package driver
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Priority selects one of four lanes. The zero value is Normal.
 type Priority int8
@@ -30,6 +33,9 @@ func (p Priority) String() string {
 // Hold as a Delay keeps a message until it is moved (committed) or deleted (rolled back).
 const Hold time.Duration = 1<<63 - 1
 
+// Unlimited as MaxAttempts has a message tried again and again. It is the largest number there may be, which no attempt reaches.
+const Unlimited = math.MaxInt32
+
 // Message is what a producer publishes and a consumer gets, whole.
 type Message struct {
 	// ID is unique in its topic.
@@ -58,7 +64,7 @@ type Message struct {
 	DedupID     string
 	DedupWindow time.Duration
 
-	// MaxAttempts and Retry override what the handler is registered with. Zero values: no override.
+	// MaxAttempts and Retry override what the handler is registered with. Zero values: no override. See also Unlimited.
 	MaxAttempts int
 	Retry       *RetryPolicy
 

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -158,8 +157,8 @@ func (m *Message) checkNumbers() error {
 		return NewError(ErrInvalid, "a dedup id needs a window, and a window an id", "set both", nil)
 	case m.MaxAttempts < 0:
 		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts), "use 1 for no retry, or leave it out", nil)
-	case m.MaxAttempts > math.MaxInt32:
-		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts), "use a number that can be reached", nil)
+	case m.MaxAttempts > Unlimited:
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts), "use Unlimited", nil)
 	case m.OwnID && m.ID == "":
 		return NewError(ErrInvalid, "the message id is empty", "leave the id out, or set one", nil)
 	}

@@ -28,9 +28,9 @@ func (k *Kit) ExpectRetried(topic string, n int) { k.t.Helper(); k.expect(topic,
 func (k *Kit) ExpectDropped(topic string, n int) { k.t.Helper(); k.expect(topic, driver.Drop, n) }
 
 // ExpectDead fails the test unless the topic has exactly n dead letters with this reason, and returns them.
-func (k *Kit) ExpectDead(topic string, reason ferry.Reason, n int) []*driver.DeadLetter {
+func (k *Kit) ExpectDead(topic string, reason ferry.Reason, n int) []*ferry.DeadLetter {
 	k.t.Helper()
-	var got []*driver.DeadLetter
+	var got []*ferry.DeadLetter
 	for _, dl := range k.DeadLetters(topic) {
 		if dl.Reason == reason {
 			got = append(got, dl)

@@ -171,8 +171,11 @@ func (k *Kit) Published(topic string) []*ferry.Message {
 	return slices.Clone(k.record.published[topic])
 }
 
+// Settlement is how one delivery ended: its Outcome, the Failure, what was emitted.
+type Settlement = driver.Settlement
+
 // Settled returns the settlements of a topic so far that the broker accepted, in order.
-func (k *Kit) Settled(topic string) []driver.Settlement {
+func (k *Kit) Settled(topic string) []Settlement {
 	synctest.Wait()
 	k.record.mu.Lock()
 	defer k.record.mu.Unlock()
@@ -180,7 +183,7 @@ func (k *Kit) Settled(topic string) []driver.Settlement {
 }
 
 // DeadLetters returns the dead letters of a topic, of all groups, oldest first within each group.
-func (k *Kit) DeadLetters(topic string) []*driver.DeadLetter {
+func (k *Kit) DeadLetters(topic string) []*ferry.DeadLetter {
 	k.t.Helper()
 	synctest.Wait()
 	ctx := context.Background()
@@ -191,7 +194,7 @@ func (k *Kit) DeadLetters(topic string) []*driver.DeadLetter {
 	if err != nil {
 		k.t.Fatalf("ferrytest: %v", err)
 	}
-	var out []*driver.DeadLetter
+	var out []*ferry.DeadLetter
 	for _, g := range stats.Groups {
 		q := driver.Query{Topic: topic, Group: g.Group, State: driver.StateDead, Limit: 1000}
 		for {

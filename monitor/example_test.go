@@ -6,7 +6,6 @@ import (
 	"log"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/monitor"
 )
@@ -19,7 +18,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer broker.Close(ctx)
-	if err := broker.Driver().EnsureGroup(ctx, "orders", "billing", driver.GroupOptions{}); err != nil {
+	if err := broker.Driver().EnsureGroup(ctx, "orders", "billing", ferry.GroupOptions{}); err != nil {
 		log.Fatal(err)
 	}
 	m, err := monitor.New(broker, monitor.Options{})

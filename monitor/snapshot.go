@@ -11,6 +11,9 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
+// Usage is what the server or the disk of a broker uses.
+type Usage = driver.Usage
+
 // Snapshot is what one look saw.
 type Snapshot struct {
 	At     time.Time
@@ -19,7 +22,7 @@ type Snapshot struct {
 	Queues  []Queue
 	Workers []worker.Stats
 	// Backend is what the broker's server or disk uses.
-	Backend driver.Usage
+	Backend Usage
 	Stuck   []Stuck
 	// Err is why a part is missing; nil if none is.
 	Err error

@@ -9,9 +9,12 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// Finding is one thing that an operator should know, how bad it is, and what to do about it.
+type Finding = driver.Finding
+
 // Diagnose says what an operator should know of a broker URL itself: that it sends a password over a network without TLS. It shows nothing of
 // the URL. URL logs it, too. A URL with insecure=true says that this is meant.
-func Diagnose(rawURL string) []driver.Finding {
+func Diagnose(rawURL string) []Finding {
 	scheme, err := schemeOf(rawURL)
 	if err != nil {
 		return nil
@@ -23,7 +26,7 @@ func Diagnose(rawURL string) []driver.Finding {
 	if meant, _ := strconv.ParseBool(p.values.Get("insecure")); meant || !inClear(scheme, rest, p.values) {
 		return nil
 	}
-	return []driver.Finding{{
+	return []Finding{{
 		Severity: driver.SeverityWarning, Subject: "password",
 		Text: "a password goes to another host without TLS: who can listen on the way can use it",
 		Hint: "use " + encrypted(scheme) + "://, or say insecure=true in the URL if the network is trusted",

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -33,7 +32,7 @@ func example(n int, opts ...ferry.PublishOption) (broker *ferry.Broker, end func
 }
 
 // until runs w until the condition holds, as a program does until it gets a signal.
-func until(w *worker.Worker, broker *ferry.Broker, done func(g driver.GroupStats) bool) {
+func until(w *worker.Worker, broker *ferry.Broker, done func(g ferry.GroupStats) bool) {
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
 	go func() {
@@ -49,8 +48,8 @@ func until(w *worker.Worker, broker *ferry.Broker, done func(g driver.GroupStats
 	}
 }
 
-func settled(n int) func(driver.GroupStats) bool {
-	return func(g driver.GroupStats) bool { return int(g.Acked+g.Dropped)+int(g.Dead) == n }
+func settled(n int) func(ferry.GroupStats) bool {
+	return func(g ferry.GroupStats) bool { return int(g.Acked+g.Dropped)+int(g.Dead) == n }
 }
 
 func Example() {
@@ -139,7 +138,7 @@ func ExampleDead() {
 	})
 
 	until(w, broker, settled(1))
-	page, _ := broker.Driver().Browse(context.Background(), driver.Query{Topic: "orders", Group: "default", State: driver.StateDead})
+	page, _ := broker.Driver().Browse(context.Background(), ferry.Query{Topic: "orders", Group: "default", State: "dead"})
 	dead := page.Entries[0].Dead
 	fmt.Println(dead.Reason, "-", dead.Error)
 	// Output: unknown_customer - order 1 has no customer
@@ -177,7 +176,7 @@ func ExampleEmit() {
 	})
 
 	until(w, broker, settled(2))
-	page, _ := broker.Driver().Browse(context.Background(), driver.Query{Topic: "invoices", Group: "default", State: driver.StateReady})
+	page, _ := broker.Driver().Browse(context.Background(), ferry.Query{Topic: "invoices", Group: "default", State: "ready"})
 	for _, e := range page.Entries {
 		fmt.Printf("%s\n", e.Body)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -12,9 +11,5 @@ func (s session) log(ctx context.Context, topic string) (driver.Log, error) {
 	if _, err := s.driver.Stats(ctx, topic); err != nil {
 		return nil, err
 	}
-	l, ok := s.driver.(driver.Log)
-	if !ok {
-		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the %s driver keeps no log", s.driver.Capabilities().Driver), "use a redisstream:// or kafka:// broker", nil)
-	}
-	return l, nil
+	return s.broker.Log()
 }

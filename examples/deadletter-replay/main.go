@@ -13,7 +13,6 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/deadletter"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -75,7 +74,7 @@ func main() {
 	// The timeouts come back by themselves: a strategy says when. Any number of instances may run this; one works.
 	recoverer, err := deadletter.NewRecoverer(queue, deadletter.RecovererOptions{
 		Interval:   50 * time.Millisecond,
-		Strategies: []deadletter.Strategy{{Name: "soon", Reasons: []driver.Reason{driver.ReasonDownstream}, Backoff: ferry.Delays(200 * time.Millisecond)}},
+		Strategies: []deadletter.Strategy{{Name: "soon", Reasons: []ferry.Reason{deadletter.ReasonDownstream}, Backoff: ferry.Delays(200 * time.Millisecond)}},
 	})
 	check(err)
 	running, stop := context.WithCancel(ctx)
@@ -108,7 +107,7 @@ func work(broker *ferry.Broker, billing *atomic.Bool, indent string, orders int)
 		case m.Value.User == 0:
 			return worker.Fatal(errors.New("order has no user"))
 		case !billing.Load():
-			return worker.Dead(driver.ReasonDownstream, fmt.Errorf("billing did not answer within %d ms", 100+m.Value.ID))
+			return worker.Dead(deadletter.ReasonDownstream, fmt.Errorf("billing did not answer within %d ms", 100+m.Value.ID))
 		}
 		fmt.Printf("%sbilled order %d to user %d\n", indent, m.Value.ID, m.Value.User)
 		return nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -34,17 +33,17 @@ func main() {
 	}
 	work(broker, 3, errors.New("timeout to billing after 3s"))
 
-	dead, err := broker.Driver().Browse(ctx, driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateDead})
+	dead, err := broker.Driver().Browse(ctx, ferry.Query{Topic: "orders", Group: "default", State: "dead"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	slices.SortFunc(dead.Entries, func(a, b driver.Entry) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(dead.Entries, func(a, b ferry.Entry) int { return cmp.Compare(a.ID, b.ID) })
 	for _, e := range dead.Entries {
 		fmt.Printf("dead: %-8s  %s: %s, %d attempts, advice: %s\n", e.ID, e.Dead.Reason, e.Dead.Error, e.Dead.Attempts, e.Dead.Action)
 	}
 
-	unlucky := driver.Target{Topic: "orders", Group: driver.DefaultGroup, ID: "unlucky"}
-	if err := errors.Join(broker.Driver().Move(ctx, []driver.Move{{Target: unlucky}})...); err != nil {
+	unlucky := ferry.Target{Topic: "orders", Group: "default", ID: "unlucky"}
+	if err := errors.Join(broker.Driver().Move(ctx, []ferry.Move{{Target: unlucky}})...); err != nil {
 		log.Fatal(err)
 	}
 	work(broker, 1, nil)

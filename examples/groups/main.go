@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -49,7 +48,7 @@ func main() {
 	}, worker.Group("shipping"))
 
 	for _, group := range []string{"billing", "shipping"} { // before the first order, so that neither misses it
-		if err := broker.Driver().EnsureGroup(ctx, "orders", group, driver.GroupOptions{}); err != nil {
+		if err := broker.Driver().EnsureGroup(ctx, "orders", group, ferry.GroupOptions{}); err != nil {
 			log.Fatal(err)
 		}
 	}
