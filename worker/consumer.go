@@ -17,8 +17,9 @@ type consumer struct {
 	batch        batchHandler
 	handlerSettings
 	retryPolicy driver.RetryPolicy
-	limit       int           // most slots at once
-	margin      time.Duration // a lease is taken for lost this long before it ends
+	backoff     func(attempt int, err error) time.Duration // instead of retryPolicy; may be nil
+	limit       int                                        // most slots at once
+	margin      time.Duration                              // a lease is taken for lost this long before it ends
 
 	conn driver.Subscription // set by connect, before anything is fetched
 
@@ -43,6 +44,7 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 		e: e, topic: h.topic, group: h.group, batch: h.batch,
 		handlerSettings: h.handlerSettings,
 		retryPolicy:     h.retry,
+		backoff:         h.backoff,
 		limit:           min(h.concurrency, e.options.most()),
 	}
 	if h.handle != nil {

@@ -16,6 +16,8 @@ type handlerSettings struct {
 	concurrency    int
 	maxAttempts    int
 	retry          driver.RetryPolicy
+	backoff        func(attempt int, err error) time.Duration // instead of retry
+	backoffSet     bool
 	timeout        time.Duration
 	timeoutSet     bool
 	lease          time.Duration
@@ -56,12 +58,18 @@ func Group(name string) HandlerOption { return func(s *handlerSettings) { s.grou
 // or to Scaling.Max.
 func Concurrency(n int) HandlerOption { return func(s *handlerSettings) { s.concurrency = n } }
 
-// MaxAttempts is how often a message is tried in all: 1 means no retry. A message may carry its own.
+// MaxAttempts is how often a message is tried in all: 1 means no retry, ferry.Unlimited no end. A message may carry its own.
 func MaxAttempts(n int) HandlerOption { return func(s *handlerSettings) { s.maxAttempts = n } }
 
 // Retry says when a failed message is tried again. A message may carry its own policy.
 func Retry(policy ferry.RetryPolicy) HandlerOption {
 	return func(s *handlerSettings) { s.retry = resolvePolicy(policy) }
+}
+
+// Backoff says how long a message waits after an attempt that failed (1 is the first) with err, in place of Retry: it cannot be
+// stored with a message, and one that carries a policy of its own follows that. No wait and less mean now. It must be quick.
+func Backoff(wait func(attempt int, err error) time.Duration) HandlerOption {
+	return func(s *handlerSettings) { s.backoff, s.backoffSet = wait, true }
 }
 
 // Timeout ends the context of a handler that runs longer, and has the message retried (reason "timeout") even if the
@@ -88,8 +96,9 @@ func Lease(d time.Duration) HandlerOption { return func(s *handlerSettings) { s.
 // MaxRun is how many messages of one key are held at once, which makes a hot key fast. Defaults to 32.
 func MaxRun(n int) HandlerOption { return func(s *handlerSettings) { s.maxRun = n } }
 
-// Start is where the group begins if this handler creates it. Defaults to what becomes ready from then on; anything before needs TopicConfig.Keep.
-func Start(p driver.Position) HandlerOption { return func(s *handlerSettings) { s.start = p } }
+// Start is where the group begins if this handler creates it: ferry.Beginning or ferry.Since. Defaults to what becomes ready from
+// then on; anything before needs TopicConfig.Keep.
+func Start(p ferry.Position) HandlerOption { return func(s *handlerSettings) { s.start = p } }
 
 // Use wraps this handler in middleware, inside that of Worker.Use. The first is the outermost.
 func Use(m ...Middleware) HandlerOption {
@@ -112,6 +121,9 @@ func (s *handlerSettings) checkNumbers(bad func(hint, format string, args ...any
 	}
 	if s.maxAttempts < 1 {
 		bad("use 1 for no retry", "max attempts %d", s.maxAttempts)
+	}
+	if s.backoffSet && s.backoff == nil {
+		bad("give it a function, or leave it out", "the back-off is nil")
 	}
 	if s.timeoutSet && s.timeout <= 0 {
 		bad("leave it out for no timeout", "timeout %v", s.timeout)

@@ -34,8 +34,8 @@ func TestRegistrationErrors(t *testing.T) {
 		}, []string{"two handlers"}},
 		{"numbers", func(w *worker.Worker) {
 			worker.HandleRaw(w, topic, nothing, worker.Concurrency(0), worker.MaxAttempts(0), worker.Timeout(0),
-				worker.Lease(-1), worker.MaxRun(0), worker.Weights(1, 0, 1, 1), worker.BatchSize(0), worker.Use(nil))
-		}, []string{"concurrency 0", "max attempts 0", "timeout 0", "lease -1", "max run 0", "weights", "batch of 0", "middleware is nil"}},
+				worker.Lease(-1), worker.MaxRun(0), worker.Weights(1, 0, 1, 1), worker.BatchSize(0), worker.Use(nil), worker.Backoff(nil))
+		}, []string{"concurrency 0", "max attempts 0", "timeout 0", "lease -1", "max run 0", "weights", "batch of 0", "middleware is nil", "back-off is nil"}},
 		{"batch of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchSize(5)) }, []string{"options of a batch", "HandleBatch"}},
 		{"wait of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchWait(time.Second)) }, []string{"options of a batch"}},
 		{"all together", func(w *worker.Worker) {

@@ -62,11 +62,7 @@ func (c *consumer) retry(r *run, f failed) settlement {
 	case errors.Is(f.cause, ErrTimeout):
 		reason = driver.ReasonTimeout
 	}
-	policy := c.retryPolicy
-	if r.d.Retry != nil {
-		policy = resolvePolicy(*r.d.Retry)
-	}
-	after, again := policy.Next(r.d.Attempt, r.d.ID, r.d.ClaimedAt.Sub(r.d.PublishedAt))
+	after, again := c.wait(r.d, f.err)
 	if again && r.d.Attempt < c.attempts(r.d) {
 		return settlement{Delivery: r.d, Outcome: driver.Retry, After: after, Failure: f.failure(reason)}
 	}
@@ -74,6 +70,19 @@ func (c *consumer) retry(r *run, f failed) settlement {
 		reason = driver.ReasonMaxAttempts
 	}
 	return bury(r, reason, f)
+}
+
+// wait is how long d waits after a failed attempt: by its own policy, the handler's function or the handler's policy. It reports
+// false when its time is over.
+func (c *consumer) wait(d *driver.Delivery, err error) (time.Duration, bool) {
+	policy := c.retryPolicy
+	switch {
+	case d.Retry != nil:
+		policy = resolvePolicy(*d.Retry)
+	case c.backoff != nil:
+		return max(0, c.backoff(d.Attempt, err)), true
+	}
+	return policy.Next(d.Attempt, d.ID, d.ClaimedAt.Sub(d.PublishedAt))
 }
 
 func bury(r *run, reason driver.Reason, f failed) settlement {

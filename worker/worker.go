@@ -29,7 +29,7 @@ type Options struct {
 	// StopTimeout is how long handlers may go on after the context of Run ended. Defaults to 25 seconds, which
 	// leaves time to settle before Kubernetes kills a pod (30 seconds).
 	StopTimeout time.Duration
-	// MaxAttempts is how often a message is tried in all before it is a dead letter. Defaults to 10.
+	// MaxAttempts is how often a message is tried in all before it is a dead letter, ferry.Unlimited for no end. Defaults to 10.
 	MaxAttempts int
 	// MaxDeliveries is how many processes a message may cost: one that was lost as often while its handler ran, and whose
 	// holder was never heard of again, becomes a dead letter. Defaults to 5, and is at least 3.

@@ -28,7 +28,7 @@ func TestMoveBetweenBrokers(t *testing.T) {
 		//snippet:begin bridge
 		// What waits on the old broker is published on the new one, each key in order. A message that is moved twice,
 		// because the process died in between, keeps its id and is stored once.
-		bridge := worker.New(old, worker.Options{MaxAttempts: 1_000})
+		bridge := worker.New(old, worker.Options{MaxAttempts: ferry.Unlimited})
 		worker.HandleRaw(bridge, "orders", func(ctx context.Context, d *ferry.Delivery) error {
 			m := d.Message.Clone()
 			m.OwnID = true
