@@ -3,6 +3,7 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,27 @@ func publishOrder(t *T) {
 		t.put(b)
 	}
 	t.put(want[20:]...)
+	s.expect(want...)
+}
+
+// publishSentAhead: what a Pipeliner sends before it knows what became of what it sent before keeps its order.
+func publishSentAhead(t *T) {
+	p, ok := unwrapped(t.Driver).(driver.Pipeliner)
+	if !ok {
+		t.Skip("the driver sends nothing ahead")
+	}
+	s := t.consumer()
+	want := numbered("a", 30)
+	var waits []func() ([]driver.Receipt, error)
+	for part := range slices.Chunk(want, 10) {
+		waits = append(waits, p.Send(t.ctx(), t.msgs(part), driver.PublishOptions{}))
+	}
+	waits = append(waits, p.Send(t.ctx(), nil, driver.PublishOptions{}))
+	for i, wait := range slices.Backward(waits) { // in any order
+		rs, err := wait()
+		t.ok(err, "Send")
+		t.equal(len(rs), min(10, len(want)-10*i), "number of receipts")
+	}
 	s.expect(want...)
 }
 

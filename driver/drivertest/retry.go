@@ -46,6 +46,19 @@ func retryWaits(t *T) {
 	s.idle()
 }
 
+// attemptsWithoutEnd: a message says that it may be tried for ever, however often it was.
+func attemptsWithoutEnd(t *T) {
+	s := t.consumer()
+	m := t.msg("a")
+	m.MaxAttempts = driver.Unlimited
+	t.publish(m)
+	for attempt := 1; attempt <= 3; attempt++ {
+		d := s.one()
+		t.equal([]int{d.Attempt, d.MaxAttempts}, []int{attempt, driver.Unlimited}, "attempt and the most there may be")
+		s.retry(d, 0)
+	}
+}
+
 func historyGrows(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{Instance: "host-7"})
 	t.put("a")
