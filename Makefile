@@ -117,6 +117,7 @@ test-failpoints: ## Kill a process at every step of every operation, on every br
 vuln: ## Look for known vulnerabilities in what is linked (VULNDB=file:///... where the public database cannot be reached)
 	@scripts/vuln.sh $(VULNDB)
 
-generate: ## Run all code generators, and make docs/cli.md and the code in docs/howto
+generate: ## Run all code generators, and make docs/cli.md, docs/urls.md and the code in docs/howto
 	go generate ./...
 	go test ./cmd/ferry -run 'TestReference|TestHowtoSnippets' -update
+	go test ./open -run TestReference -update

@@ -17,34 +17,6 @@ const schemes = "what works today: memory://; disk:///path or disk://./path; " +
 	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2; redisstream in place of redis in each; " +
 	"kafka://h1:9092,h2:9092, kafkas:// over TLS"
 
-// The parameters that URLs take, for hints.
-const (
-	memoryOptions = "max_messages, max_body"
-	diskOptions   = "sync, reserve, create, max_messages, max_body"
-	redisOptions  = "prefix, shards, strict, max_body"
-	streamOptions = "prefix, partitions, window, strict, max_body"
-	kafkaOptions  = "namespace, partitions, internal_partitions, replicas, session, transactions, foreign, max_body, client_id, rack, sasl, insecure; over TLS ca, cert, key"
-)
-
-// connectionOptions are those of Redis that the driver reads itself.
-var connectionOptions = []string{"pool", "timeout", "protocol", "sentinel_user", "sentinel_password", "ca", "cert", "key", "server_name"}
-
-// optionsOf returns what the URLs of a scheme take.
-func optionsOf(scheme string) string {
-	connection := ", insecure, and those of the connection: " + strings.Join(connectionOptions, ", ")
-	switch base, _, _ := strings.Cut(scheme, "+"); base {
-	case "memory":
-		return memoryOptions
-	case "disk":
-		return diskOptions
-	case "redis", "rediss":
-		return redisOptions + connection
-	case "redisstream", "redisstreams":
-		return streamOptions + connection
-	}
-	return kafkaOptions
-}
-
 // URL opens the broker that rawURL names, "memory://" for example, with the options of a broker if some are given: hooks,
 // logger, codecs.
 //

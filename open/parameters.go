@@ -83,10 +83,10 @@ func (p *parameters) flag(name string) bool {
 // connection takes the parameters that describe the connection to Redis, for its driver to read.
 func (p *parameters) connection() url.Values {
 	taken := url.Values{}
-	for _, name := range connectionOptions {
-		if vs, ok := p.values[name]; ok {
-			taken[name] = vs
-			delete(p.values, name)
+	for _, o := range redisConnection {
+		if vs, ok := p.values[o.name]; ok {
+			taken[o.name] = vs
+			delete(p.values, o.name)
 		}
 	}
 	return taken
