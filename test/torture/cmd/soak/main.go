@@ -24,7 +24,7 @@ const weather = `every 2s-4s term consumer any; every 2s-4s term producer any
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		stop()
 		os.Exit(1)

@@ -27,7 +27,7 @@ func main() {
 	goredis.SetLogger(quiet{}) // faults are what this is about
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		stop()
 		os.Exit(1)
@@ -50,6 +50,7 @@ type config struct {
 	report  string
 	check   string
 	older   string
+	all     bool // whatever the broker can have
 }
 
 func run(ctx context.Context, args []string) error {
@@ -67,8 +68,11 @@ func run(ctx context.Context, args []string) error {
 		defer func() { _ = os.RemoveAll(c.options.Bin) }()
 	}
 	if slices.ContainsFunc(c.faults, rig.Fault.Upgrades) {
-		if c.options.Older, err = rig.BuildOlder(ctx, c.older); err != nil {
+		if c.options.Older, err = rig.BuildOlder(ctx, c.older); err != nil && !c.all {
 			return err
+		}
+		if err != nil { // a clone without history: the others are no worse for that
+			c.leaveOutUpgrades(err.Error())
 		}
 		defer func() { _ = os.RemoveAll(c.options.Older) }()
 	}
@@ -117,6 +121,11 @@ func parse(args []string) (*config, error) {
 	flags.StringVar(&c.keep, "dir", "", "keep the histories here (otherwise only those of a violation are kept, in a temporary directory)")
 	flags.StringVar(&c.report, "json", "", "write the reports to this file as JSON")
 	flags.StringVar(&c.check, "check", "", "only check the histories in this directory again")
+	flags.Usage = func() {
+		_, _ = fmt.Fprintln(flags.Output(), "torture runs producers and consumers against a broker, breaks things, and judges. Flags:")
+		flags.PrintDefaults()
+		_, _ = fmt.Fprintf(flags.Output(), "Faults, of which all are those that the broker can have:%s\n", listing(rig.Faults()))
+	}
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -140,11 +149,10 @@ func parse(args []string) (*config, error) {
 // choose finds faults by their names. All are those that this broker can have; the others are named.
 func (c *config) choose(names string, fit []rig.Fault, misfits map[string]string) error {
 	if names == "all" {
+		c.faults, c.all = fit, true
 		if c.older == "" {
-			fit = slices.DeleteFunc(fit, rig.Fault.Upgrades)
-			c.notFor = append(c.notFor, "left out: what needs an older commit")
+			c.leaveOutUpgrades("no older commit is asked for")
 		}
-		c.faults = fit
 		for _, name := range slices.Sorted(maps.Keys(misfits)) {
 			c.notFor = append(c.notFor, fmt.Sprintf("not for this broker: %-24s %s", name, misfits[name]))
 		}
@@ -160,16 +168,27 @@ func (c *config) choose(names string, fit []rig.Fault, misfits map[string]string
 	return nil
 }
 
+// leaveOutUpgrades leaves out what begins with an older commit.
+func (c *config) leaveOutUpgrades(why string) {
+	c.faults = slices.DeleteFunc(c.faults, rig.Fault.Upgrades)
+	c.notFor = append(c.notFor, "left out: upgrades, because "+why)
+}
+
 func noFault(name, broker string, fit []rig.Fault, misfits map[string]string) error {
-	var list strings.Builder
-	for _, f := range fit {
-		fmt.Fprintf(&list, "\n  %-24s %s", f.Name, f.Help)
-	}
 	why := fmt.Sprintf("no fault %q", name)
 	if lacks, ok := misfits[name]; ok {
 		why = fmt.Sprintf("fault %s is not for %s: %s", name, broker, lacks)
 	}
-	return fmt.Errorf("%s; there are:\n  %-24s %s%s", why, "all", "each of these", list.String())
+	return fmt.Errorf("%s; there are:\n  %-24s %s%s", why, "all", "each of these", listing(fit))
+}
+
+// listing names faults, one in each line.
+func listing(faults []rig.Fault) string {
+	var list strings.Builder
+	for _, f := range faults {
+		fmt.Fprintf(&list, "\n  %-24s %s", f.Name, f.Help)
+	}
+	return list.String()
 }
 
 type round struct {
