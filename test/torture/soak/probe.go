@@ -96,7 +96,7 @@ func Sample(ctx context.Context, probes []Probe, every time.Duration) error {
 		for i := range probes {
 			p := &probes[i]
 			v, err := p.Read(ctx)
-			if ctx.Err() != nil {
+			if over(ctx) {
 				return nil
 			}
 			if err != nil {
@@ -105,4 +105,10 @@ func Sample(ctx context.Context, probes []Probe, every time.Duration) error {
 			p.Points = append(p.Points, Point{time.Since(start), v})
 		}
 	}
+}
+
+// over says that the time is over. A connection may notice it a moment before the context does.
+func over(ctx context.Context) bool {
+	end, bounded := ctx.Deadline()
+	return ctx.Err() != nil || bounded && !time.Now().Before(end)
 }

@@ -103,3 +103,20 @@ func TestSample(t *testing.T) {
 		}
 	})
 }
+
+// lateContext has a deadline that is over, and does not know it yet.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
+// A probe whose connection ends with the time of the run is no failure of the run.
+func TestTheEndIsNoFailure(t *testing.T) {
+	t.Parallel()
+	failing := []Probe{{Series{Name: "connection"}, func(context.Context) (float64, error) { return 0, errors.New("i/o timeout") }}}
+	if err := Sample(lateContext{t.Context()}, failing, time.Millisecond); err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+	if err := Sample(t.Context(), failing, time.Millisecond); err == nil {
+		t.Error("in the middle a probe that fails is a failure")
+	}
+}
