@@ -206,8 +206,7 @@ func (p *publication) apply(opts []PublishOption) error {
 
 func (p *publication) check(caps *driver.Capabilities, now time.Time) error {
 	if !caps.Gives(p.send.Level) {
-		return driver.NewError(ErrUnsupported, fmt.Sprintf("%s cannot give durability %v", caps.Driver, p.send.Level),
-			fmt.Sprintf("it gives %v; another broker or setting gives more", caps.Levels), nil)
+		return caps.Refuse(p.send.Level)
 	}
 	if p.msg.TTL > 0 && !p.msg.At.IsZero() && p.msg.At.Sub(now) >= p.msg.TTL {
 		return driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v ends before the scheduled time", p.msg.TTL),

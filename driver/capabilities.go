@@ -1,6 +1,9 @@
 package driver
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Each capability that reaches more or less far has a type of its own, so that the word of one is not taken for that of another.
 type (
@@ -110,4 +113,9 @@ func (c Capabilities) Gives(level Durability) bool {
 		}
 	}
 	return false
+}
+
+// Refuse is the error for a level that cannot be asked for.
+func (c Capabilities) Refuse(level Durability) error {
+	return NewError(ErrUnsupported, fmt.Sprintf("%s cannot give durability %q", c.Driver, level), fmt.Sprintf("it gives %v; another broker or setting gives more", c.Levels), nil)
 }

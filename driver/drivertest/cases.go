@@ -296,5 +296,22 @@ func Cases() []Case {
 		{"invalid/kept whole", invalidIsKeptWhole},
 		{"invalid/mended", invalidIsMended},
 		{"invalid/deleted", invalidIsDeleted},
+
+		{"kv/reads what was written", kvReadsWhatWasWritten},
+		{"kv/conditions", kvConditions},
+		{"kv/one wins", kvOneWins},
+		{"kv/steps", kvSteps},
+		{"kv/expires", kvExpires},
+		{"kv/renewed", kvRenewed},
+		{"kv/fences", kvFences},
+		{"kv/requests", kvRequests},
+		{"kv/pages", kvPages},
+		{"kv/buckets are apart", kvBucketsAreApart},
+		{"kv/waits", kvWaits},
+		{"kv/changes", kvChanges},
+		{"kv/changes are forgotten", kvChangesAreForgotten},
+		{"kv/survives", kvSurvives},
+		{"kv/input", kvInput},
+		{"kv/closed", kvClosed},
 	}
 }

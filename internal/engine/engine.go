@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kv"
 )
 
 // Options of an Engine. All fields but Decode, Store, SnapshotFrom, SweepEvery and Window are required.
@@ -56,6 +57,7 @@ type Engine struct {
 
 	contentType atomic.Pointer[string] // of the newest message: most have the same
 
+	kv     *kv.Local
 	topics sync.Map // name -> *topic
 	mu     sync.Mutex
 	closed bool           // guarded by mu; no topic is made after that
@@ -77,6 +79,7 @@ func New(o Options) *Engine {
 	if o.Store != nil {
 		e.stop = o.Store.Stopped()
 	}
+	e.kv = e.newKV()
 	return e
 }
 
@@ -108,6 +111,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		t.end()
 		t.mu.Unlock()
 	}
+	e.kv.Close()
 	e.timers.Wait()
 	if e.o.Store == nil {
 		return nil

@@ -6,6 +6,7 @@ import "encoding/binary"
 // so that records lie in the order of publishing.
 //
 //	0 'b'              how often the store was opened
+//	0 'k' ...          named values: see package kv
 //	topic 'c' number   what one Receive claimed, until all of it is settled
 //	topic 'd' id       a dedup id inside its window
 //	topic 'i'          says that the chunks behind it are true
@@ -20,6 +21,7 @@ const (
 	kindClaim   = 'c'
 	kindDedup   = 'd'
 	kindIndex   = 'i'
+	kindKV      = 'k'
 	kindMessage = 'm'
 	kindOwnID   = 'o'
 	kindStretch = 's'

@@ -73,8 +73,7 @@ func (e *Engine) refuse(ctx context.Context, o driver.PublishOptions) error {
 		return driver.NewError(driver.ErrNotApplied, "the context ended before the publish began", "publish again", err)
 	}
 	if c := &e.o.Capabilities; !c.Gives(o.Level) {
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("%s cannot give durability %q", c.Driver, o.Level),
-			fmt.Sprintf("it gives %v; use another driver for more", c.Levels), nil)
+		return c.Refuse(o.Level)
 	}
 	return nil
 }

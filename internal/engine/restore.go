@@ -32,6 +32,9 @@ func (e *Engine) Restore(ctx context.Context, progress func(topic string, messag
 			return err
 		}
 	}
+	if err := e.restoreKV(); err != nil {
+		return err
+	}
 	return e.o.Store.Append(nil, true).Wait(ctx, true)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/kv"
 )
 
 // Records is what Verify reads of a Store.
@@ -46,15 +47,21 @@ type verifier struct {
 	problem func(string)
 }
 
-// system looks at what belongs to no topic: how often the store was opened, and what the store itself keeps there.
+// system looks at what belongs to no topic: how often the store was opened, named values, and what the store itself keeps there.
 func (v *verifier) system() {
 	boot := string(appendPrefix(nil, 0, kindBoot))
 	from, to := rangeOfTopic(0)
+	named := kv.NewLocal(kv.LocalOptions{})
 	err := v.s.Scan(from, to, func(key, value []byte) error {
 		v.tally.Records++
 		v.tally.Bytes += int64(len(key) + len(value))
 		if string(key) == boot && len(value) != 8 {
 			v.problem("the record of how often the store was opened is damaged")
+		}
+		if key[prefixSize-1] == kindKV {
+			if err := named.Restore(key[prefixSize:], value); err != nil {
+				v.problem(fmt.Sprintf("the record of a named value, key %x, is damaged: %v", key, err))
+			}
 		}
 		return nil
 	})
