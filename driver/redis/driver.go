@@ -12,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/rediskv"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -23,6 +24,7 @@ type Driver struct {
 	scripts  *scripts
 	caps     driver.Capabilities
 	survey   *redisconn.Survey
+	kv       *rediskv.KV
 	nonce    string        // of this process, in tokens
 	counter  atomic.Uint64 // counts them
 	requests requests
@@ -66,6 +68,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d.requests.nonce = d.nonce + "-"
 	background, stop := context.WithCancel(context.Background())
 	d.stop = stop
+	d.kv = rediskv.New(rediskv.Options{Client: d.client, Prefix: o.Prefix, Refuse: d.survey.Refuse})
 	d.wake = newNotifier(d)
 	d.scheduler = newScheduler(d)
 	d.work.Go(func() { d.wake.run(background) })
@@ -82,6 +85,9 @@ func newNonce() string {
 
 // newToken names a lease or a member: the nonce of this process and a counter.
 func (d *Driver) newToken() string { return d.nonce + "-" + strconv.FormatUint(d.counter.Add(1), 36) }
+
+// KV returns the named values.
+func (d *Driver) KV() driver.KV { return d.kv }
 
 // Capabilities are what was found out about the server when it was opened.
 func (d *Driver) Capabilities() driver.Capabilities {
@@ -111,6 +117,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	}
 	d.stop()
 	d.wake.close()
+	d.kv.Close()
 	d.work.Wait()
 	if d.owned {
 		if e := d.client.Close(); e != nil && err == nil {
