@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
@@ -118,7 +119,7 @@ func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return jsontime.Time{Time: t}.String()
 }
 
 // harmless keeps a spreadsheet from taking text for a formula. The apostrophe is not shown there.

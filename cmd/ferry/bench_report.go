@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// benchResult is what ferry bench prints. Its JSON form is stable: durations are in nanoseconds.
+// benchResult is what ferry bench prints. Its JSON form is stable.
 type benchResult struct {
 	Broker      string `json:"broker"`
 	Messages    int    `json:"messages"`
@@ -29,13 +30,13 @@ type benchResult struct {
 
 // stage is one part of the way.
 type stage struct {
-	Elapsed   time.Duration `json:"elapsed"`
-	PerSecond float64       `json:"per_second"`
-	P50       time.Duration `json:"p50"`
-	P95       time.Duration `json:"p95"`
-	P99       time.Duration `json:"p99"`
-	P999      time.Duration `json:"p999"`
-	Max       time.Duration `json:"max"`
+	Elapsed   jsontime.Duration `json:"elapsed"`
+	PerSecond float64           `json:"per_second"`
+	P50       jsontime.Duration `json:"p50"`
+	P95       jsontime.Duration `json:"p95"`
+	P99       jsontime.Duration `json:"p99"`
+	P999      jsontime.Duration `json:"p999"`
+	Max       jsontime.Duration `json:"max"`
 }
 
 func (r *benchRun) result(callers []benchCaller, total time.Duration) *benchResult {
@@ -67,10 +68,10 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 }
 
 func newStage(h *hdrhistogram.Histogram, messages int, elapsed time.Duration) stage {
-	at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(q)) }
+	at := func(q float64) jsontime.Duration { return jsontime.Duration(h.ValueAtQuantile(q)) }
 	return stage{
-		Elapsed: elapsed, PerSecond: float64(messages) / max(elapsed, 1).Seconds(),
-		P50: at(50), P95: at(95), P99: at(99), P999: at(99.9), Max: time.Duration(h.Max()),
+		Elapsed: jsontime.Duration(elapsed), PerSecond: float64(messages) / max(elapsed, 1).Seconds(),
+		P50: at(50), P95: at(95), P99: at(99), P999: at(99.9), Max: jsontime.Duration(h.Max()),
 	}
 }
 

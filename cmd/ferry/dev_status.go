@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 // How often the picture on a terminal is drawn, and how often a line is printed elsewhere, in ticks.
@@ -130,7 +131,8 @@ func row(lines []topicLine, elapsed time.Duration) string {
 }
 
 // shortly returns a duration with three digits at most.
-func shortly(d time.Duration) string {
+func shortly[D time.Duration | jsontime.Duration](n D) string {
+	d := time.Duration(n)
 	for unit := time.Duration(1); unit <= time.Second; unit *= 10 {
 		if d < 1000*unit {
 			return d.Round(unit).String()

@@ -58,7 +58,7 @@ func TestDLQGroupByError(t *testing.T) {
 	d.has(out, "    3  orders  default  timeout  timeout to billing after # ms", "    1  orders  default  fatal    no such user")
 	r := d.run("dlq", "ls", "--group-by", "error", "--limit", "1", "--output", "ndjson")
 	var v errorView
-	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.Count != 3 || v.LastDied.Before(*v.FirstDied) {
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.Count != 3 || v.LastDied.Before(v.FirstDied.Time) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	d.has(r.err, "1 more kinds")

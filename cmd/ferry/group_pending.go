@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 const pendingLong = `Lists what a group has read and not settled: who has it, for how long, and how often it was delivered.
@@ -35,12 +35,12 @@ func newGroupPending(p process) *cobra.Command {
 
 // pendingView is the JSON form of a pending message.
 type pendingView struct {
-	Ref        string        `json:"ref"`
-	ID         string        `json:"id"`
-	State      string        `json:"state"`
-	Instance   string        `json:"instance"`
-	Idle       time.Duration `json:"idle"`
-	Deliveries int           `json:"deliveries"`
+	Ref        string            `json:"ref"`
+	ID         string            `json:"id"`
+	State      string            `json:"state"`
+	Instance   string            `json:"instance"`
+	Idle       jsontime.Duration `json:"idle"`
+	Deliveries int               `json:"deliveries"`
 }
 
 var pendingColumns = []column[pendingView]{
@@ -63,7 +63,7 @@ func (s session) listPending(ctx context.Context, q driver.PendingQuery) error {
 	}
 	rows := make([]pendingView, len(page.Entries))
 	for i, e := range page.Entries {
-		rows[i] = pendingView{Ref: e.Ref.String(), ID: e.ID, State: string(e.State), Instance: e.Instance, Idle: e.Idle, Deliveries: e.Deliveries}
+		rows[i] = pendingView{Ref: e.Ref.String(), ID: e.ID, State: string(e.State), Instance: e.Instance, Idle: jsontime.Duration(e.Idle), Deliveries: e.Deliveries}
 	}
 	if err := list(s.remote, pendingColumns, rows, fmt.Sprintf("Group %s of topic %s has nothing pending.", q.Group, q.Topic)); err != nil {
 		return err

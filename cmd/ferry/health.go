@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/monitor"
 )
 
@@ -50,7 +51,7 @@ func newStuck(p process) *cobra.Command {
 			}
 			rows := make([]stuckView, len(seen.Stuck))
 			for i, one := range seen.Stuck {
-				rows[i] = stuckView{one.Kind, one.Topic, one.Group, one.Count, one.Oldest, one.ID}
+				rows[i] = stuckView{one.Kind, one.Topic, one.Group, one.Count, jsontime.Duration(one.Oldest), one.ID}
 			}
 			if err := list(s.remote, stuckColumns, rows, "Nothing is stuck."); err != nil {
 				return err
@@ -98,7 +99,7 @@ type stuckView struct {
 	Topic  string            `json:"topic"`
 	Group  string            `json:"group,omitempty"`
 	Count  int               `json:"count"`
-	Oldest time.Duration     `json:"oldest"`
+	Oldest jsontime.Duration `json:"oldest"`
 	ID     string            `json:"id,omitempty"`
 }
 
@@ -113,18 +114,18 @@ var stuckColumns = []column[stuckView]{
 
 // queueView is the JSON form of the figures of one queue.
 type queueView struct {
-	Topic     string        `json:"topic"`
-	Group     string        `json:"group"`
-	Ready     int64         `json:"ready"`
-	Inflight  int64         `json:"inflight"`
-	Waiting   int64         `json:"waiting"`
-	Dead      int64         `json:"dead"`
-	Consumers int           `json:"consumers"`
-	Oldest    time.Duration `json:"oldest"`
-	In        float64       `json:"in_per_second"`
-	Out       float64       `json:"out_per_second"`
-	Growth    float64       `json:"growth_per_second"`
-	Full      float64       `json:"full,omitempty"`
+	Topic     string            `json:"topic"`
+	Group     string            `json:"group"`
+	Ready     int64             `json:"ready"`
+	Inflight  int64             `json:"inflight"`
+	Waiting   int64             `json:"waiting"`
+	Dead      int64             `json:"dead"`
+	Consumers int               `json:"consumers"`
+	Oldest    jsontime.Duration `json:"oldest"`
+	In        float64           `json:"in_per_second"`
+	Out       float64           `json:"out_per_second"`
+	Growth    float64           `json:"growth_per_second"`
+	Full      float64           `json:"full,omitempty"`
 }
 
 var queueColumns = []column[queueView]{
@@ -160,7 +161,7 @@ func (s session) showHealth(seen monitor.Snapshot) error {
 	}
 	for _, q := range seen.Queues {
 		if q.Group != "" {
-			v.Queues = append(v.Queues, queueView{q.Topic, q.Group, q.Ready, q.Inflight, q.Waiting, q.Dead, q.Consumers, q.Oldest, q.InPerSecond, q.OutPerSecond, q.Growth, q.Full})
+			v.Queues = append(v.Queues, queueView{q.Topic, q.Group, q.Ready, q.Inflight, q.Waiting, q.Dead, q.Consumers, jsontime.Duration(q.Oldest), q.InPerSecond, q.OutPerSecond, q.Growth, q.Full})
 		}
 	}
 	err := s.one(v, func() error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 // listFlags are those of listings of letters.
@@ -118,16 +119,16 @@ func (s session) listLetters(ctx context.Context, l listFlags, sel deadletter.Se
 
 // errorView counts letters that have something in common.
 type errorView struct {
-	Count       int           `json:"count"`
-	Topic       string        `json:"topic,omitempty"`
-	Group       string        `json:"group,omitempty"`
-	Reason      driver.Reason `json:"reason,omitempty"`
-	Fingerprint string        `json:"fingerprint,omitempty"`
-	Key         string        `json:"key,omitempty"`
-	Day         string        `json:"day,omitempty"`
-	Bytes       int64         `json:"bytes"`
-	FirstDied   *time.Time    `json:"first_died,omitempty"`
-	LastDied    *time.Time    `json:"last_died,omitempty"`
+	Count       int            `json:"count"`
+	Topic       string         `json:"topic,omitempty"`
+	Group       string         `json:"group,omitempty"`
+	Reason      driver.Reason  `json:"reason,omitempty"`
+	Fingerprint string         `json:"fingerprint,omitempty"`
+	Key         string         `json:"key,omitempty"`
+	Day         string         `json:"day,omitempty"`
+	Bytes       int64          `json:"bytes"`
+	FirstDied   *jsontime.Time `json:"first_died,omitempty"`
+	LastDied    *jsontime.Time `json:"last_died,omitempty"`
 }
 
 // countColumns are those of a table by what letters have in common.
@@ -183,7 +184,7 @@ func (s session) countLetters(ctx context.Context, l listFlags, sel deadletter.S
 	rows := make([]errorView, 0, len(all.Buckets))
 	for _, b := range all.Buckets {
 		rows = append(rows, errorView{Count: b.Count, Topic: b.Topic, Group: b.Group, Reason: b.Reason, Fingerprint: b.Fingerprint, Key: b.Key, Day: b.Day, Bytes: b.Bytes,
-			FirstDied: at(b.First), LastDied: at(b.Last)})
+			FirstDied: jsontime.At(b.First), LastDied: jsontime.At(b.Last)})
 	}
 	if limit := l.scope.limit; limit > 0 && len(rows) > limit {
 		s.notef("%d more kinds: raise --limit", len(rows)-limit)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 var keyColumns = []column[guard.Status]{
@@ -27,7 +28,7 @@ var auditColumns = []column[guard.Change]{
 	{title: "reason", width: 40, cell: func(c guard.Change) any { return c.Reason }},
 }
 
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func instant(t time.Time) string { return jsontime.Time{Time: t}.String() }
 
 func blockText(b *guard.Block) string {
 	switch {

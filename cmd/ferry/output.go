@@ -179,7 +179,7 @@ func encodeJSON(v any, prefix, indent string) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent(prefix, indent)
-	if err := e.Encode(v); err != nil {
+	if err := e.Encode(jsonForm(v)); err != nil {
 		return nil, err
 	}
 	return escapeJSON(b.Bytes()), nil

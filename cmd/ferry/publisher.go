@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 // publisher sends messages in batches, and can always say how far it got.
@@ -104,7 +105,7 @@ func when(m *driver.Message) string {
 	case m.Delay > 0:
 		return "delivers in " + m.Delay.String()
 	case !m.At.IsZero():
-		return "delivers at " + clock(&m.At)
+		return "delivers at " + clock(jsontime.At(m.At))
 	}
 	return ""
 }

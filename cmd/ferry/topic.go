@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 const topicExample = `  ferry topic ls                              what is there, and is it moving?
@@ -216,7 +217,7 @@ func (r *remote) did(c change) error {
 }
 
 // ago returns how long something waits, or nothing.
-func ago(d time.Duration) string {
+func ago[D time.Duration | jsontime.Duration](d D) string {
 	if d <= 0 {
 		return ""
 	}

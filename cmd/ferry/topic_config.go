@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 // configFlags are the settings of a topic.
@@ -107,15 +107,14 @@ func changesAny(f *pflag.FlagSet, names ...string) bool {
 
 // configView is the JSON form of a topic's settings.
 type configView struct {
-	MaxMessages int64         `json:"max_messages"`
-	MaxBytes    int64         `json:"max_bytes"`
-	Keep        time.Duration `json:"keep"`
-	KeepMost    int64         `json:"keep_most,omitempty"`
-	ExpiredDead bool          `json:"expired_dead"`
-	Partitions  int           `json:"partitions"`
+	MaxMessages int64             `json:"max_messages"`
+	MaxBytes    int64             `json:"max_bytes"`
+	Keep        jsontime.Duration `json:"keep"`
+	KeepMost    int64             `json:"keep_most,omitempty"`
+	ExpiredDead bool              `json:"expired_dead"`
+	Partitions  int               `json:"partitions"`
 }
 
 func viewConfig(c driver.TopicConfig) *configView {
-	v := configView(c)
-	return &v
+	return &configView{c.MaxMessages, c.MaxBytes, jsontime.Duration(c.Keep), c.KeepMost, c.ExpiredDead, c.Partitions}
 }

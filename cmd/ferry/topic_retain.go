@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 const retainLong = `Bounds what a topic holds in its log, by age, number of entries or bytes of memory: what is beyond a bound goes, oldest
@@ -68,18 +68,18 @@ func (s session) retain(ctx context.Context, f *pflag.FlagSet, topic string, set
 
 // retentionView is the JSON form of a retention.
 type retentionView struct {
-	Topic         string        `json:"topic"`
-	Age           time.Duration `json:"age"`
-	Entries       int64         `json:"entries"`
-	Bytes         int64         `json:"bytes"`
-	DropUnsettled bool          `json:"drop_unsettled"`
+	Topic         string            `json:"topic"`
+	Age           jsontime.Duration `json:"age"`
+	Entries       int64             `json:"entries"`
+	Bytes         int64             `json:"bytes"`
+	DropUnsettled bool              `json:"drop_unsettled"`
 }
 
 func (s session) showRetention(topic string, now driver.Retention, err error) error {
 	if err != nil {
 		return err
 	}
-	v := retentionView{Topic: topic, Age: now.Age, Entries: now.Entries, Bytes: now.Bytes, DropUnsettled: now.DropUnsettled}
+	v := retentionView{Topic: topic, Age: jsontime.Duration(now.Age), Entries: now.Entries, Bytes: now.Bytes, DropUnsettled: now.DropUnsettled}
 	return s.one(v, func() error { return s.sayf("topic %s %s", topic, v) })
 }
 

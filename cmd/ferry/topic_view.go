@@ -2,53 +2,53 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 // topicView is the JSON form of a topic. Its counts are sums over the groups.
 type topicView struct {
-	Topic     string        `json:"topic"`
-	Paused    bool          `json:"paused"`
-	Health    string        `json:"health"`
-	Config    *configView   `json:"config,omitempty"`
-	Published uint64        `json:"published"`
-	Fanned    uint64        `json:"fanned"`
-	Expired   uint64        `json:"expired"`
-	Cancelled uint64        `json:"cancelled"`
-	Delayed   int64         `json:"delayed"`
-	Held      int64         `json:"held"`
-	Invalid   int64         `json:"invalid"`
-	Messages  int64         `json:"messages"`
-	Bytes     int64         `json:"bytes"`
-	Ready     int64         `json:"ready"`
-	Inflight  int64         `json:"inflight"`
-	Waiting   int64         `json:"waiting"`
-	Dead      int64         `json:"dead"`
-	Oldest    time.Duration `json:"oldest"`
-	Groups    []groupView   `json:"groups"`
+	Topic     string            `json:"topic"`
+	Paused    bool              `json:"paused"`
+	Health    string            `json:"health"`
+	Config    *configView       `json:"config,omitempty"`
+	Published uint64            `json:"published"`
+	Fanned    uint64            `json:"fanned"`
+	Expired   uint64            `json:"expired"`
+	Cancelled uint64            `json:"cancelled"`
+	Delayed   int64             `json:"delayed"`
+	Held      int64             `json:"held"`
+	Invalid   int64             `json:"invalid"`
+	Messages  int64             `json:"messages"`
+	Bytes     int64             `json:"bytes"`
+	Ready     int64             `json:"ready"`
+	Inflight  int64             `json:"inflight"`
+	Waiting   int64             `json:"waiting"`
+	Dead      int64             `json:"dead"`
+	Oldest    jsontime.Duration `json:"oldest"`
+	Groups    []groupView       `json:"groups"`
 
 	stats driver.TopicStats
 }
 
 // groupView is the JSON form of a group.
 type groupView struct {
-	Group       string        `json:"group"`
-	Order       string        `json:"order"`
-	Paused      bool          `json:"paused"`
-	Consumers   int           `json:"consumers"`
-	Received    uint64        `json:"received"`
-	Acked       uint64        `json:"acked"`
-	Dropped     uint64        `json:"dropped"`
-	Expired     uint64        `json:"expired"`
-	Cancelled   uint64        `json:"cancelled"`
-	Ready       int64         `json:"ready"`
-	Inflight    int64         `json:"inflight"`
-	Waiting     int64         `json:"waiting"`
-	Dead        int64         `json:"dead"`
-	Redelivered uint64        `json:"redelivered"`
-	Oldest      time.Duration `json:"oldest"`
+	Group       string            `json:"group"`
+	Order       string            `json:"order"`
+	Paused      bool              `json:"paused"`
+	Consumers   int               `json:"consumers"`
+	Received    uint64            `json:"received"`
+	Acked       uint64            `json:"acked"`
+	Dropped     uint64            `json:"dropped"`
+	Expired     uint64            `json:"expired"`
+	Cancelled   uint64            `json:"cancelled"`
+	Ready       int64             `json:"ready"`
+	Inflight    int64             `json:"inflight"`
+	Waiting     int64             `json:"waiting"`
+	Dead        int64             `json:"dead"`
+	Redelivered uint64            `json:"redelivered"`
+	Oldest      jsontime.Duration `json:"oldest"`
 }
 
 func viewTopic(st driver.TopicStats) topicView {
@@ -61,7 +61,7 @@ func viewTopic(st driver.TopicStats) topicView {
 		v.Inflight += g.Inflight
 		v.Waiting += g.Waiting
 		v.Dead += g.Dead
-		v.Oldest = max(v.Oldest, g.Oldest)
+		v.Oldest = max(v.Oldest, jsontime.Duration(g.Oldest))
 		v.Groups = append(v.Groups, viewGroup(g))
 	}
 	return v
@@ -71,7 +71,7 @@ func viewGroup(g driver.GroupStats) groupView {
 	return groupView{
 		Group: g.Group, Order: g.Order.String(), Paused: g.Paused, Consumers: g.Consumers, Received: g.Received, Acked: g.Acked, Dropped: g.Dropped,
 		Expired: g.Expired, Cancelled: g.Cancelled, Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead,
-		Redelivered: g.Redelivered, Oldest: g.Oldest,
+		Redelivered: g.Redelivered, Oldest: jsontime.Duration(g.Oldest),
 	}
 }
 

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"time"
 	"unicode/utf8"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
-// The JSON forms of messages. They are stable; durations are in nanoseconds.
+// The JSON forms of messages. They are stable.
 
 // messageView is a message. Body is text, BodyBase64 whatever is not UTF-8; ferry pub --ndjson reads both.
 type messageView struct {
@@ -21,13 +21,13 @@ type messageView struct {
 	Headers     map[string]string `json:"headers,omitempty"`
 	Priority    string            `json:"priority,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"`
-	PublishedAt *time.Time        `json:"published_at,omitempty"`
+	PublishedAt *jsontime.Time    `json:"published_at,omitempty"`
 }
 
 func viewMessage(m *driver.Message) messageView {
 	v := messageView{
 		ID: m.ID, Topic: m.Topic, Key: m.Key, ContentType: m.ContentType, Headers: m.Headers,
-		Priority: m.Priority.String(), MaxAttempts: m.MaxAttempts, PublishedAt: at(m.PublishedAt),
+		Priority: m.Priority.String(), MaxAttempts: m.MaxAttempts, PublishedAt: jsontime.At(m.PublishedAt),
 	}
 	if utf8.Valid(m.Body) {
 		body := string(m.Body)
@@ -44,14 +44,6 @@ func (v messageView) preview() string {
 		return *v.Body
 	}
 	return string(v.BodyBase64)
-}
-
-// at returns nil for no time, so that JSON leaves it out.
-func at(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // entryView is a message as one group sees it: the same form that an export writes and an import reads.

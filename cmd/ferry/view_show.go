@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
@@ -101,7 +101,7 @@ func deadFields(d *letterjson.Dead) []field {
 }
 
 // clock returns a time as people read it, or nothing.
-func clock(t *time.Time) string {
+func clock(t *jsontime.Time) string {
 	if t == nil {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
 // What no broker writes: counts beyond maxCount, histories longer than maxHistory, attempts that took longer than maxDuration.
@@ -45,7 +46,7 @@ func (r Record) checkCounts() error {
 	}
 	for _, f := range r.History {
 		counts = append(counts, count{"history.attempt", f.Attempt})
-		if f.Duration < 0 || f.Duration > maxDuration {
+		if f.Duration < 0 || time.Duration(f.Duration) > maxDuration {
 			return fmt.Errorf("history.duration %v is out of range", f.Duration)
 		}
 	}
@@ -64,7 +65,7 @@ type count struct {
 
 // checkTimes refuses a past that lies ahead, and times before there were any.
 func (r Record) checkTimes(now time.Time) error {
-	past := map[string]*time.Time{"published_at": r.PublishedAt}
+	past := map[string]*jsontime.Time{"published_at": r.PublishedAt}
 	if r.Dead != nil {
 		past["dead.died_at"] = r.Dead.DiedAt
 	}
@@ -78,7 +79,7 @@ func (r Record) checkTimes(now time.Time) error {
 			return err
 		}
 	}
-	for name, at := range map[string]*time.Time{"due_at": r.DueAt, "expires_at": r.ExpiresAt} {
+	for name, at := range map[string]*jsontime.Time{"due_at": r.DueAt, "expires_at": r.ExpiresAt} {
 		if err := between(name, at, time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {
 			return err
 		}
@@ -86,9 +87,9 @@ func (r Record) checkTimes(now time.Time) error {
 	return nil
 }
 
-func between(name string, at *time.Time, end time.Time) error {
+func between(name string, at *jsontime.Time, end time.Time) error {
 	if at != nil && (at.Before(time.Unix(0, 0)) || at.After(end)) {
-		return fmt.Errorf("%s %s is out of range", name, at.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%s %s is out of range", name, at)
 	}
 	return nil
 }

@@ -13,72 +13,73 @@ import (
 	"unicode/utf8"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// Record is one line. Durations are in nanoseconds. Its names are those of ferry dlq ls --output ndjson.
+// Record is one line. Its names are those of ferry dlq ls --output ndjson.
 type Record struct {
-	ID            string              `json:"id,omitempty"`
-	OwnID         bool                `json:"own_id,omitempty"`
-	Topic         string              `json:"topic"`
-	Key           string              `json:"key,omitempty"`
-	Body          *string             `json:"body,omitempty"` // of a body that is UTF-8
-	BodyBase64    []byte              `json:"body_base64,omitempty"`
-	ContentType   string              `json:"content_type,omitempty"`
-	Headers       map[string]string   `json:"headers,omitempty"`
-	HeadersBase64 map[string][]byte   `json:"headers_base64,omitempty"` // of values that are not UTF-8
-	Priority      string              `json:"priority,omitempty"`
-	TTL           time.Duration       `json:"ttl,omitempty"`
-	DedupID       string              `json:"dedup_id,omitempty"`
-	DedupWindow   time.Duration       `json:"dedup_window,omitempty"`
-	MaxAttempts   int                 `json:"max_attempts,omitempty"`
-	Retry         *driver.RetryPolicy `json:"retry,omitempty"`
-	PublishedAt   *time.Time          `json:"published_at,omitempty"`
+	ID            string            `json:"id,omitempty"`
+	OwnID         bool              `json:"own_id,omitempty"`
+	Topic         string            `json:"topic"`
+	Key           string            `json:"key,omitempty"`
+	Body          *string           `json:"body,omitempty"` // of a body that is UTF-8
+	BodyBase64    []byte            `json:"body_base64,omitempty"`
+	ContentType   string            `json:"content_type,omitempty"`
+	Headers       map[string]string `json:"headers,omitempty"`
+	HeadersBase64 map[string][]byte `json:"headers_base64,omitempty"` // of values that are not UTF-8
+	Priority      string            `json:"priority,omitempty"`
+	TTL           jsontime.Duration `json:"ttl,omitempty"`
+	DedupID       string            `json:"dedup_id,omitempty"`
+	DedupWindow   jsontime.Duration `json:"dedup_window,omitempty"`
+	MaxAttempts   int               `json:"max_attempts,omitempty"`
+	Retry         *Retry            `json:"retry,omitempty"`
+	PublishedAt   *jsontime.Time    `json:"published_at,omitempty"`
 
-	Ref        string       `json:"ref,omitempty"`
-	Group      string       `json:"group,omitempty"`
-	State      driver.State `json:"state,omitempty"`
-	Attempt    int          `json:"attempt,omitempty"`
-	Deliveries int          `json:"deliveries,omitempty"`
-	DueAt      *time.Time   `json:"due_at,omitempty"`
-	ExpiresAt  *time.Time   `json:"expires_at,omitempty"`
-	Instance   string       `json:"instance,omitempty"`
-	History    []Failure    `json:"history,omitempty"`
-	Dead       *Dead        `json:"dead,omitempty"`
-	RawBase64  []byte       `json:"raw_base64,omitempty"`
-	Problem    string       `json:"problem,omitempty"`
+	Ref        string         `json:"ref,omitempty"`
+	Group      string         `json:"group,omitempty"`
+	State      driver.State   `json:"state,omitempty"`
+	Attempt    int            `json:"attempt,omitempty"`
+	Deliveries int            `json:"deliveries,omitempty"`
+	DueAt      *jsontime.Time `json:"due_at,omitempty"`
+	ExpiresAt  *jsontime.Time `json:"expires_at,omitempty"`
+	Instance   string         `json:"instance,omitempty"`
+	History    []Failure      `json:"history,omitempty"`
+	Dead       *Dead          `json:"dead,omitempty"`
+	RawBase64  []byte         `json:"raw_base64,omitempty"`
+	Problem    string         `json:"problem,omitempty"`
 }
 
 // Dead is why a message died.
 type Dead struct {
-	Reason      driver.Reason `json:"reason"`
-	Error       string        `json:"error"`
-	Fingerprint string        `json:"fingerprint"`
-	Stack       string        `json:"stack,omitempty"`
-	Attempts    int           `json:"attempts"`
-	Deliveries  int           `json:"deliveries"`
-	Rounds      int           `json:"rounds"`
-	Recoverable bool          `json:"recoverable"`
-	Action      driver.Action `json:"action"`
-	Instance    string        `json:"instance,omitempty"`
-	DiedAt      *time.Time    `json:"died_at,omitempty"`
+	Reason      driver.Reason  `json:"reason"`
+	Error       string         `json:"error"`
+	Fingerprint string         `json:"fingerprint"`
+	Stack       string         `json:"stack,omitempty"`
+	Attempts    int            `json:"attempts"`
+	Deliveries  int            `json:"deliveries"`
+	Rounds      int            `json:"rounds"`
+	Recoverable bool           `json:"recoverable"`
+	Action      driver.Action  `json:"action"`
+	Instance    string         `json:"instance,omitempty"`
+	DiedAt      *jsontime.Time `json:"died_at,omitempty"`
 }
 
 // Failure is one failed attempt.
 type Failure struct {
-	At       *time.Time    `json:"at,omitempty"`
-	Instance string        `json:"instance,omitempty"`
-	Attempt  int           `json:"attempt"`
-	Duration time.Duration `json:"duration"`
-	Reason   driver.Reason `json:"reason"`
-	Error    string        `json:"error"`
-	Stack    string        `json:"stack,omitempty"`
+	At       *jsontime.Time    `json:"at,omitempty"`
+	Instance string            `json:"instance,omitempty"`
+	Attempt  int               `json:"attempt"`
+	Duration jsontime.Duration `json:"duration"`
+	Reason   driver.Reason     `json:"reason"`
+	Error    string            `json:"error"`
+	Stack    string            `json:"stack,omitempty"`
 }
 
 // Of returns the record of a message as one group sees it, a dead letter above all, or of an entry that could not be decoded.
 func Of(topic string, e driver.Entry) Record {
 	r := Record{
 		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem, Attempt: e.Attempt, Deliveries: e.Deliveries,
-		DueAt: at(e.DueAt), ExpiresAt: at(e.ExpiresAt), Instance: e.Instance,
+		DueAt: jsontime.At(e.DueAt), ExpiresAt: jsontime.At(e.ExpiresAt), Instance: e.Instance,
 	}
 	history := e.History
 	if m := e.Message; m != nil {
@@ -88,20 +89,20 @@ func Of(topic string, e driver.Entry) Record {
 	if d := e.Dead; d != nil {
 		r.Dead = &Dead{
 			Reason: d.Reason, Error: d.Error, Fingerprint: d.Fingerprint, Stack: d.Stack, Attempts: d.Attempts, Deliveries: d.Deliveries,
-			Rounds: d.Rounds, Recoverable: d.Recoverable, Action: d.Action, Instance: d.Origin.Instance, DiedAt: at(d.DiedAt),
+			Rounds: d.Rounds, Recoverable: d.Recoverable, Action: d.Action, Instance: d.Origin.Instance, DiedAt: jsontime.At(d.DiedAt),
 		}
 		history = d.History
 	}
 	for _, f := range history {
-		r.History = append(r.History, Failure{at(f.At), f.Instance, f.Attempt, f.Duration, f.Reason, f.Error, f.Stack})
+		r.History = append(r.History, Failure{jsontime.At(f.At), f.Instance, f.Attempt, jsontime.Duration(f.Duration), f.Reason, f.Error, f.Stack})
 	}
 	return r
 }
 
 func (r *Record) setMessage(m *driver.Message) {
 	r.ID, r.OwnID, r.Key, r.ContentType, r.Priority = m.ID, m.OwnID, m.Key, m.ContentType, m.Priority.String()
-	r.TTL, r.DedupID, r.DedupWindow, r.MaxAttempts, r.Retry = m.TTL, m.DedupID, m.DedupWindow, m.MaxAttempts, m.Retry
-	r.PublishedAt = at(m.PublishedAt)
+	r.TTL, r.DedupID, r.DedupWindow, r.MaxAttempts, r.Retry = jsontime.Duration(m.TTL), m.DedupID, jsontime.Duration(m.DedupWindow), m.MaxAttempts, retryOf(m.Retry)
+	r.PublishedAt = jsontime.At(m.PublishedAt)
 	if utf8.Valid(m.Body) {
 		body := string(m.Body)
 		r.Body = &body
@@ -123,13 +124,6 @@ func with[V any](m map[string]V, name string, value V) map[string]V {
 	}
 	m[name] = value
 	return m
-}
-
-func at(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // Append appends the record as one line.
@@ -165,11 +159,11 @@ func (r Record) Message() (*driver.Message, error) {
 		return nil, err
 	}
 	m := &driver.Message{
-		ID: r.ID, OwnID: r.OwnID, Topic: r.Topic, Key: r.Key, ContentType: r.ContentType, Priority: priority, TTL: r.TTL,
-		DedupID: r.DedupID, DedupWindow: r.DedupWindow, MaxAttempts: r.MaxAttempts, Retry: r.Retry,
+		ID: r.ID, OwnID: r.OwnID, Topic: r.Topic, Key: r.Key, ContentType: r.ContentType, Priority: priority, TTL: time.Duration(r.TTL),
+		DedupID: r.DedupID, DedupWindow: time.Duration(r.DedupWindow), MaxAttempts: r.MaxAttempts, Retry: r.Retry.policy(),
 	}
 	if r.PublishedAt != nil {
-		m.PublishedAt = *r.PublishedAt
+		m.PublishedAt = r.PublishedAt.Time
 	}
 	switch {
 	case r.Body != nil && len(r.BodyBase64) > 0:
