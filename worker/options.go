@@ -67,7 +67,8 @@ func Retry(policy ferry.RetryPolicy) HandlerOption {
 }
 
 // Backoff says how long a message waits after an attempt that failed (1 is the first) with err, in place of Retry: it cannot be
-// stored with a message, and one that carries a policy of its own follows that. No wait and less mean now. It must be quick.
+// stored with a message, and one that carries a policy of its own follows that. No wait and less mean now. It is called
+// by several goroutines and must be quick; if it panics, the policy of Retry decides.
 func Backoff(wait func(attempt int, err error) time.Duration) HandlerOption {
 	return func(s *handlerSettings) { s.backoff, s.backoffSet = wait, true }
 }

@@ -166,8 +166,8 @@ func TestStart(t *testing.T) {
 			start driver.Position
 			want  []string
 		}{
-			{"all", driver.Position{From: driver.FromBegin}, []string{"a", "b", "c"}},
-			{"all", driver.Position{From: driver.FromBegin}, nil},
+			{"all", ferry.Beginning(), []string{"a", "b", "c"}},
+			{"all", ferry.Beginning(), nil},
 			{"late", driver.Position{From: driver.FromTime, Time: since}, []string{"c"}},
 			{"new", driver.Position{}, nil},
 		} {
@@ -187,7 +187,7 @@ func TestStartNeedsHistory(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.publish(topic, []string{"a"})
 		w := worker.New(r.broker, worker.Options{})
-		worker.HandleRaw(w, topic, nothing, worker.Group("all"), worker.Start(driver.Position{From: driver.FromBegin}))
+		worker.HandleRaw(w, topic, nothing, worker.Group("all"), worker.Start(ferry.Beginning()))
 		if err := w.Run(t.Context()); !errors.Is(err, ferry.ErrUnsupported) {
 			t.Errorf("Run returned %v", err)
 		}

@@ -54,6 +54,7 @@ func (c *consumer) obey(r *run, d *decision, f failed) settlement {
 
 // retry settles a failed attempt: by the policy, until attempts or time are used up.
 func (c *consumer) retry(r *run, f failed) settlement {
+	after, again := c.wait(r.d, &f)
 	var reason driver.Reason
 	var crashed *crash
 	switch {
@@ -62,7 +63,6 @@ func (c *consumer) retry(r *run, f failed) settlement {
 	case errors.Is(f.cause, ErrTimeout):
 		reason = driver.ReasonTimeout
 	}
-	after, again := c.wait(r.d, f.err)
 	if again && r.d.Attempt < c.attempts(r.d) {
 		return settlement{Delivery: r.d, Outcome: driver.Retry, After: after, Failure: f.failure(reason)}
 	}
@@ -74,15 +74,27 @@ func (c *consumer) retry(r *run, f failed) settlement {
 
 // wait is how long d waits after a failed attempt: by its own policy, the handler's function or the handler's policy. It reports
 // false when its time is over.
-func (c *consumer) wait(d *driver.Delivery, err error) (time.Duration, bool) {
+func (c *consumer) wait(d *driver.Delivery, f *failed) (time.Duration, bool) {
 	policy := c.retryPolicy
 	switch {
 	case d.Retry != nil:
 		policy = resolvePolicy(*d.Retry)
 	case c.backoff != nil:
-		return max(0, c.backoff(d.Attempt, err)), true
+		if after, ok := c.askBackoff(d, f); ok {
+			return max(0, after), true
+		}
 	}
 	return policy.Next(d.Attempt, d.ID, d.ClaimedAt.Sub(d.PublishedAt))
+}
+
+// askBackoff asks the handler's function. It is the user's code: if it panics, that is how the attempt failed, and the policy decides.
+func (c *consumer) askBackoff(d *driver.Delivery, f *failed) (after time.Duration, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.err = &crash{value: p, stack: string(debug.Stack())}
+		}
+	}()
+	return c.backoff(d.Attempt, f.err), true
 }
 
 func bury(r *run, reason driver.Reason, f failed) settlement {

@@ -3,10 +3,12 @@ package worker_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -52,7 +54,7 @@ func TestBackoffIsAFunction(t *testing.T) {
 	})
 }
 
-// A message that carries a policy follows that, and a function that panics is a failure like any other.
+// A message that carries a policy follows that.
 func TestBackoffGivesWayToTheMessage(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		handler, calls := failsUntil(2, errBilling)
@@ -64,6 +66,26 @@ func TestBackoffGivesWayToTheMessage(t *testing.T) {
 		mustStop(t, stop)
 		if n := len(calls()); n != 2 {
 			t.Errorf("%d calls within a minute, want 2", n)
+		}
+	})
+}
+
+// A function that panics harms nobody: the attempt failed by that, and the policy says when the next one is.
+func TestBackoffThatPanics(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		handler, calls := failsUntil(100, errBilling)
+		w := worker.New(r.broker, worker.Options{Retry: ferry.Delays(time.Minute), MaxAttempts: 3})
+		worker.HandleRaw(w, topic, handler, worker.Backoff(func(int, error) time.Duration { panic("no idea") }))
+		r.publish(topic, []string{"x"})
+		stop := start(t, w)
+		pause(time.Hour)
+		mustStop(t, stop)
+		at := calls()
+		if len(at) != 3 || at[1].Sub(at[0]).Round(time.Second) != time.Minute {
+			t.Errorf("called at %v, want three times, a minute apart", at)
+		}
+		if dl := r.dead(topic); dl.Reason != driver.ReasonPanic || !strings.Contains(dl.Error, "no idea") || dl.Stack == "" {
+			t.Errorf("the dead letter says %q: %q", dl.Reason, dl.Error)
 		}
 	})
 }
@@ -95,83 +117,4 @@ func TestAttemptsCanBeUnlimited(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestStrictPriorityStarvesTheLow(t *testing.T) {
-	virtual(t, func(t *testing.T, r *rig) {
-		for range 20 {
-			r.publish(topic, []string{"low"}, ferry.Priority(ferry.Low))
-		}
-		for range 200 {
-			r.publish(topic, []string{"high"}, ferry.Priority(ferry.High))
-		}
-		var got []string
-		w := worker.New(r.broker, worker.Options{Concurrency: 1})
-		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
-			got = append(got, string(d.Body))
-			return nil
-		}, worker.StrictPriority())
-		stop := start(t, w)
-		pause(time.Minute)
-		mustStop(t, stop)
-		if first := slices.Index(got, "low"); len(got) != 220 || first != 200 {
-			t.Errorf("%d handled, the first low one after %d, want 200 high ones before it", len(got), first)
-		}
-	})
-}
-
-func TestStartIsWhereANewGroupBegins(t *testing.T) {
-	for name, tc := range map[string]struct {
-		opts []worker.HandlerOption
-		want int
-	}{
-		"at the end, by default": {nil, 1},
-		"at the beginning":       {[]worker.HandlerOption{worker.Start(ferry.Beginning())}, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, r *rig) {
-				if err := r.memory.EnsureTopic(context.Background(), topic, ferry.TopicConfig{Keep: time.Hour}); err != nil {
-					t.Fatal(err)
-				}
-				r.publish(topic, numbered(3))
-				handled := 0
-				w := worker.New(r.broker, worker.Options{})
-				worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { handled++; return nil },
-					append(tc.opts, worker.Group("audit"), worker.Concurrency(1))...)
-				stop := start(t, w)
-				pause(time.Second)
-				r.publish(topic, []string{"later"})
-				pause(time.Second)
-				mustStop(t, stop)
-				if handled != tc.want {
-					t.Errorf("handled %d, want %d", handled, tc.want)
-				}
-			})
-		})
-	}
-}
-
-func TestStartSinceATime(t *testing.T) {
-	virtual(t, func(t *testing.T, r *rig) {
-		if err := r.memory.EnsureTopic(context.Background(), topic, ferry.TopicConfig{Keep: time.Hour}); err != nil {
-			t.Fatal(err)
-		}
-		r.publish(topic, numbered(3))
-		pause(time.Minute)
-		since := time.Now()
-		r.publish(topic, []string{"a", "b"})
-		var got []string
-		w := worker.New(r.broker, worker.Options{})
-		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error { got = append(got, string(d.Body)); return nil },
-			worker.Group("audit"), worker.Start(ferry.Since(since)), worker.Concurrency(1))
-		stop := start(t, w)
-		pause(time.Second)
-		mustStop(t, stop)
-		if want := []string{"a", "b"}; !slices.Equal(got, want) {
-			t.Errorf("handled %v, want %v", got, want)
-		}
-		if st, err := r.memory.Stats(context.Background(), topic); err != nil || len(st.Groups) != 2 || st.Groups[0].Group != "audit" {
-			t.Errorf("%+v, %v", st, err)
-		}
-	})
 }
