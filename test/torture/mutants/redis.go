@@ -208,7 +208,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "client-clock", Bug: "the worker reckons the age of a message with its own clock",
-			Edits: []overlay.Edit{{File: "worker/retrier.go", Search: "r.d.ClaimedAt.Sub(r.d.PublishedAt)", Replace: "time.Since(r.d.PublishedAt)"}},
+			Edits: []overlay.Edit{{File: "worker/retrier.go", Search: "d.ClaimedAt.Sub(d.PublishedAt)", Replace: "time.Since(d.PublishedAt)"}},
 			Check: tortureRedis("clock"),
 		},
 	}

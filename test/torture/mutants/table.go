@@ -189,7 +189,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "client-clock", Bug: "the worker reckons the age of a message with its own clock",
-			Edits: edit("worker/retrier.go", "r.d.ClaimedAt.Sub(r.d.PublishedAt)", "time.Since(r.d.PublishedAt)"),
+			Edits: edit("worker/retrier.go", "d.ClaimedAt.Sub(d.PublishedAt)", "time.Since(d.PublishedAt)"),
 			Check: torture("clock"),
 		},
 		{
