@@ -307,3 +307,19 @@ func TestReplayIsThrottled(t *testing.T) {
 		}
 	})
 }
+
+// What a letter advises and what the shipped strategies do with it is the same, for every reason that Ferry gives.
+func TestAdviceAndStrategiesAgree(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonMaxDeliveries, driver.ReasonFatal, driver.ReasonTimeout, driver.ReasonPanic,
+		driver.ReasonExpired, driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonBreakerOpen, driver.ReasonQueueFull, driver.ReasonInvalidMessage,
+		driver.ReasonDownstream, driver.ReasonOverload, driver.ReasonRejected, "card_declined"} {
+		all := deadletter.Strategies(nil)
+		at := slices.IndexFunc(all, func(s deadletter.Strategy) bool { return len(s.Reasons) == 0 || slices.Contains(s.Reasons, reason) })
+		recoverable, action := reason.Advice()
+		retried := action == driver.ActionAutoRetry || action == driver.ActionDelayedRetry
+		if recoverable == all[at].Review || retried == all[at].Review {
+			t.Errorf("%s: strategy %s, review %v, and the advice is %s, recoverable %v", reason, all[at].Name, all[at].Review, action, recoverable)
+		}
+	}
+}

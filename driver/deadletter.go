@@ -38,12 +38,13 @@ const (
 	ActionEscalate     Action = "escalate"
 )
 
-// Advice returns whether a message that died for this reason can be expected to succeed unchanged, and what to do.
+// Advice returns whether a message that died for this reason can be expected to succeed unchanged, and what to do. The shipped
+// strategies of package deadletter bring back what is recoverable, and nothing else.
 func (r Reason) Advice() (recoverable bool, action Action) {
 	switch r {
-	case ReasonTimeout, ReasonDownstream, ReasonOverload, ReasonQueueFull, ReasonBreakerOpen, ReasonMaxAttempts:
+	case ReasonTimeout, ReasonDownstream, ReasonOverload, ReasonQueueFull, ReasonBreakerOpen, ReasonMaxAttempts, ReasonPanic: // of a panic: after a deploy
 		return true, ActionDelayedRetry
-	case ReasonRateLimited:
+	case ReasonRateLimited, ReasonKeyBlocked:
 		return true, ActionAutoRetry
 	case ReasonMaxDeliveries:
 		return false, ActionEscalate

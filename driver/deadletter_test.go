@@ -104,7 +104,8 @@ func TestAdvice(t *testing.T) {
 		driver.ReasonRateLimited:   {true, driver.ActionAutoRetry},
 		driver.ReasonMaxDeliveries: {false, driver.ActionEscalate},
 		driver.ReasonExpired:       {false, driver.ActionDiscard},
-		driver.ReasonPanic:         {false, driver.ActionManualReview},
+		driver.ReasonKeyBlocked:    {true, driver.ActionAutoRetry},
+		driver.ReasonPanic:         {true, driver.ActionDelayedRetry},
 		"the user's own":           {false, driver.ActionManualReview},
 	} {
 		if r, a := reason.Advice(); r != want.recoverable || a != want.action {

@@ -62,6 +62,19 @@ func (w *Worker) register(r *registration, opts []HandlerOption) {
 	w.handlers = append(w.handlers, r)
 }
 
+// checkPriority refuses strict priority where an urgent message may wait behind what was read ahead.
+func (w *Worker) checkPriority(r *registration) []error {
+	if !r.strictPriority || w.broker == nil {
+		return nil
+	}
+	caps := w.broker.Driver().Capabilities()
+	if caps.KeyedPriority == driver.PriorityEverywhere {
+		return nil
+	}
+	return []error{driver.NewError(ferry.ErrUnsupported, fmt.Sprintf("handler of topic %q, group %q: %s cannot hold strict priority: it reaches as far as the %s",
+		r.topic, r.group, caps.Driver, caps.KeyedPriority), "use worker.Weights, a topic for each priority, or a memory, disk or redis broker", nil)}
+}
+
 // tooLate is what is wrong with a registration while the worker runs.
 func tooLate(r *registration) error {
 	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("handler of topic %q, group %q: it was registered after Run began, and gets nothing", r.topic, r.group),
@@ -91,6 +104,7 @@ func (w *Worker) check(r *registration) []error {
 		bad("give it a function", "the handler is nil")
 	}
 	r.checkNumbers(bad)
+	errs = append(errs, w.checkPriority(r)...)
 	if r.handle != nil && r.batchSet {
 		bad("register it with HandleBatch, or leave BatchSize and BatchWait out", "a handler of single messages has options of a batch")
 	}

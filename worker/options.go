@@ -82,7 +82,8 @@ func Timeout(d time.Duration) HandlerOption {
 // Relaxed lets followers of a key pass a message that waits for a retry. It belongs to the group: all members agree.
 func Relaxed() HandlerOption { return func(s *handlerSettings) { s.order = driver.Relaxed } }
 
-// StrictPriority always takes the highest priority there is; low ones may starve.
+// StrictPriority always takes the highest priority there is; low ones may starve. Refused with ErrUnsupported on brokers where
+// Capabilities.KeyedPriority is not driver.PriorityEverywhere: Redis Streams and Kafka read ahead.
 func StrictPriority() HandlerOption { return func(s *handlerSettings) { s.strictPriority = true } }
 
 // Weights share the claims between the priorities while several have messages. Default to 1, 4, 16, 64.

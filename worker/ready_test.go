@@ -193,3 +193,29 @@ func TestStartNeedsHistory(t *testing.T) {
 		}
 	})
 }
+
+// ahead is a broker that reads ahead, as Redis Streams and Kafka do.
+type ahead struct{ driver.Driver }
+
+func (a ahead) Capabilities() driver.Capabilities {
+	c := a.Driver.Capabilities()
+	c.KeyedPriority = driver.PriorityInFetchWindow
+	return c
+}
+
+// Strict priority is refused, before anything runs, where an urgent message may wait behind what was read ahead.
+func TestStrictPriorityIsRefusedWhereItCannotHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d driver.Driver) driver.Driver { return ahead{d} }, ferry.Hooks{})
+		w := worker.New(r.broker, worker.Options{})
+		worker.HandleRaw(w, topic, nothing, worker.StrictPriority())
+		err := w.Check()
+		if !errors.Is(err, ferry.ErrUnsupported) || !strings.Contains(err.Error(), "worker.Weights") {
+			t.Errorf("Check returned %v", err)
+		}
+		if err := w.Run(t.Context()); !errors.Is(err, ferry.ErrUnsupported) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
