@@ -6,7 +6,7 @@ import (
 )
 
 // Log is what a driver can do that keeps messages in partitions which groups read in order. It is optional: the other drivers have no
-// such places to tell of. A caller asks for it with a type assertion. What a backend cannot do of it is refused with ErrUnsupported.
+// such places to tell of. ferry.Broker.Log hands it out. What a backend cannot do of it is refused with ErrUnsupported.
 type Log interface {
 	// Partitions tells of each partition of a topic what it holds, and how far each group has come in it.
 	Partitions(ctx context.Context, topic string) ([]Partition, error)
