@@ -32,6 +32,7 @@ type broken struct {
 	query      func(q *driver.Query)
 	page       func(p *driver.Page)
 	caps       func(c *driver.Capabilities)
+	kv         *brokenKV
 
 	mu   sync.Mutex
 	note map[string]*driver.Message // what a defect remembers of messages, by id

@@ -304,6 +304,7 @@ func Cases() []Case {
 		{"kv/expires", kvExpires},
 		{"kv/renewed", kvRenewed},
 		{"kv/fences", kvFences},
+		{"kv/fence inside the step", kvFenceInsideTheStep},
 		{"kv/requests", kvRequests},
 		{"kv/pages", kvPages},
 		{"kv/buckets are apart", kvBucketsAreApart},

@@ -34,7 +34,7 @@ func (f Defect) Break(h Harness) Harness {
 
 // Defects returns every defect. Each one is known from a real queue.
 func Defects() []Defect {
-	return slices.Concat(publishDefects(), deliveryDefects(), settleDefects(), managerDefects(), inputDefects())
+	return slices.Concat(publishDefects(), deliveryDefects(), settleDefects(), managerDefects(), inputDefects(), kvDefects())
 }
 
 // editing makes a defect that changes a copy of each message before it is stored.

@@ -212,7 +212,10 @@ func kvExpires(t *T) {
 	if v := t.value("a"); v.Left <= 0 || v.Left > 2*unit+t.resolution() {
 		t.Errorf("%v are left", v.Left)
 	}
-	t.before(due, func() { t.holds("a", "one", first) })
+	t.before(due, func() {
+		t.pass(3 * unit / 2)
+		t.holds("a", "one", first)
+	})
 	t.ends("a", first, due)
 	if r := t.apply(driver.Write{Name: "a", If: driver.Condition(first.Revision)}); !errors.Is(r.Err, driver.ErrConflict) || r.Revision != 0 {
 		t.Errorf("the revision of what expired: %+v", r)
@@ -266,6 +269,49 @@ func kvFences(t *T) {
 		}
 	}
 	t.holds("a", "still", mine)
+}
+
+// kvFenceInsideTheStep: once a lease is another's, nothing written under the old one gets a revision behind it, however the two meet.
+func kvFenceInsideTheStep(t *T) {
+	const writers, changes = 4, 10
+	ctx := t.ctx()
+	for range changes {
+		t.set(driver.Write{Name: "lease", Delete: true})
+		lease := t.set(driver.Write{Name: "lease", If: driver.Absent})
+		fence := &driver.Fence{Name: "lease", Epoch: lease.Epoch}
+		var mu sync.Mutex
+		var newest uint64
+		var wg sync.WaitGroup
+		begun := make(chan struct{}, writers)
+		for i := range writers {
+			wg.Go(func() {
+				for n := range 10_000 {
+					r := t.kv().Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: fmt.Sprint("a", i), Fence: fence})[0]
+					if n == 0 {
+						begun <- struct{}{}
+					}
+					if r.Err != nil {
+						if !errors.Is(r.Err, driver.ErrLeaseLost) {
+							t.Errorf("Apply: %v", r.Err)
+						}
+						return
+					}
+					mu.Lock()
+					newest = max(newest, r.Revision)
+					mu.Unlock()
+				}
+			})
+		}
+		for range writers {
+			<-begun
+		}
+		rs := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "lease", Delete: true}, driver.Write{Name: "lease", If: driver.Absent})
+		t.ok(errors.Join(rs[0].Err, rs[1].Err), "taking the lease")
+		wg.Wait()
+		if newest > rs[1].Revision {
+			t.Errorf("a write under the old lease has revision %d, behind %d, where the lease was taken", newest, rs[1].Revision)
+		}
+	}
 }
 
 // kvRequests: a write that was applied is answered as the first time when it is repeated, and not applied again.
