@@ -117,11 +117,6 @@ func redisMutants() []Mutant {
 			Check: onRedis("lease/expiry_redelivers"),
 		},
 		{
-			Name: "slowness-burns-attempt", Bug: "the same, of a process that hardly runs: a lost lease counts as a failed attempt",
-			Edits: lua("losses", "  s.cause = LOST\n", "  s.cause, s.failed = LOST, s.failed + 1\n"),
-			Check: tortureServers("little-cpu"),
-		},
-		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
 			Edits: lua("losses", "  if begun or not r.lapsed and tonumber(s.lost) == 0 then s.lost = s.lost + 1 end\n", ""),
 			Check: onRedis("begin/begun_losses_count"),
@@ -200,6 +195,11 @@ func redisMutants() []Mutant {
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
 			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(call, ds)\n", Replace: "\terrs, _ := make([]error, len(ds)), call\n"}},
 			Check: tortureRedis("slow-handler"),
+		},
+		{
+			Name: "renewer-starved", Bug: "a worker that hardly runs does not renew its leases",
+			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(call, ds)\n", Replace: "\terrs, _ := make([]error, len(ds)), call\n"}},
+			Check: tortureServers("little-cpu"),
 		},
 		{
 			Name: "worker-ignores-keys", Bug: "the worker runs messages of one key at the same time",

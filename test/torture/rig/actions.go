@@ -77,5 +77,5 @@ func together(tables ...schedule.Actions) schedule.Actions {
 // excuses are the actions on a process after which its leases may be lost. Whatever happens to a server is an excuse.
 var excuses = map[string]bool{
 	"stop": true, "cut": true, "lose-replies": true, "lose-renewals": true, "blackhole": true, "latency": true,
-	"throttle": true, limitFiles: true, throttleCPU: true, "lose-requests": true, "reset-reply": true,
+	"throttle": true, limitFiles: true, "lose-requests": true, "reset-reply": true,
 }

@@ -82,7 +82,7 @@ func processFaults() []Fault {
 		{Name: "fail-handler", Help: "handlers that fail", Schedule: "at 0s fail consumer all with 0.3 for 1h", NoDuplicates: true},
 		{Name: "panic-handler", Help: "handlers that panic", Schedule: "at 0s panic consumer all with 0.2 for 1h", NoDuplicates: true},
 		{Name: "lose-renewals", Help: "handlers that exceed their lease, unrenewed", Schedule: "at 0s slow consumer all with LEASE*1.5 for 1h; every 1s from 100ms lose-renewals consumer any for LEASE*2"},
-		{Name: "little-cpu", Help: "processes that run for a tenth of the time", Least: 9 * time.Second, Schedule: "every 4s from 500ms throttle-cpu consumer any with 0.1 for 3s; every 4s from 1s throttle-cpu producer any with 0.1 for 2s"},
+		{Name: "little-cpu", Help: "processes that run for a tenth of the time, and keep their leases", NoDuplicates: true, Least: 9 * time.Second, Schedule: "at 0s slow consumer all with LEASE*1.5 for 1h; every 4s from 500ms throttle-cpu consumer any with 0.1 for 3s; every 4s from 1s throttle-cpu producer any with 0.1 for 2s"},
 		{Name: "little-memory", Help: "processes with a limit of 16 MiB for their heap, which may not take 96 in all, and failing handlers", Setup: setupLittleMemory, NoDuplicates: true, Least: 6 * time.Second, Schedule: "at 0s fail consumer all with 0.2 for 1h"},
 		{Name: "cut", Help: "connections cut", Schedule: "every 800ms-1500ms cut consumer any for 300ms; every 500ms-900ms cut producer any for 200ms; at 900ms cut consumer 1 for LEASE*1.5"},
 		{Name: "lose-replies", Help: "requests carried out whose reply is lost, or late", Schedule: "every 700ms-1200ms lose-replies consumer any for 200ms; every 400ms-900ms lose-replies producer any for 150ms"},

@@ -23,8 +23,8 @@ func TestRedisTorture(t *testing.T) {
 		"few-files": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
 			Schedule: "at 1s limit-files consumer all with 3 for 2s; at 1500ms cut consumer all for 300ms",
 		}},
-		"little-cpu": {Broker: "redis", Lease: time.Second, Load: 10 * time.Second, Fault: Fault{
-			Schedule: "at 0s slow consumer all with 1500ms for 1h; every 4s from 1s throttle-cpu consumer 1 with 0.003 for 3s",
+		"little-cpu": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
+			NoDuplicates: true, Schedule: "at 0s slow consumer all with 6s for 1h; at 500ms throttle-cpu consumer all with 0.1 for 5s",
 		}},
 		"storm": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
 			Setup: setupManyClients, Clients: 60, Schedule: "at 3s cut consumer all for 300ms",
