@@ -110,9 +110,31 @@ func (s *store) openPebble(dir *directory) error {
 		return err
 	}
 	if s.written, err = storedMark(s.db); err != nil {
-		return errors.Join(err, s.db.Close())
+		return errors.Join(err, s.closeUnreadable())
 	}
 	return nil
+}
+
+// closeUnreadable closes a Pebble that cannot read its own records, and is not trusted to return: after a while it is given up.
+func (s *store) closeUnreadable() error {
+	select {
+	case err := <-inBackground(func() error { s.fs.hurry(); return s.db.Close() }):
+		return err
+	case <-time.After(closePatience):
+		s.cache.Ref() // it is left to it
+		return errors.New("pebble did not close")
+	}
+}
+
+// inBackground calls f in a goroutine of its own, which may never return.
+func inBackground(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		err := errors.New("pebble did not close")
+		defer func() { done <- err }() // also when Fatalf ends this goroutine
+		err = f()
+	}()
+	return done
 }
 
 // sync forces what was written to the disk.
@@ -127,12 +149,7 @@ func (s *store) sync() error {
 
 // close ends the store. A Pebble that failed is not trusted to close: its files are given up after a while.
 func (s *store) close() error {
-	closed := make(chan error, 1)
-	go func() {
-		err := errors.New("pebble did not close")
-		defer func() { closed <- err }() // also when Fatalf ends this goroutine
-		err = s.shut()
-	}()
+	closed := inBackground(s.shut)
 	var err error
 	select {
 	case err = <-closed:
