@@ -25,7 +25,8 @@ type Filter struct {
 	weight               int // how often it may look at every byte of a letter
 }
 
-// fields are what a filter may name. Of a parse error only id, topic, ref, size, problem and body (what was found) are set.
+// fields are what a filter may name. Of a parse error only id, topic, ref, size, problem and body (what was found) are set, and of a
+// message that lives what is known of its failed attempts.
 type fields struct {
 	ID          string            `expr:"id"`
 	Topic       string            `expr:"topic"`
@@ -194,6 +195,13 @@ func fieldsOf(l Letter, body bool) fields {
 		f.ID, f.Key, f.Priority, f.ContentType, f.Headers = m.ID, m.Key, m.Priority.String(), m.ContentType, m.Headers
 		if f.PublishedAt = m.PublishedAt; body {
 			f.Body = string(m.Body)
+		}
+	}
+	if l.Dead == nil && l.Message != nil { // it lives: what failed so far
+		f.Attempts, f.Deliveries, f.Instance = max(0, l.Attempt-1), l.Deliveries, l.Instance
+		if n := len(l.History); n > 0 {
+			last := l.History[n-1]
+			f.Reason, f.Error, f.Stack, f.Fingerprint = string(last.Reason), last.Error, last.Stack, driver.Fingerprint(last.Error)
 		}
 	}
 	if d := l.Dead; d != nil {

@@ -19,6 +19,7 @@ type scope struct {
 	state        driver.State
 	cursor       string
 	limit        int
+	maxScan      int // look at no more than so many; 0: all
 }
 
 func (s *scope) flags(f *pflag.FlagSet) {
@@ -88,16 +89,19 @@ func (s scope) browse(ctx context.Context, ss session, visit func(q driver.Query
 	if err != nil {
 		return err
 	}
-	left := s.limit
+	left, looked := s.limit, 0
 	for i, q := range queries {
-		next, err := s.browseOne(ctx, ss.driver, q, &left, visit)
+		next, err := s.browseOne(ctx, ss.driver, q, &left, &looked, visit)
 		if s.topic == "" && errors.Is(err, driver.ErrNotFound) { // deleted meanwhile, or without this group
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if s.limit > 0 && left == 0 && (next != "" || i < len(queries)-1) {
+		if s.full(left, looked) && (next != "" || i < len(queries)-1) {
+			if s.maxScan > 0 {
+				ss.notef("looked at %d", looked)
+			}
 			ss.noteMore(q, next)
 			return nil
 		}
@@ -105,25 +109,45 @@ func (s scope) browse(ctx context.Context, ss session, visit func(q driver.Query
 	return nil
 }
 
-func (s scope) browseOne(ctx context.Context, d driver.Inspector, q driver.Query, left *int, visit func(driver.Query, driver.Entry) (bool, error)) (next string, err error) {
+// full reports whether enough was shown or looked at.
+func (s scope) full(left, looked int) bool {
+	return s.limit > 0 && left == 0 || s.maxScan > 0 && looked >= s.maxScan
+}
+
+// page is how many entries to ask for next. Where some are left out, more are asked for than may be shown.
+func (s scope) page(left, looked int) int {
+	switch {
+	case s.maxScan > 0:
+		return min(pageSize, s.maxScan-looked)
+	case s.limit > 0:
+		return min(pageSize, left)
+	}
+	return pageSize
+}
+
+func (s scope) browseOne(ctx context.Context, d driver.Inspector, q driver.Query, left, looked *int, visit func(driver.Query, driver.Entry) (bool, error)) (next string, err error) {
 	for {
-		if q.Limit = pageSize; s.limit > 0 {
-			q.Limit = min(pageSize, *left)
-		}
+		q.Limit = s.page(*left, *looked)
 		page, err := d.Browse(ctx, q)
 		if err != nil {
 			return "", err
 		}
-		for _, e := range page.Entries {
+		for i, e := range page.Entries {
 			counts, err := visit(q, e)
 			if err != nil {
 				return "", err
 			}
+			*looked++
 			if counts && s.limit > 0 {
 				*left--
 			}
+			if s.full(*left, *looked) && i < len(page.Entries)-1 { // the place behind this one is the end of a shorter page
+				q.Limit = i + 1
+				page, err = d.Browse(ctx, q)
+				return page.Next, err
+			}
 		}
-		if q.Cursor = page.Next; page.Next == "" || s.limit > 0 && *left == 0 {
+		if q.Cursor = page.Next; page.Next == "" || s.full(*left, *looked) {
 			return page.Next, ctx.Err()
 		}
 		if err := ctx.Err(); err != nil {

@@ -7,11 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 )
 
 const msgExample = `  ferry msg ls orders                              what is ready, in every group
   ferry msg ls orders --state delayed --limit 0    everything that is scheduled
+  ferry msg ls orders --where 'key == "alice"'      search, as in ferry dlq ls
   ferry msg range orders --partition 3             what is in a log, settled or not (Redis Streams, Kafka)
   ferry msg get orders 0-42                        one message as every group sees it
   ferry msg get orders 0-42 --raw > body           its body, byte by byte
@@ -35,15 +37,22 @@ const msgListLong = `Lists the messages of a topic in one state, oldest first:
   waiting   waits for a retry, or parked      invalid   cannot be decoded (see ferry parse-errors)
   dead      a dead letter (see ferry dlq)     done      settled, and kept by the topic
 
-Where there is more than --limit, standard error says with which --cursor to go on.`
+Where there is more than --limit, standard error says with which --cursor to go on.
+
+--where searches, in the language of 'ferry dlq ls --where': key == "alice" and json.total > 100. Of a message that lives, attempts,
+reason and error are those of its failed attempts so far. It looks at no more than --max-scan messages at a time.`
 
 func newMsgList(p process) *cobra.Command {
 	c := &cobra.Command{Use: "ls TOPIC", Short: "List messages in one state, page by page", Long: msgListLong,
 		Example: "  ferry msg ls orders\n  ferry msg ls orders --state waiting --group billing\n  ferry msg ls orders --limit 0 --output ndjson > orders.ndjson"}
 	r := newRemote(p, c)
 	var sc scope
-	var state string
+	var state, where string
+	var most int
 	c.Flags().StringVar(&state, "state", string(driver.StateReady), strings.Join(states, ", "))
+	c.Flags().StringVar(&where, "where", "", "only those that meet this condition, see above")
+	c.Flags().IntVar(&most, "max-scan", searchScan, "with --where: stop after looking at this many, and say how to go on")
+	onlyOnCommandLine(c.Flags(), "where")
 	sc.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		sc.topic, sc.state = args[0], driver.State(state)
@@ -53,22 +62,46 @@ func newMsgList(p process) *cobra.Command {
 		if err := sc.check(); err != nil {
 			return err
 		}
-		return r.with(c.Context(), func(s session) error {
-			return s.listEntries(c.Context(), sc, entryColumns, nil, fmt.Sprintf("No messages of topic %s are %s.", sc.topic, state))
-		})
+		if most < 1 {
+			return usage(fmt.Sprintf("--max-scan %d is less than 1", most), "leave it out for the default")
+		}
+		empty := fmt.Sprintf("No messages of topic %s are %s.", sc.topic, state)
+		if where == "" {
+			return r.with(c.Context(), func(s session) error { return s.listEntries(c.Context(), sc, nil, empty) })
+		}
+		filter, err := deadletter.ParseFilter(where)
+		if err != nil {
+			return err
+		}
+		sc.maxScan = most
+		return r.with(c.Context(), func(s session) error { return s.listEntries(c.Context(), sc, filter, empty) })
 	}
 	return c
 }
 
-// listEntries prints the messages of a scope, of which keep may leave some out.
-func (s session) listEntries(ctx context.Context, sc scope, columns []column[entryView], keep func(driver.Entry) bool, empty string) error {
-	l := newListing(s.remote, columns)
+// searchScan is how many messages a search looks at before it asks whether to go on.
+const searchScan = 100_000
+
+// listEntries prints the messages of a scope that meet a condition; nil is none.
+func (s session) listEntries(ctx context.Context, sc scope, where *deadletter.Filter, empty string) error {
+	l := newListing(s.remote, entryColumns)
+	faulty := 0
 	err := sc.browse(ctx, s, func(q driver.Query, e driver.Entry) (bool, error) {
-		if keep != nil && !keep(e) {
+		yes, err := where.Match(ctx, deadletter.Letter{Entry: e, From: q.Topic})
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
+			faulty++
+		}
+		if !yes {
 			return false, nil
 		}
 		return true, l.add(viewEntry(q.Topic, e))
 	})
+	if faulty > 0 {
+		s.notef("%d could not be asked, and were left out", faulty)
+	}
 	if err != nil {
 		_ = l.end("") // what was found before
 		return err
