@@ -52,7 +52,11 @@ func check(ctx context.Context, dir *directory) ([]driver.Finding, error) {
 		return []driver.Finding{damageFinding("tables", err)}, nil
 	}
 	findings, err := s.verify(ctx)
-	return findings, errors.Join(err, s.db.Close())
+	closed := s.closeUnreadable()
+	if s.unreadable.Load() {
+		closed = nil // what is wrong was found
+	}
+	return findings, errors.Join(err, closed)
 }
 
 func (s *store) verify(ctx context.Context) ([]driver.Finding, error) {

@@ -3,17 +3,43 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
+// reading is one look at the store. A bit that is not covered by a checksum can make Pebble panic instead of telling an error.
+type reading struct {
+	s    *store
+	ours bool // what was read is being used
+	err  *error
+}
+
+// damaged makes a panic of Pebble an error; one of ours stays what it is.
+func (r *reading) damaged() {
+	if r.ours {
+		return
+	}
+	if p := recover(); p != nil {
+		r.s.unreadable.Store(true)
+		*r.err = fmt.Errorf("pebble cannot read a damaged file: %v", p)
+	}
+}
+
 // Read looks keys up. Several are read in their order by one iterator, which finds the next one near the last.
-func (s *store) Read(keys [][]byte, use func(i int, value []byte)) error {
+func (s *store) Read(keys [][]byte, then func(i int, value []byte)) (err error) {
 	if err := s.readers.enter(); err != nil {
 		return err
 	}
 	defer s.readers.leave()
+	r := reading{s: s, err: &err}
+	defer r.damaged()
+	use := func(i int, value []byte) {
+		r.ours = true
+		then(i, value)
+		r.ours = false
+	}
 	if len(keys) < 2 {
 		return s.readEach(keys, use)
 	}
@@ -78,6 +104,8 @@ func (s *store) Scan(from, to []byte, use func(key, value []byte) error) (err er
 		return err
 	}
 	defer s.readers.leave()
+	r := reading{s: s, err: &err}
+	defer r.damaged()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
@@ -91,9 +119,11 @@ func (s *store) Scan(from, to []byte, use func(key, value []byte) error) (err er
 		if err != nil {
 			return err
 		}
+		r.ours = true
 		if err := use(it.Key(), value); err != nil {
 			return err
 		}
+		r.ours = false
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,8 @@ type store struct {
 	spare    sync.Pool     // of *batch
 	readable atomic.Uint64 // written, as others see it
 	synced   atomic.Uint64
+
+	unreadable atomic.Bool // Pebble panicked over a damaged file, and is not trusted to close
 }
 
 var _ engine.Store = (*store)(nil)
@@ -131,7 +134,12 @@ func inBackground(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		err := errors.New("pebble did not close")
-		defer func() { done <- err }() // also when Fatalf ends this goroutine
+		defer func() { // also when Fatalf ends this goroutine
+			if p := recover(); p != nil {
+				err = fmt.Errorf("pebble did not close: %v", p)
+			}
+			done <- err
+		}()
 		err = f()
 	}()
 	return done
@@ -151,9 +159,14 @@ func (s *store) sync() error {
 func (s *store) close() error {
 	closed := inBackground(s.shut)
 	var err error
+	failed := s.c.stopped
+	if s.unreadable.Load() {
+		failed = make(chan struct{})
+		close(failed)
+	}
 	select {
 	case err = <-closed:
-	case <-s.c.stopped:
+	case <-failed:
 		select {
 		case err = <-closed:
 		case <-time.After(closePatience):
