@@ -58,9 +58,9 @@ func decodeBatch[T any](b *ferry.Broker, handler func(context.Context, []*ferry.
 		errs := make([]error, len(ds))
 		ms, at := make([]*ferry.Msg[T], 0, len(ds)), make([]int, 0, len(ds))
 		for i, d := range ds {
-			m, err := ferry.Decode[T](b, d)
+			m, err := decodeItem[T](b, d)
 			if err != nil {
-				errs[i] = Dead(driver.ReasonInvalidMessage, err)
+				errs[i] = err
 				continue
 			}
 			ms, at = append(ms, m), append(at, i)
@@ -73,6 +73,19 @@ func decodeBatch[T any](b *ferry.Broker, handler func(context.Context, []*ferry.
 		}
 		return errs
 	}
+}
+
+// decodeItem turns a panic of a codec into a failure of its message alone.
+func decodeItem[T any](b *ferry.Broker, d *ferry.Delivery) (m *ferry.Msg[T], err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &crash{value: p, stack: string(debug.Stack())}
+		}
+	}()
+	if m, err = ferry.Decode[T](b, d); err != nil {
+		err = Dead(driver.ReasonInvalidMessage, err)
+	}
+	return m, err
 }
 
 // callBatch turns a panic into an error here, so that what did not decode is not retried for it.

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -263,6 +264,44 @@ func TestBatchThatEndsItsGoroutine(t *testing.T) {
 		mustStop(t, stop)
 		if g := r.group(topic); g.Dead != 3 {
 			t.Errorf("%+v", g)
+		}
+	})
+}
+
+// explosive panics when it is decoded.
+type explosive struct{ N int }
+
+func (e *explosive) UnmarshalJSON(data []byte) error {
+	if string(data) == "0" {
+		panic("cannot be decoded")
+	}
+	return json.Unmarshal(data, &e.N)
+}
+
+// TestBatchDecodingPanics: a codec that panics fails its own message, and neither the others nor the process.
+func TestBatchDecodingPanics(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		w := worker.New(r.broker, worker.Options{})
+		var got []int
+		worker.HandleBatch(w, topic, func(_ context.Context, ms []*ferry.Msg[explosive]) error {
+			for _, m := range ms {
+				got = append(got, m.Value.N)
+			}
+			return nil
+		}, worker.MaxAttempts(1))
+		for _, text := range []string{"1", "0", "2"} {
+			m := &ferry.Message{Topic: topic, Body: []byte(text), ContentType: "application/json"}
+			if _, err := r.broker.Publish(context.Background(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := start(t, w)
+		pause(time.Second)
+		mustStop(t, stop)
+		equal(t, got, []int{1, 2})
+		dead := r.browse(topic, driver.StateDead)
+		if len(dead) != 1 || dead[0].Dead.Reason != driver.ReasonPanic || string(dead[0].Body) != "0" {
+			t.Errorf("%+v", dead)
 		}
 	})
 }
