@@ -140,7 +140,6 @@ func (c *consumer) keepMembers(lead *run) bool {
 		l := m.lane
 		if l != nil && l == back || !c.mayStart(m, now) {
 			m.lost = c.leaseOver(m, now)
-			c.e.suspectEnded(m)
 			c.post(m, *unseen(m, now))
 			if l != nil {
 				c.follow(m, driver.Release)

@@ -112,7 +112,6 @@ func (c *consumer) abandon(r *run, now time.Duration, verdict func(r *run, took 
 	c.e.zombies++
 	c.count.zombies++
 	r.abandoned = true
-	c.e.suspectEnded(r)
 	var held []*run
 	var each []settlement
 	r.each(func(m *run) {

@@ -191,7 +191,6 @@ func (e *engine) vacate(r *run) {
 	} else {
 		e.active--
 	}
-	e.suspectEnded(r)
 	c.settleSoon()
 	e.offer(c)
 	e.makeRoom()

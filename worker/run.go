@@ -51,6 +51,7 @@ type run struct {
 	recalled  bool // goes back instead of starting
 	abandoned bool // settled, or lost, although its handler still runs: a zombie
 	doubtful  bool // a settlement of it ended in ErrUnknown
+	suspected bool // among suspects.running
 	awaited   bool // somebody waits in consumer.leaving for it to be gone
 }
 
@@ -134,6 +135,9 @@ func (r *run) event() ferry.Event {
 // leave ends the life of r. engine.mu is held.
 func (r *run) leave() {
 	r.state = gone
+	if r.suspected {
+		r.c.e.suspectEnded(r)
+	}
 	if r.awaited {
 		r.awaited = false
 		close(r.c.leaving[r])

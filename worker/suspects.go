@@ -24,7 +24,7 @@ const (
 // suspects are those of all consumers. Guarded by engine.mu.
 type suspects struct {
 	waiting []*run // for their turn, in order of arrival: in no list of their consumer, but still the first of their key
-	running []*run // in a slot
+	running []*run // begun, and the broker has not answered what became of them: until then they are lost with the process
 }
 
 // suspect reports whether d may have killed its process.
@@ -61,6 +61,7 @@ func (e *engine) nextSuspect(now time.Duration) *run {
 			continue
 		}
 		r.started = now
+		r.suspected = true
 		s.running = append(s.running, r)
 		if r.c.batch != nil {
 			return r.c.lead([]*run{r}, now)
@@ -99,13 +100,10 @@ func (e *engine) mayStartSuspect(r *run, now time.Duration) bool {
 	return true
 }
 
-// suspectEnded lets others have their turn: r has left its slot, or is given up.
+// suspectEnded lets others have their turn: the outcome of r is stored, or is known never to be.
 func (e *engine) suspectEnded(r *run) {
-	s := &e.suspects
-	if len(s.running) == 0 {
-		return
-	}
-	r.each(func(m *run) { s.running = slices.DeleteFunc(s.running, func(o *run) bool { return o == m }) })
+	r.suspected = false
+	e.suspects.running = slices.DeleteFunc(e.suspects.running, func(o *run) bool { return o == r })
 }
 
 // watchSuspects has the watchdog look when a turn may come, and when the patience of the first is over.

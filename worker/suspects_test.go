@@ -399,3 +399,35 @@ func TestWaitingSuspectsGoBack(t *testing.T) {
 		}
 	})
 }
+
+// A suspect whose handler has ended is lost with the process until its outcome is stored: the next one waits for that, for two seconds if
+// neither is on its last chance.
+func TestSuspectEndsWhenItsOutcomeIsStored(t *testing.T) {
+	for _, c := range []struct{ first, second, earliest string }{{"5", "3", "3s"}, {"3", "5", "3s"}, {"3", "3", "2s"}} {
+		t.Run(c.first+" then "+c.second, func(t *testing.T) {
+			broken(t, func(t *testing.T, r *rig, d *faulty) {
+				d.received = func(d *driver.Delivery) { d.Deliveries = int(d.Headers["deliveries"][0] - '0') }
+				begin := time.Now()
+				d.settle = func([]driver.Settlement) error { return ferry.ErrNotApplied }
+				var second time.Duration
+				w := worker.New(r.broker, worker.Options{Concurrency: 8})
+				worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+					if body(d) == "second" {
+						second = time.Since(begin)
+					}
+					return nil
+				})
+				r.publish(topic, []string{"first"}, ferry.Header("deliveries", c.first))
+				r.publish(topic, []string{"second"}, ferry.Header("deliveries", c.second))
+				stop := start(t, w)
+				pause(3 * time.Second)
+				d.set(func() { d.settle = nil })
+				pause(time.Minute)
+				mustStop(t, stop)
+				if earliest, _ := time.ParseDuration(c.earliest); second < earliest || second > earliest+2*time.Second {
+					t.Errorf("deliveries %s and %s: the second started after %v, want %v or a little later", c.first, c.second, second, earliest)
+				}
+			})
+		})
+	}
+}
