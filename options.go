@@ -24,7 +24,9 @@ type publication struct {
 func Key(key string) PublishOption { return func(p *publication) { p.msg.Key = key } }
 
 // Delay makes the message due this long after the broker stored it. Zero and less mean now.
-func Delay(d time.Duration) PublishOption { return func(p *publication) { p.msg.Delay = d } }
+func Delay(d time.Duration) PublishOption {
+	return func(p *publication) { p.msg.Delay = min(d, driver.Hold-1) } // the longest of all has a meaning of its own
+}
 
 // At makes the message due when the broker's clock reaches t. A time in the past means now.
 func At(t time.Time) PublishOption { return func(p *publication) { p.msg.At = t } }

@@ -254,3 +254,17 @@ func TestReservedTopics(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The longest delay there is delays, like any other; it does not hold the message for ever.
+func TestLongestDelay(t *testing.T) {
+	b := open()
+	defer b.Close(context.Background())
+	r, err := ferry.Publish(t.Context(), b, "jobs", 1, ferry.Delay(math.MaxInt64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := b.Driver().Browse(t.Context(), ferry.Query{Topic: "jobs", State: driver.StateDelayed})
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].ID != r.ID {
+		t.Errorf("%+v %v", page, err)
+	}
+}
