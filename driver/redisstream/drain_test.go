@@ -181,3 +181,20 @@ func TestLostDeliveriesAreRememberedWithinABound(t *testing.T) {
 		t.Errorf("%v tokens are remembered, the first %v", n[0], n[1])
 	}
 }
+
+// A member that has closed is none, also where it was closed while it drained.
+func TestClosedIsNoMember(t *testing.T) {
+	w := newWorld(t)
+	for i := range 50 {
+		a := w.subscribe("a", time.Hour)
+		drained := make(chan error, 1)
+		go func() { drained <- a.Drain(w.ctx()) }()
+		for deadline := time.Now().Add(time.Duration(i) * 100 * time.Microsecond); time.Now().Before(deadline); { // at another moment of it each time
+		}
+		w.ok(a.Close(w.ctx()))
+		w.ok(<-drained)
+		if err := w.d.DeleteGroup(w.ctx(), "jobs", driver.DefaultGroup); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+}

@@ -41,11 +41,18 @@ func (s *subscription) keepOwning(ctx context.Context) {
 			return
 		}
 		timer.Stop()
-		if err := s.balance(ctx); err != nil && ctx.Err() == nil {
+		if err := s.balanceWhole(ctx); err != nil && ctx.Err() == nil {
 			s.d.o.Logger.Warn("ferry: cannot renew ownership", "topic", s.o.Topic, "group", s.o.Group, "error", err)
 		}
 		redisconn.Pause(ctx, min(s.beat()/4, calm))
 	}
+}
+
+// balanceWhole is never cut short: what was sent and not waited for could make us a member again after we have left.
+func (s *subscription) balanceWhole(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
+	defer cancel()
+	return s.balance(ctx)
 }
 
 // rebalance makes keepOwning look at once.
@@ -61,10 +68,13 @@ func (s *subscription) rebalance() {
 func (s *subscription) balance(ctx context.Context) error {
 	s.balancing.Lock()
 	defer s.balancing.Unlock()
-	s.mu.Lock()
-	draining := s.draining
-	s.mu.Unlock()
 	for range 3 {
+		s.mu.Lock()
+		draining, closed := s.draining, s.closed
+		s.mu.Unlock()
+		if closed { // whoever says that it lives is a member again
+			return nil
+		}
 		plan := share(s.members, len(s.t.parts))
 		calls := make([]*scriptCall, len(s.t.parts))
 		for i, p := range s.t.parts {

@@ -164,6 +164,8 @@ func (s *subscription) Close(ctx context.Context) error {
 	case <-finished:
 	case <-ctx.Done():
 	}
+	s.balancing.Lock() // a Drain beside us may be saying that we live
+	defer s.balancing.Unlock()
 	s.mu.Lock()
 	tokens := make([][]any, len(s.t.parts))
 	maps.Copy(s.held, s.begun)
