@@ -100,9 +100,9 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if o.duration > 0 {
-		running, cancel = context.WithTimeout(running, o.duration)
-		defer cancel()
+	if o.duration > 0 { // not a deadline, which would cut off calls under way
+		end := time.AfterFunc(o.duration, cancel)
+		defer end.Stop()
 	}
 	var group sync.WaitGroup
 	var demoErr error
