@@ -47,7 +47,7 @@ func deadLetterIsComplete(t *T) {
 			{Instance: "host-7", Attempt: 1, Duration: 5 * time.Millisecond, Reason: driver.ReasonDownstream, Error: "try again"},
 			{Instance: "host-7", Attempt: 2, Duration: time.Second, Reason: driver.ReasonPanic, Error: "dial 10.0.0.1:80 failed after 3 tries", Stack: "goroutine 7"}},
 		Origin:   driver.Origin{Topic: topic, Group: driver.DefaultGroup, Ref: d.Ref, Instance: "host-7"},
-		Attempts: 2, Deliveries: 1, Recoverable: false, Action: driver.ActionManualReview,
+		Attempts: 2, Deliveries: 1, Recoverable: true, Action: driver.ActionDelayedRetry,
 	}, "dead letter")
 }
 
