@@ -397,10 +397,11 @@ func kvBucketsAreApart(t *T) {
 
 // kvWaits: who waits is woken by a write, a deletion and an end, and not by others.
 func kvWaits(t *T) {
+	k := t.kv()
 	wait := func(name string, after uint64) <-chan driver.Value {
 		woken := make(chan driver.Value, 1)
 		go func() {
-			v, err := t.kv().Wait(t.ctx(), bucket, name, after)
+			v, err := k.Wait(t.ctx(), bucket, name, after)
 			if err != nil {
 				t.Errorf("Wait: %v", err)
 			}
