@@ -25,6 +25,8 @@ type Harness struct {
 	Reopen func(t testing.TB, d driver.Driver) driver.Driver
 	// Only are the cases to run, without histories and stress, for a variant of a driver that runs all elsewhere. Nil runs everything.
 	Only *regexp.Regexp
+	// Except are cases that are not run, for a variant of a driver that they are not about. Nil leaves out none.
+	Except *regexp.Regexp
 	// Virtual says that the driver keeps time with package time alone, so that each case runs in a synctest bubble.
 	Virtual bool
 	// Steps is the length of the random histories in all. Defaults to 100,000, in virtual time, and 1,000 otherwise.
@@ -92,7 +94,7 @@ func Run(t *testing.T, h Harness) {
 	h = h.resolved(t).measured(t)
 	spoilt := new(retries)
 	for _, c := range Cases() {
-		if h.Only != nil && !h.Only.MatchString(c.Name) {
+		if h.Only != nil && !h.Only.MatchString(c.Name) || h.Except != nil && h.Except.MatchString(c.Name) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
