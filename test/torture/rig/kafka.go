@@ -119,7 +119,7 @@ func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 	if s.limits[number] == nil {
 		s.limits[number] = &limits{}
 	}
-	if known, err := s.limits[number].begin(step.Action, step.With, b.PID(), stopper(b.Freeze, b.Thaw)); known {
+	if known, err := s.limits[number].begin(step.Action, step.With, b.PID, stopper(b.Freeze, b.Thaw)); known {
 		return "", err
 	}
 	s.down[key(step, number)] = b

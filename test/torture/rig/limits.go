@@ -24,11 +24,11 @@ type limits struct {
 }
 
 // begin limits a process until end, and reports whether the action is about limits.
-func (l *limits) begin(action, value string, pid int, signal func(syscall.Signal) error) (known bool, err error) {
+func (l *limits) begin(action, value string, pid func() int, signal func(syscall.Signal) error) (known bool, err error) {
 	var undo func() error
 	switch action {
 	case limitFiles:
-		undo, err = setFiles(pid, value)
+		undo, err = setFiles(pid(), value)
 	case throttleCPU:
 		undo, err = throttle(value, signal)
 	default:

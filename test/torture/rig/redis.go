@@ -127,7 +127,7 @@ func (s *redisServers) begin(step schedule.Step, number int) (string, error) {
 	if s.limits[number] == nil {
 		s.limits[number] = &limits{}
 	}
-	if known, err := s.limits[number].begin(step.Action, step.With, n.PID(), stopper(n.Stop, n.Continue)); known {
+	if known, err := s.limits[number].begin(step.Action, step.With, n.PID, stopper(n.Stop, n.Continue)); known {
 		return "", err
 	}
 	err := s.harm(n, step, number)

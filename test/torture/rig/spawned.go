@@ -141,7 +141,7 @@ func (p *spawned) begin(action, value string) error {
 	if action == "stop" {
 		return p.signal(syscall.SIGSTOP)
 	}
-	if known, err := p.limits.begin(action, value, p.cmd.Process.Pid, p.signal); known {
+	if known, err := p.limits.begin(action, value, func() int { return p.cmd.Process.Pid }, p.signal); known {
 		return err
 	}
 	known, err := takes(action, value)
