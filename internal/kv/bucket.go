@@ -86,6 +86,8 @@ func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(p
 type Effect struct {
 	Applied bool // something changed
 	Known   bool // it was answered as the first time
+	// Expired and Forgotten are values and requests that made room before the write.
+	Expired, Forgotten []string
 }
 
 // Apply judges a write, which is checked, and applies it at a revision that is above the last one and at least this.
@@ -93,12 +95,13 @@ func (b *Bucket) Apply(w *driver.Write, now time.Time, least uint64) (driver.Wri
 	if known, ok := b.requests.find(w.Request, now); ok {
 		return driver.WriteResult{Value: known}, Effect{Known: true}
 	}
+	effect := b.makeRoom(w, now)
 	there := b.Get(w.Name, now)
 	if err := b.refuse(w, there, now); err != nil {
-		return driver.WriteResult{Value: there, Err: err}, Effect{}
+		return driver.WriteResult{Value: there, Err: err}, effect
 	}
 	if w.Delete && there.Revision == 0 {
-		return driver.WriteResult{Value: there}, Effect{}
+		return driver.WriteResult{Value: there}, effect
 	}
 	b.revision = max(b.revision+1, least)
 	if w.Delete {
@@ -112,7 +115,19 @@ func (b *Bucket) Apply(w *driver.Write, now time.Time, least uint64) (driver.Wri
 	if w.Request != "" {
 		b.requests.add(w.Request, result, now)
 	}
-	return driver.WriteResult{Value: result}, Effect{Applied: true}
+	effect.Applied = true
+	return driver.WriteResult{Value: result}, effect
+}
+
+// makeRoom drops what has expired where a write needs its room.
+func (b *Bucket) makeRoom(w *driver.Write, now time.Time) (e Effect) {
+	if len(b.values) >= driver.MaxValues {
+		e.Expired = b.Sweep(now, driver.MaxValues)
+	}
+	if w.Request != "" {
+		e.Forgotten = b.requests.forget(now)
+	}
+	return e
 }
 
 // refuse says why a write is not applied, or nil.
@@ -131,10 +146,10 @@ func (b *Bucket) refuse(w *driver.Write, there driver.Value, now time.Time) erro
 			return w.Found(there)
 		}
 	}
-	if _, known := b.values[w.Name]; !known && !w.Delete && len(b.values) >= driver.MaxValues && b.Sweep(now, driver.MaxValues) == nil {
+	if _, known := b.values[w.Name]; !known && !w.Delete && len(b.values) >= driver.MaxValues {
 		return driver.BucketFull(b.Name)
 	}
-	if w.Request != "" && b.requests.full(now) {
+	if w.Request != "" && len(b.requests.known) >= driver.MaxRequests {
 		return driver.BucketFull(b.Name)
 	}
 	return nil

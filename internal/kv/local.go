@@ -153,6 +153,12 @@ func (l *Local) judge(bucket string, o driver.KVOptions, ws []driver.Write, resu
 		}
 		var effect Effect
 		results[i], effect = b.Apply(&ws[i], now, l.revision+1)
+		for _, name := range effect.Expired { // before the write, which may be of the same name
+			step.forget(name)
+		}
+		for _, request := range effect.Forgotten {
+			step.forgetRequest(request)
+		}
 		if effect.Applied {
 			l.revision = b.revision
 			step.note(&ws[i])

@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -103,3 +105,33 @@ func b2i(b bool) int {
 	}
 	return 0
 }
+
+// TestStoreForgets: what has expired, and requests whose minute is over, leave the store too, whoever notices it.
+func TestStoreForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stored := map[string]bool{}
+		l := NewLocal(LocalOptions{Save: func(rs []Record, _ bool) Saving {
+			for _, r := range rs {
+				if delete(stored, string(r.Key)); r.Value != nil {
+					stored[string(r.Key)] = true
+				}
+			}
+			return savedAlready{}
+		}})
+		defer l.Close()
+		for i := range 500 {
+			w := driver.Write{Name: fmt.Sprint(i), TTL: time.Minute, Request: fmt.Sprint("r", i)}
+			if r := l.Apply(t.Context(), "b", driver.KVOptions{}, w)[0]; r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := len(stored); n > 2*70+1 {
+			t.Errorf("%d records are stored of a minute of values and requests", n)
+		}
+	})
+}
+
+type savedAlready struct{}
+
+func (savedAlready) Wait(context.Context, bool) error { return nil }

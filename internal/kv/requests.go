@@ -27,17 +27,8 @@ func (r *requests) add(request string, v driver.Value, now time.Time) {
 	if r.known == nil {
 		r.known = map[string]answer{}
 	}
-	if _, known := r.known[request]; known { // forgotten, and used again
-		r.forget(now)
-	}
 	r.known[request] = answer{v, now.Add(driver.RequestFor)}
 	r.order = append(r.order, request)
-}
-
-// full reports whether no other request can be remembered.
-func (r *requests) full(now time.Time) bool {
-	r.forget(now)
-	return len(r.known) >= driver.MaxRequests
 }
 
 // forget drops those whose time is over, and returns them.
