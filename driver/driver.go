@@ -34,6 +34,9 @@ type Driver interface {
 	// Capabilities are measured when the driver is opened, and constant after that.
 	Capabilities() Capabilities
 
+	// KV holds small named values beside the messages. It is open for as long as the driver is.
+	KV() KV
+
 	// Close ends every subscription as Subscription.Close does, then the connections. Calls after it, and calls waiting
 	// in it, return ErrClosed. Closing twice is harmless.
 	Close(ctx context.Context) error

@@ -17,7 +17,7 @@ type brokenKV struct {
 
 // KV returns the named values with their defect.
 func (b *broken) KV() driver.KV {
-	below := b.Driver.(interface{ KV() driver.KV }).KV()
+	below := b.Driver.KV()
 	if b.kv == nil {
 		return below
 	}
