@@ -126,6 +126,7 @@ func TestStoreForgets(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
+		synctest.Wait() // for a sweep that is under way
 		if n := len(stored); n > 2*70+1 {
 			t.Errorf("%d records are stored of a minute of values and requests", n)
 		}
