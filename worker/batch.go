@@ -128,9 +128,12 @@ func (e *engine) judgeBatch(lead *run, errs []error) verdict {
 	took, cause := v.now-lead.started, lead.cause()
 	lead.end()
 	for i, m := range *lead.batch {
-		if errs[i] == nil {
+		switch {
+		case errs[i] == nil:
 			v.each[i] = driver.Settlement{Delivery: m.d, Outcome: driver.Ack}
-		} else {
+		case m.cancelled.Load():
+			v.each[i] = *dropped(m)
+		default:
 			v.each[i] = lead.c.decide(m, failed{errs[i], cause, took})
 			e.logPanicked(m, &v.each[i], errs[i])
 		}

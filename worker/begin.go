@@ -116,7 +116,7 @@ func (c *consumer) begun(runs []*run, errs []error) (again bool) {
 
 // mayStart reports whether nothing has come between while r waited for its record.
 func (c *consumer) mayStart(r *run, now time.Duration) bool {
-	return !r.recalled && !c.e.draining && !c.leaseOver(r, now) && r.ttlUntil > now
+	return !r.recalled && !r.cancelled.Load() && !c.e.draining && !c.quiet && !c.leaseOver(r, now) && r.ttlUntil > now
 }
 
 // keep reports whether r may start, and gives it back if not.
@@ -126,7 +126,11 @@ func (c *consumer) keep(r *run) bool {
 		return true
 	}
 	r.lost = c.leaseOver(r, now)
-	c.conclude(r, unseen(r, now), now)
+	back := unseen(r, now)
+	if r.cancelled.Load() {
+		back = dropped(r)
+	}
+	c.conclude(r, back, now)
 	return false
 }
 
@@ -136,9 +140,12 @@ func (c *consumer) keepMembers(lead *run) bool {
 	all := *lead.batch
 	var kept []*run
 	var back *lane // of a message that goes back and takes those behind it along
+	c.dropCancelled(all)
 	for i, m := range all {
 		l := m.lane
-		if l != nil && l == back || !c.mayStart(m, now) {
+		switch {
+		case m.cancelled.Load():
+		case l != nil && l == back || !c.mayStart(m, now):
 			m.lost = c.leaseOver(m, now)
 			c.post(m, *unseen(m, now))
 			if l != nil {
@@ -147,7 +154,7 @@ func (c *consumer) keepMembers(lead *run) bool {
 			if c.strict() || m.lost {
 				back = l
 			}
-		} else {
+		default:
 			kept = append(kept, m)
 		}
 		ends := i+1 == len(all) || all[i+1].lane != l

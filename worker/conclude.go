@@ -56,6 +56,10 @@ func (c *consumer) concludeKey(items []*run, each []settlement) {
 		back := m.lane != nil && c.returns(each[i].Outcome)
 		if back {
 			for k := len(items) - 1; k > i; k-- {
+				if items[k].cancelled.Load() && each[k].Outcome == driver.Drop {
+					c.send(items[k], &each[k])
+					continue
+				}
 				c.takeAlong(items[k], each[k].Outcome)
 			}
 		}
@@ -130,13 +134,16 @@ func (c *consumer) abandon(r *run, now time.Duration, verdict func(r *run, took 
 // overdue settles a run whose handler did not return after its context was cancelled: for its timeout, or because a
 // lease was lost.
 func (c *consumer) overdue(r *run, took time.Duration) settlement {
-	if c.timeout > 0 && took >= c.timeout && !r.lost {
+	if c.timeout > 0 && took >= c.timeout && !r.lost && !r.cancelled.Load() {
 		return c.timedOut(r, took)
 	}
 	return released(r, took)
 }
 
-// released gives a run back, uncounted.
+// released gives a run back, uncounted. One that was cancelled is dropped.
 func released(r *run, _ time.Duration) settlement {
+	if r.cancelled.Load() {
+		return *dropped(r)
+	}
 	return settlement{Delivery: r.d, Outcome: driver.Release}
 }

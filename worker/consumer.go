@@ -35,6 +35,7 @@ type consumer struct {
 	count    counters
 	recent   recent
 	health   health
+	quiet    bool                   // claims and starts nothing
 	left     bool                   // its subscription is closed, or about to be
 	leaving  map[*run]chan struct{} // closed when a run is gone that somebody waits for
 }
@@ -45,8 +46,9 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 		handlerSettings: h.handlerSettings,
 		retryPolicy:     h.retry,
 		backoff:         h.backoff,
-		limit:           min(h.concurrency, e.options.most()),
+		quiet:           h.quiet,
 	}
+	c.setLimit(e.options.most())
 	if h.handle != nil {
 		c.handle = chain(h.handle, outer, h.middleware)
 		c.batchSize, c.batchWait = 1, 0
@@ -64,6 +66,17 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 }
 
 func (c *consumer) strict() bool { return c.order == driver.Strict }
+
+// setLimit bounds the slots of c, in a worker that runs so many handlers.
+func (c *consumer) setLimit(most int) {
+	c.limit = most
+	if c.concurrencySet {
+		c.limit = min(c.concurrency, most)
+	}
+}
+
+// roomToGrow is up to how many slots a handler may get by SetConcurrency without holding less than it could.
+const roomToGrow = 1024
 
 // connect subscribes. It tries again until it succeeds, ctx ends, or the broker says no for good.
 func (c *consumer) connect(ctx, work context.Context) bool {
@@ -114,7 +127,7 @@ func (c *consumer) subscribe(ctx context.Context) error {
 		Lease:          c.lease,
 		Order:          c.order,
 		MaxRun:         c.maxRun,
-		MaxInflight:    maxPrefetch + c.limit*max(c.maxRun, c.batchSize) + maxSuspects*c.maxRun,
+		MaxInflight:    maxPrefetch + max(c.limit, roomToGrow)*max(c.maxRun, c.batchSize) + maxSuspects*c.maxRun,
 		Weights:        c.weights,
 		StrictPriority: c.strictPriority,
 		Start:          c.start,

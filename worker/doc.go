@@ -22,7 +22,7 @@
 // # Contexts
 //
 // A handler's context ends when the handler returns, or earlier; context.Cause then tells why: [ErrTimeout],
-// [ErrStopping] or ferry.ErrLeaseLost. Its values are those of the context given to Run.
+// [ErrStopping], [ErrCancelled] or ferry.ErrLeaseLost. Its values are those of the context given to Run.
 //
 // # Duplicates
 //

@@ -21,9 +21,11 @@ const (
 // intake is the fetcher's side of a consumer. It is guarded by engine.mu.
 type intake struct {
 	wake    *sync.Cond
-	parked  bool          // the fetcher waits for room
-	fetches uint64        // so far
-	asked   time.Duration // when the fetch under way began; zero: there is none
+	open    context.Context    // of claims; ends when the consumer is made quiet, or the drain begins
+	shut    context.CancelFunc // ends open
+	parked  bool               // the fetcher waits for room
+	fetches uint64             // so far
+	asked   time.Duration      // when the fetch under way began; zero: there is none
 }
 
 // fetch subscribes and brings in deliveries until ctx ends.
@@ -31,13 +33,15 @@ func (c *consumer) fetch(ctx, work context.Context) {
 	if !c.connect(ctx, work) {
 		return
 	}
+	shut := c.openIntake()
+	defer shut()
 	delay := backoff(0)
 	for {
-		n, ok := c.awaitRoom(ctx)
+		n, open, ok := c.awaitRoom(ctx)
 		if !ok {
 			return
 		}
-		ds, err := c.receive(ctx, n, delay != 0)
+		ds, err := c.receive(open, n, delay != 0)
 		c.accept(ds)
 		switch {
 		case err == nil:
@@ -46,6 +50,8 @@ func (c *consumer) fetch(ctx, work context.Context) {
 				c.e.setHealth(c, OK, nil)
 			}
 		case ctx.Err() != nil:
+		case open.Err() != nil:
+			c.accept(c.collectCut(ctx, n))
 		case closed(err):
 			c.e.fail(err)
 			return
@@ -72,17 +78,17 @@ func (c *consumer) receive(ctx context.Context, n int, doubtful bool) ([]*driver
 }
 
 // awaitRoom waits until something can be fetched and returns how much, or false when fetching is over.
-func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
+func (c *consumer) awaitRoom(ctx context.Context) (n int, open context.Context, ok bool) {
 	e := c.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
 		if e.draining || ctx.Err() != nil {
-			return 0, false
+			return 0, nil, false
 		}
 		if n := c.room(); n > 0 {
 			c.ask()
-			return n, true
+			return n, c.intake.open, true
 		}
 		c.intake.parked = true
 		e.parked++
@@ -94,6 +100,9 @@ func (c *consumer) awaitRoom(ctx context.Context) (int, bool) {
 // are few and large.
 func (c *consumer) room() int {
 	e := c.e
+	if c.quiet {
+		return 0
+	}
 	promised, hungry := e.others(c)
 	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies-promised)) * c.batchSize
 	target := min(max(free, c.pace.prefetch), c.pace.fits())
@@ -149,7 +158,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 // admit puts one delivery where it belongs.
 func (c *consumer) admit(r *run) {
 	switch {
-	case c.e.draining:
+	case c.e.draining, c.quiet:
 		c.release(r)
 	case r.d.Deliveries > c.e.options.MaxDeliveries:
 		c.post(r, c.tooManyDeliveries(r.d))

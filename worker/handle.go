@@ -41,11 +41,14 @@ type registration struct {
 	topic  string
 	handle Handler
 	batch  batchHandler // instead of handle
+	quiet  bool         // as Quiet said before Run
 	handlerSettings
 }
 
 func (w *Worker) register(r *registration, opts []HandlerOption) {
+	w.mu.Lock()
 	r.handlerSettings = w.handlerDefaults()
+	w.mu.Unlock()
 	for _, o := range opts {
 		if o != nil {
 			o(&r.handlerSettings)

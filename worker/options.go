@@ -14,6 +14,7 @@ type HandlerOption func(*handlerSettings)
 type handlerSettings struct {
 	group          string
 	concurrency    int
+	concurrencySet bool // by an option: it does not follow that of the worker
 	maxAttempts    int
 	retry          driver.RetryPolicy
 	backoff        func(attempt int, err error) time.Duration // instead of retry
@@ -56,7 +57,9 @@ func Group(name string) HandlerOption { return func(s *handlerSettings) { s.grou
 
 // Concurrency bounds how many messages (or batches) of this handler run at once. Defaults to that of the worker,
 // or to Scaling.Max.
-func Concurrency(n int) HandlerOption { return func(s *handlerSettings) { s.concurrency = n } }
+func Concurrency(n int) HandlerOption {
+	return func(s *handlerSettings) { s.concurrency, s.concurrencySet = n, true }
+}
 
 // MaxAttempts is how often a message is tried in all: 1 means no retry, ferry.Unlimited no end. A message may carry its own.
 func MaxAttempts(n int) HandlerOption { return func(s *handlerSettings) { s.maxAttempts = n } }

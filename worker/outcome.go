@@ -10,12 +10,14 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Why the context of a handler ended before the handler did: see context.Cause. The third is ferry.ErrLeaseLost.
+// Why the context of a handler ended before the handler did: see context.Cause. The fourth is ferry.ErrLeaseLost.
 var (
 	// ErrTimeout: the handler ran longer than its Timeout.
 	ErrTimeout = fmt.Errorf("handler timeout: %w", context.DeadlineExceeded)
 	// ErrStopping: the worker stops, and StopTimeout is over.
 	ErrStopping = errors.New("the worker is stopping")
+	// ErrCancelled: somebody cancelled the message. It is dropped.
+	ErrCancelled = fmt.Errorf("the message was cancelled: %w", context.Canceled)
 )
 
 // ErrAbandoned is what Run returns when handlers that ignore their context still run.

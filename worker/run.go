@@ -22,7 +22,7 @@ const (
 )
 
 // run is one delivery on its way through the worker, and the context of its handler. One is made for each delivery and
-// never used again: a handler may keep its context. Beside live and emits it is guarded by engine.mu, and while its
+// never used again: a handler may keep its context. Beside live, emits and cancelled it is guarded by engine.mu, and while its
 // handler runs what the handler reads of it does not change.
 type run struct {
 	c *consumer
@@ -30,6 +30,8 @@ type run struct {
 
 	live  atomic.Pointer[liveContext] // made when somebody asks for it
 	emits emission
+
+	cancelled atomic.Bool // by Cancel: it is dropped, unless its handler succeeds
 
 	batch *[]*run // the members of a batch; the run itself then leads it and has no delivery
 	next  *run    // in the list it waits in
@@ -93,9 +95,12 @@ func (e *engine) judge(r *run, err error) verdict {
 	}
 	r.end()
 	emits := r.emits.take()
-	if err == nil {
+	switch {
+	case err == nil:
 		v.one = driver.Settlement{Delivery: r.d, Outcome: driver.Ack, Emit: emits}
-	} else {
+	case r.cancelled.Load():
+		v.one = *dropped(r)
+	default:
 		v.one = r.c.decide(r, failed{err, cause, took})
 		e.logPanicked(r, &v.one, err)
 	}

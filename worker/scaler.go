@@ -100,8 +100,9 @@ func (e *engine) load(ctx context.Context, s *scaler) (Load, error) {
 
 // loadOfBroker adds what waits in the broker for the groups of this worker.
 func (e *engine) loadOfBroker(ctx context.Context, l *Load) error {
-	for i, c := range e.consumers {
-		if slices.ContainsFunc(e.consumers[:i], func(o *consumer) bool { return o.topic == c.topic }) {
+	claiming := e.claiming()
+	for i, c := range claiming {
+		if slices.ContainsFunc(claiming[:i], func(o *consumer) bool { return o.topic == c.topic }) {
 			continue // one answer serves all groups of a topic
 		}
 		stats, err := e.broker.Driver().Stats(ctx, c.topic)
@@ -112,7 +113,7 @@ func (e *engine) loadOfBroker(ctx context.Context, l *Load) error {
 			return err
 		}
 		for _, g := range stats.Groups {
-			if g.Paused || stats.Paused || !slices.ContainsFunc(e.consumers, func(o *consumer) bool { return o.topic == c.topic && o.group == g.Group }) {
+			if g.Paused || stats.Paused || !slices.ContainsFunc(claiming, func(o *consumer) bool { return o.topic == c.topic && o.group == g.Group }) {
 				continue
 			}
 			l.Depth += g.Ready

@@ -31,7 +31,7 @@ func (e *engine) others(c *consumer) (promised int, hungry bool) {
 }
 
 func (c *consumer) hungry() bool {
-	if c.inUse+c.lanes.ready.n >= c.share() {
+	if c.quiet || c.inUse+c.lanes.ready.n >= c.share() {
 		return false
 	}
 	if c.intake.parked {

@@ -21,6 +21,7 @@ type Stats struct {
 // ConsumerStats are the numbers of one handler.
 type ConsumerStats struct {
 	Topic, Group string
+	Quiet        bool // by Worker.Quiet
 
 	Running  int // slots in use, zombies included
 	Waiting  int // fetched and not started
@@ -70,10 +71,10 @@ func (c *consumer) tally(s *settlement) {
 // Stats returns the numbers of the worker. It is cheap.
 func (w *Worker) Stats() Stats {
 	w.mu.Lock()
-	e := w.engine
+	e, concurrency := w.engine, w.options.Concurrency
 	w.mu.Unlock()
 	if e == nil {
-		return Stats{Instance: w.options.Instance, Concurrency: w.options.Concurrency}
+		return Stats{Instance: w.options.Instance, Concurrency: concurrency}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +89,7 @@ func (w *Worker) Stats() Stats {
 func (c *consumer) stats(now time.Duration) ConsumerStats {
 	n := &c.count
 	s := ConsumerStats{
-		Topic: c.topic, Group: c.group,
+		Topic: c.topic, Group: c.group, Quiet: c.quiet,
 		Running:     c.inUse,
 		Waiting:     c.lanes.ready.n + c.lanes.queued + c.suspectsWaiting(),
 		Settling:    len(c.outbox.runs) + len(c.outbox.sending),
