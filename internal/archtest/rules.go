@@ -83,7 +83,7 @@ var Layers = []Layer{
 // need themselves is theirs.
 var Light = []struct{ Packages, Links []string }{
 	{
-		Packages: []string{".", "driver", "codec", "worker"},
+		Packages: []string{".", "driver", "codec", "worker", "cluster"},
 	},
 	{
 		Packages: []string{"driver/memory"},

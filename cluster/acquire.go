@@ -1,0 +1,235 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+const (
+	firstPause = 50 * time.Millisecond // between two tries of a write that the broker did not answer
+	lastPause  = time.Second
+	tries      = 3 // of TryAcquire, to learn whether it has the lock
+)
+
+var errReleased = errors.New("the lock was released")
+
+// holder is what the data of a lock says.
+type holder struct {
+	Owner string `json:"owner"`
+	Token string `json:"token"`
+	// Since is by the backend's clock, so it is known from the first renewal on: until then the lock was written just now.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Acquire takes a lock, and waits while another holds it: for LockOptions.Wait, or until ctx ends. The lock is held until Release, or until ctx ends.
+//
+// ErrConflict says who holds it and since when. Nobody looks at the lock meanwhile: the broker tells when it is given up or has ended.
+func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
+	return acquire(ctx, b, name, o, true)
+}
+
+// TryAcquire takes a lock if nobody holds it. Otherwise it returns ErrConflict at once, which says who holds it and since when.
+func TryAcquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
+	return acquire(ctx, b, name, o, false)
+}
+
+func acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions, wait bool) (*Lock, error) {
+	o, err := o.resolve(b, name)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lock{bucket: o.Bucket, name: name, o: o, token: newToken()}
+	if o.Off {
+		l.ctx, l.end = context.WithCancelCause(ctx)
+		return l, nil
+	}
+	l.kv = b.Driver().KV()
+	err = l.take(ctx, wait)
+	switch {
+	case err == nil:
+		o.Metrics.acquired()
+		l.hold(ctx)
+		return l, nil
+	case o.Optional && away(err) && ctx.Err() == nil:
+		b.Logger().WarnContext(ctx, "the work goes on without its lock", "lock", name, "error", err)
+		l.ctx, l.end = context.WithCancelCause(ctx)
+		l.lost = err
+		o.Metrics.failed()
+		return l, nil
+	}
+	o.Metrics.failed()
+	return nil, err
+}
+
+func (o LockOptions) resolve(b *ferry.Broker, name string) (LockOptions, error) {
+	if b == nil {
+		return o, driver.NewError(ferry.ErrInvalid, "the broker of the lock is nil", "open one first, with open.URL for example", nil)
+	}
+	if o.Bucket == "" {
+		o.Bucket = DefaultBucket
+	}
+	if o.TTL == 0 {
+		o.TTL = DefaultTTL
+	}
+	if o.Owner == "" {
+		o.Owner = processName()
+	}
+	if err := driver.CheckValueNames(o.Bucket, name); err != nil {
+		return o, err
+	}
+	if o.Wait < 0 || o.TTL < driver.MinValueTTL {
+		return o, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("lock %q has a TTL of %v, and waits for %v", name, o.TTL, o.Wait),
+			fmt.Sprintf("use a TTL of at least %v, and a wait that is not negative", driver.MinValueTTL), nil)
+	}
+	if len(o.Owner) > driver.MaxNameLen {
+		return o, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the owner of lock %q has a name of %d bytes", name, len(o.Owner)),
+			fmt.Sprintf("use at most %d", driver.MaxNameLen), nil)
+	}
+	return o, nil
+}
+
+// take gets the lock, or says who has it.
+func (l *Lock) take(ctx context.Context, wait bool) error {
+	if wait && l.o.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.o.Wait)
+		defer cancel()
+	}
+	for {
+		found, err := l.try(ctx, wait)
+		if err != nil || found.Revision == 0 {
+			return err
+		}
+		if !wait {
+			return l.heldBy(found, nil)
+		}
+		for last := found; last.Revision != 0; {
+			last, err = l.kv.Wait(ctx, l.bucket, l.name, last.Revision)
+			switch {
+			case err == nil:
+				found = last
+			case ctx.Err() != nil:
+				return l.heldBy(found, ctx.Err())
+			case permanent(err):
+				return err
+			case !sleep(ctx, lastPause):
+				return l.heldBy(found, ctx.Err())
+			default:
+				last = found
+			}
+		}
+	}
+}
+
+// try writes the lock if it is free, and otherwise returns what is there. A write that was not answered is repeated under its request, so
+// that it is known whether it took the lock; what was taken long ago is renewed first.
+func (l *Lock) try(ctx context.Context, patient bool) (driver.Value, error) {
+	w := driver.Write{Name: l.name, Data: l.data(), If: driver.Absent, TTL: l.o.TTL, Request: newToken()}
+	before, pause := time.Now(), firstPause
+	again := func(c driver.Condition) { w.If, w.Request, before = c, newToken(), time.Now() }
+	for n := 1; ; n++ {
+		r := l.kv.Apply(ctx, l.bucket, driver.KVOptions{Level: l.o.Level}, w)[0]
+		switch conflict := errors.Is(r.Err, ferry.ErrConflict); {
+		case r.Err == nil && time.Since(before) < usable(l.o.TTL):
+			l.epoch, l.revision, l.since, l.acquired, l.until = r.Epoch, r.Revision, r.Written, before, before.Add(usable(l.o.TTL))
+			return driver.Value{}, nil
+		case r.Err == nil, conflict && l.wrote(r.Value):
+			again(driver.Condition(r.Revision))
+		case conflict && r.Revision == 0: // what we took has ended meanwhile
+			again(driver.Absent)
+		case conflict:
+			return r.Value, nil
+		case permanent(r.Err), ctx.Err() != nil, !patient && (n >= tries || !errors.Is(r.Err, ferry.ErrUnknown)), !sleep(ctx, pause):
+			return driver.Value{}, l.undecided(r.Err)
+		default:
+			pause = min(2*pause, lastPause)
+		}
+	}
+}
+
+func (l *Lock) undecided(err error) error {
+	if permanent(err) {
+		return err
+	}
+	return driver.NewError(kindOf(err), fmt.Sprintf("lock %q could not be acquired", l.name),
+		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL), err)
+}
+
+// kindOf is what a failed write says of itself.
+func kindOf(err error) error {
+	if errors.Is(err, ferry.ErrUnknown) {
+		return ferry.ErrUnknown
+	}
+	return ferry.ErrNotApplied
+}
+
+func (l *Lock) data() []byte {
+	data, _ := json.Marshal(holder{Owner: l.o.Owner, Token: l.token, Since: l.since}) // which cannot fail
+	return data
+}
+
+// wrote reports whether v is of this holding.
+func (l *Lock) wrote(v driver.Value) bool {
+	var h holder
+	return v.Revision != 0 && json.Unmarshal(v.Data, &h) == nil && h.Token == l.token
+}
+
+// heldBy is the error of a lock that another holds.
+func (l *Lock) heldBy(v driver.Value, cause error) error {
+	var h holder
+	if json.Unmarshal(v.Data, &h) != nil || h.Owner == "" {
+		return driver.NewError(ferry.ErrConflict, fmt.Sprintf("there is a value %q in bucket %q that is no lock", l.name, l.bucket), "name the lock otherwise", cause)
+	}
+	since := h.Since
+	if since.IsZero() {
+		since = v.Written
+	}
+	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("lock %q is held by %q since %s", l.name, h.Owner, since.UTC().Format(time.RFC3339)),
+		"wait for it with Acquire, or try again later", cause)
+}
+
+// permanent reports whether trying again cannot help.
+func permanent(err error) bool {
+	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrTooLarge, ferry.ErrClosed, ferry.ErrLeaseLost, ferry.ErrConflict} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// away reports whether err says that the broker could not be asked.
+func away(err error) bool {
+	return errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, ferry.ErrUnknown) || errors.Is(err, ferry.ErrFull) || !permanent(err)
+}
+
+// sleep waits, and reports false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func newToken() string { return rand.Text() }
+
+// processName is host-pid.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%.64s-%d", host, os.Getpid())
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+const (
+	leadPrefix = "lead." // and the duty: the bucket of a leader's lease and of what is written under it
+	leaseName  = "lease"
+)
+
+// Lead waits until this process leads a duty, runs work, and goes on so until ctx ends or work returns by itself. Of all processes that call it
+// one leads at a time: after a kill another does within DefaultTTL and a second, after an orderly end at once.
+//
+// The context of work ends when the lead is lost, in time before another can have it; work should then return, and leads again when its turn comes. What it writes should
+// carry Lock.Fence, in the bucket LeadBucket(duty), or Lock.Epoch: it may be paused for longer than it leads.
+//
+// Lead returns nil when ctx ends, what work returned when that was by itself, and errors of the broker that trying again cannot mend.
+func Lead(ctx context.Context, b *ferry.Broker, duty string, work func(ctx context.Context, l *Lock) error) error {
+	if work == nil {
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the work of duty %q is nil", duty), "give it a function", nil)
+	}
+	for {
+		l, err := Acquire(ctx, b, leaseName, LockOptions{Bucket: LeadBucket(duty)})
+		switch {
+		case ctx.Err() != nil:
+			return giveUp(ctx, l)
+		case err != nil:
+			return err
+		}
+		lost, err := lead(l, work)
+		switch {
+		case ctx.Err() != nil && stopped(err):
+			return nil
+		case !lost || !stopped(err):
+			return err
+		}
+		b.Logger().WarnContext(ctx, "the lead was lost; it is tried again", "duty", duty)
+	}
+}
+
+// stopped reports whether work ended because it was told to.
+func stopped(err error) bool {
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ferry.ErrLeaseLost)
+}
+
+// LeadBucket is the bucket of a duty: its lease, and the state that its leader keeps under Lock.Fence.
+func LeadBucket(duty string) string { return leadPrefix + duty }
+
+// lead does the work under the lease, and reports whether it was lost before the work ended.
+func lead(l *Lock, work func(ctx context.Context, l *Lock) error) (lost bool, err error) {
+	defer func() {
+		lost = l.Err() != nil
+		_ = l.Release(context.WithoutCancel(l.ctx)) // otherwise it ends by itself
+	}()
+	return false, work(l.Context(), l)
+}
+
+// giveUp releases a lease that came too late; l may be nil.
+func giveUp(ctx context.Context, l *Lock) error {
+	if l == nil {
+		return nil
+	}
+	return l.Release(context.WithoutCancel(ctx))
+}

@@ -1,0 +1,320 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
+)
+
+func acquire(t *testing.T, b *ferry.Broker, o cluster.LockOptions) *cluster.Lock {
+	t.Helper()
+	l, err := cluster.TryAcquire(context.Background(), b, "report", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func release(t *testing.T, l *cluster.Lock) {
+	t.Helper()
+	if err := l.Release(context.Background()); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+}
+
+// A lock is renewed for as long as it is held. Who asks meanwhile is told who has it, and since when.
+func TestLockIsHeld(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		begin := time.Now()
+		l := acquire(t, b, cluster.LockOptions{Owner: "web-1"})
+		pause(time.Hour)
+		if l.Err() != nil || l.Context().Err() != nil || l.Epoch() == 0 {
+			t.Errorf("after an hour: %v, epoch %d", l.Err(), l.Epoch())
+		}
+		_, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{})
+		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), `"web-1"`) || !strings.Contains(err.Error(), begin.UTC().Format(time.RFC3339)) {
+			t.Errorf("TryAcquire of a held lock: %v", err)
+		}
+		if time.Since(begin) != time.Hour {
+			t.Errorf("TryAcquire took %v", time.Since(begin)-time.Hour)
+		}
+		release(t, l)
+		release(t, l)
+		if !errors.Is(l.Err(), ferry.ErrLeaseLost) || !errors.Is(l.Context().Err(), context.Canceled) {
+			t.Errorf("after the release: %v, %v", l.Err(), l.Context().Err())
+		}
+		next := acquire(t, b, cluster.LockOptions{})
+		if next.Epoch() <= l.Epoch() {
+			t.Errorf("epoch %d after %d", next.Epoch(), l.Epoch())
+		}
+		release(t, next)
+	})
+}
+
+// Of many that want a lock one has it at a time, and all get their turn as soon as it is given up.
+func TestLockContention(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		var inside, most, epochs atomic.Int64
+		var all sync.WaitGroup
+		begin := time.Now()
+		for range 20 {
+			all.Go(func() {
+				l, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := inside.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				if last := epochs.Swap(int64(l.Epoch())); last >= int64(l.Epoch()) {
+					t.Errorf("epoch %d after %d", l.Epoch(), last)
+				}
+				time.Sleep(10 * time.Second)
+				inside.Add(-1)
+				release(t, l)
+			})
+		}
+		all.Wait()
+		if most.Load() != 1 {
+			t.Errorf("%d had the lock at once", most.Load())
+		}
+		if took := time.Since(begin); took != 200*time.Second {
+			t.Errorf("20 turns of 10 s took %v", took)
+		}
+	})
+}
+
+// When the broker is away, the context ends before another can have the lock, and not long before.
+func TestLockEndsInTime(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		l := acquire(t, b, cluster.LockOptions{TTL: 10 * time.Second})
+		pause(4 * time.Second) // renewed once
+		begin := time.Now()
+		f.set(always(ferry.ErrNotApplied), nil)
+		<-l.Context().Done()
+		ended := time.Since(begin)
+		if !errors.Is(context.Cause(l.Context()), ferry.ErrLeaseLost) || !errors.Is(l.Err(), ferry.ErrLeaseLost) {
+			t.Errorf("cause %v, error %v", context.Cause(l.Context()), l.Err())
+		}
+		f.set(nil, nil)
+		next, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := time.Since(begin)
+		if gap := free - ended; gap < time.Second || gap > time.Second+100*time.Millisecond {
+			t.Errorf("the context ended after %v, another had the lock after %v", ended, free)
+		}
+		if err := l.Release(context.Background()); !errors.Is(err, ferry.ErrLeaseLost) {
+			t.Errorf("Release of a lost lock: %v", err)
+		}
+		if next.Err() != nil {
+			t.Errorf("the late release took the lock from its next holder: %v", next.Err())
+		}
+		release(t, next)
+	})
+}
+
+// A write under an older epoch is refused once another holds the lock, however late it comes.
+func TestFenceRefusesALateWrite(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		kv, ctx := b.Driver().KV(), context.Background()
+		old := acquire(t, b, cluster.LockOptions{Bucket: "billing"})
+		write := func(l *cluster.Lock, text string) error {
+			return kv.Apply(ctx, "billing", driver.KVOptions{}, driver.Write{Name: "state", Data: []byte(text), Fence: l.Fence()})[0].Err
+		}
+		if err := write(old, "old"); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func(w driver.Write) error { // the old holder is paused: nothing of it arrives
+			if w.Quiet {
+				return ferry.ErrNotApplied
+			}
+			return nil
+		}, nil)
+		pause(10 * time.Second)
+		f.set(nil, nil)
+		next := acquire(t, b, cluster.LockOptions{Bucket: "billing"})
+		if err := write(next, "new"); err != nil {
+			t.Error(err)
+		}
+		if err := write(old, "late"); !errors.Is(err, ferry.ErrLeaseLost) {
+			t.Errorf("a late write: %v", err)
+		}
+		vs, err := kv.Get(ctx, "billing", "state")
+		if err != nil || string(vs[0].Data) != "new" {
+			t.Errorf("the state is %q, %v", vs[0].Data, err)
+		}
+		_ = old.Release(ctx)
+		release(t, next)
+	})
+}
+
+// An answer that is lost is found out: the lock that was taken, renewed or released is known to be.
+func TestLockWithLostAnswers(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		f.set(nil, everySecond(ferry.ErrUnknown))
+		l := acquire(t, b, cluster.LockOptions{})
+		pause(10 * time.Minute)
+		if l.Err() != nil {
+			t.Errorf("the lock was lost with an answer: %v", l.Err())
+		}
+		release(t, l)
+		begin := time.Now()
+		release(t, acquire(t, b, cluster.LockOptions{}))
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("a released lock was free after %v", took)
+		}
+	})
+}
+
+// A lock that was taken without our knowledge, longer ago than it can be relied on, is not taken for held.
+func TestLockWhoseAnswerComesTooLate(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		f.set(nil, always(ferry.ErrUnknown))
+		time.AfterFunc(20*time.Second, func() { f.set(nil, nil) })
+		l, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pause(time.Minute)
+		if l.Err() != nil {
+			t.Errorf("%v", l.Err())
+		}
+		release(t, l)
+	})
+}
+
+func TestTryAcquireGivesUp(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		for _, kind := range []error{ferry.ErrNotApplied, ferry.ErrUnknown, ferry.ErrUnsupported} {
+			f.set(always(kind), nil)
+			begin := time.Now()
+			if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{}); !errors.Is(err, kind) {
+				t.Errorf("%v: got %v", kind, err)
+			}
+			if took := time.Since(begin); took > time.Second {
+				t.Errorf("%v: it took %v", kind, took)
+			}
+		}
+	})
+}
+
+// Acquire waits no longer than it is told to, and says who had the lock.
+func TestAcquireWaits(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		l := acquire(t, b, cluster.LockOptions{Owner: "web-1"})
+		begin := time.Now()
+		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
+		if !errors.Is(err, ferry.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "web-1") || time.Since(begin) != 7*time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+		release(t, l)
+	})
+}
+
+// A lock ends with the context it was acquired with, and is free at once.
+func TestLockEndsWithItsContext(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		ctx, cancel := context.WithCancel(context.Background())
+		l, err := cluster.Acquire(ctx, b, "report", cluster.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		begin := time.Now()
+		next, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{})
+		if err != nil || time.Since(begin) != 0 {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+		release(t, l)
+		release(t, next)
+	})
+}
+
+// Switched off, a lock costs nothing and is always held. An optional one lets the work go on when the broker is away, and no further.
+func TestLocksThatAreNotTaken(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		off := acquire(t, b, cluster.LockOptions{Off: true})
+		if off.Err() != nil || off.Fence() != nil || off.Epoch() != 0 || f.count() != 0 {
+			t.Errorf("off: %v, fence %v, %d writes", off.Err(), off.Fence(), f.count())
+		}
+		release(t, off)
+		f.set(always(ferry.ErrNotApplied), nil)
+		optional := acquire(t, b, cluster.LockOptions{Optional: true})
+		if optional.Err() == nil || optional.Context().Err() != nil || optional.Fence() != nil {
+			t.Errorf("optional: %v, context %v", optional.Err(), optional.Context().Err())
+		}
+		release(t, optional)
+		f.set(nil, nil)
+		optional = acquire(t, b, cluster.LockOptions{Optional: true})
+		if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{Optional: true}); !errors.Is(err, ferry.ErrConflict) {
+			t.Errorf("an optional lock that another holds: %v", err)
+		}
+		f.set(always(ferry.ErrNotApplied), nil)
+		pause(time.Minute)
+		if optional.Err() == nil || optional.Context().Err() != nil {
+			t.Errorf("optional, after the broker was away: %v, context %v", optional.Err(), optional.Context().Err())
+		}
+		f.set(nil, nil)
+		_ = optional.Release(context.Background())
+	})
+}
+
+func TestLockMetrics(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		var m cluster.LockMetrics
+		for _, held := range []time.Duration{2 * time.Second, 3 * time.Second} {
+			l := acquire(t, b, cluster.LockOptions{Metrics: &m})
+			if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{Metrics: &m}); err == nil {
+				t.Error("two have the lock")
+			}
+			time.Sleep(held)
+			release(t, l)
+		}
+		l := acquire(t, b, cluster.LockOptions{Metrics: &m})
+		f.set(always(ferry.ErrNotApplied), nil)
+		<-l.Context().Done()
+		_ = l.Release(context.Background())
+		want := cluster.LockStats{Acquired: 3, Failed: 2, Expired: 1, Released: 2, Held: 5 * time.Second, Longest: 3 * time.Second}
+		if got := m.Stats(); got != want {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+func TestLockIsRefused(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		cases := map[string]struct {
+			name string
+			o    cluster.LockOptions
+		}{
+			"no name":           {"", cluster.LockOptions{}},
+			"a long name":       {strings.Repeat("x", 513), cluster.LockOptions{}},
+			"a bad bucket":      {"a", cluster.LockOptions{Bucket: "no spaces"}},
+			"a short TTL":       {"a", cluster.LockOptions{TTL: 999 * time.Millisecond}},
+			"a negative wait":   {"a", cluster.LockOptions{Wait: -1}},
+			"a very long owner": {"a", cluster.LockOptions{Owner: strings.Repeat("x", 1000)}},
+		}
+		for name, c := range cases {
+			if _, err := cluster.Acquire(context.Background(), b, c.name, c.o); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "hint") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := cluster.Acquire(context.Background(), nil, "a", cluster.LockOptions{}); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("no broker: %v", err)
+		}
+		if f.count() != 0 {
+			t.Errorf("%d writes", f.count())
+		}
+	})
+}
