@@ -56,14 +56,6 @@ type Value struct {
 	Deleted bool
 }
 
-// Again is when a value that somebody waits for may be another without a write: when it expires.
-func (v Value) Again() time.Duration {
-	if v.Left > 0 {
-		return v.Left
-	}
-	return time.Hour
-}
-
 // Condition is what a write demands of the value that is there. The zero Condition demands nothing; a revision demands that one.
 type Condition uint64
 

@@ -193,7 +193,7 @@ func (l *Local) Wait(ctx context.Context, bucket, name string, after uint64) (v 
 			return false, 0, err
 		}
 		v = vs[0]
-		return v.Revision != after, v.Again(), nil
+		return v.Revision != after, Again(v), nil
 	})
 	return v, err
 }

@@ -11,6 +11,14 @@ import (
 // look is how often whoever waits looks by itself: quiet writes wake nobody, and a wake-up may be lost.
 const look = time.Second
 
+// Again is when a value that somebody waits for may be another without a write: when it expires.
+func Again(v driver.Value) time.Duration {
+	if v.Left > 0 {
+		return v.Left
+	}
+	return time.Hour
+}
+
 // Waiters are those who wait for a value, or for any of a bucket. They are told that there may be news, and look.
 type Waiters struct {
 	mu      sync.Mutex

@@ -321,7 +321,7 @@ func (k *KV) Wait(ctx context.Context, bucket, name string, after uint64) (v dri
 			return false, 0, err
 		}
 		v = vs[0]
-		return v.Revision != after, v.Again(), nil
+		return v.Revision != after, kv.Again(v), nil
 	})
 	return v, err
 }
