@@ -5,6 +5,7 @@
 //	changes  what was written lately
 //	requests what was applied under a request
 //	waiters  who waits for a value
+//	export   a bucket taken out, and put back elsewhere
 //	local    buckets in this process, over a store or without
 //	record   how values are stored
 package kv
@@ -33,7 +34,8 @@ type value struct {
 	data            []byte
 	revision, epoch uint64
 	written         time.Time
-	ends            time.Time // zero: never
+	ttl             time.Duration // what it was written with
+	ends            time.Time     // zero: never
 }
 
 // NewBucket returns an empty bucket whose revisions begin above one.
@@ -161,7 +163,7 @@ func (b *Bucket) put(w *driver.Write, there driver.Value, now time.Time) {
 		v.epoch = b.revision
 	}
 	if w.TTL > 0 {
-		v.ends = now.Add(w.TTL)
+		v.ttl, v.ends = w.TTL, now.Add(w.TTL)
 	}
 	b.set(w.Name, v)
 }
@@ -177,14 +179,35 @@ func (b *Bucket) set(name string, v *value) {
 	}
 	heap.Push(&b.ends, ending{v.ends, name})
 	if len(b.ends) > 2*len(b.values)+remembered { // most were renewed
-		b.ends = b.ends[:0]
-		for name, v := range b.values {
-			if !v.ends.IsZero() {
-				b.ends = append(b.ends, ending{v.ends, name})
-			}
-		}
-		heap.Init(&b.ends)
+		b.arrangeEnds()
 	}
+}
+
+// arrangeEnds makes the heap anew from the values.
+func (b *Bucket) arrangeEnds() {
+	b.ends = b.ends[:0]
+	for name, v := range b.values {
+		if !v.ends.IsZero() {
+			b.ends = append(b.ends, ending{v.ends, name})
+		}
+	}
+	heap.Init(&b.ends)
+}
+
+// Renew is told that another clock counts from now on, and what the old one showed last. What had expired by the old one is gone; everything else has
+// its whole TTL again, and requests their minute, since nobody knows how far the two clocks differ.
+func (b *Bucket) Renew(last, now time.Time) {
+	b.Sweep(last, len(b.values))
+	b.requests.forget(last)
+	for name, v := range b.values {
+		if v.ttl > 0 {
+			again := *v
+			again.ends = now.Add(v.ttl)
+			b.values[name] = &again
+		}
+	}
+	b.arrangeEnds()
+	b.requests.renew(now)
 }
 
 func (b *Bucket) remove(name string) { delete(b.values, name) }

@@ -43,6 +43,14 @@ func (r *requests) forget(now time.Time) (gone []string) {
 	return gone
 }
 
+// renew gives each its whole time again.
+func (r *requests) renew(now time.Time) {
+	for request, a := range r.known {
+		a.until = now.Add(driver.RequestFor)
+		r.known[request] = a
+	}
+}
+
 // next is when forget has something to do; zero: never.
 func (r *requests) next() time.Time {
 	if len(r.order) == 0 {
