@@ -79,6 +79,13 @@ func (t *T) ends(name string, v driver.Value, due time.Time) {
 	t.absent(name)
 }
 
+// refusedWith demands an error of this kind with a hint.
+func (t *T) refusedWith(err, kind error, what string) {
+	t.Helper()
+	t.wantErr(err, kind, what)
+	t.hinted(err)
+}
+
 // kvReadsWhatWasWritten: revisions grow, an epoch stays while a value exists, and what a caller gets is his own.
 func kvReadsWhatWasWritten(t *T) {
 	t.absent("a")
@@ -205,115 +212,6 @@ func kvSteps(t *T) {
 	}
 }
 
-// kvExpires: by the backend's clock, not before its time, and what comes after is a new one.
-func kvExpires(t *T) {
-	due := time.Now().Add(2 * unit)
-	first := t.set(driver.Write{Name: "a", Data: []byte("one"), TTL: 2 * unit})
-	if v := t.value("a"); v.Left <= 0 || v.Left > 2*unit+t.resolution() {
-		t.Errorf("%v are left", v.Left)
-	}
-	t.before(due, func() {
-		t.pass(3 * unit / 2)
-		t.holds("a", "one", first)
-	})
-	t.ends("a", first, due)
-	if r := t.apply(driver.Write{Name: "a", If: driver.Condition(first.Revision)}); !errors.Is(r.Err, driver.ErrConflict) || r.Revision != 0 {
-		t.Errorf("the revision of what expired: %+v", r)
-	}
-	second := t.set(driver.Write{Name: "a", If: driver.Absent})
-	if second.Epoch != second.Revision || second.Revision <= first.Revision {
-		t.Errorf("%+v after %+v", second, first)
-	}
-	page, err := t.kv().List(t.ctx(), driver.KVQuery{Bucket: bucket})
-	t.ok(err, "List")
-	if len(page.Values) != 1 || page.Values[0].Left != 0 {
-		t.Errorf("%+v", page)
-	}
-}
-
-// kvRenewed: writing again moves the end and keeps the epoch.
-func kvRenewed(t *T) {
-	first := t.set(driver.Write{Name: "a", TTL: 2 * unit})
-	t.pass(unit)
-	due := time.Now().Add(2 * unit)
-	second := t.set(driver.Write{Name: "a", TTL: 2 * unit, If: driver.Condition(first.Revision)})
-	t.equal(second.Epoch, first.Epoch, "epoch of what was renewed")
-	t.before(due, func() { t.holds("a", "", second) })
-	t.ends("a", second, due)
-	third := t.set(driver.Write{Name: "a", TTL: time.Hour})
-	t.set(driver.Write{Name: "a"})
-	if v := t.value("a"); v.Left != 0 || v.Epoch != third.Epoch {
-		t.Errorf("written without a TTL it is %+v", v)
-	}
-}
-
-// kvFences: what is written under a lease is refused as soon as the lease is another's.
-func kvFences(t *T) {
-	lease := t.set(driver.Write{Name: "lease", Data: []byte("me"), TTL: 2 * unit, If: driver.Absent})
-	fence := &driver.Fence{Name: "lease", Epoch: lease.Epoch}
-	t.set(driver.Write{Name: "a", Data: []byte("mine"), Fence: fence})
-	renewed := t.set(driver.Write{Name: "lease", Data: []byte("me"), TTL: 2 * unit, If: driver.Condition(lease.Revision), Fence: fence})
-	mine := t.set(driver.Write{Name: "a", Data: []byte("still"), Fence: fence})
-	t.until("the lease ends", func() bool { return t.value("lease").Revision == 0 })
-	if r := t.apply(driver.Write{Name: "a", Data: []byte("late"), Fence: fence}); !errors.Is(r.Err, driver.ErrLeaseLost) {
-		t.Errorf("a write under a lease that has ended: %+v", r)
-	}
-	taken := t.set(driver.Write{Name: "lease", Data: []byte("you"), TTL: time.Hour, If: driver.Absent})
-	if taken.Epoch == lease.Epoch || taken.Revision <= renewed.Revision {
-		t.Errorf("%+v after %+v", taken, renewed)
-	}
-	for _, w := range []driver.Write{{Name: "a", Data: []byte("late"), Fence: fence}, {Name: "a", Delete: true, Fence: fence},
-		{Name: "a", If: driver.Condition(mine.Revision), Fence: fence}} {
-		if r := t.apply(w); !errors.Is(r.Err, driver.ErrLeaseLost) {
-			t.Errorf("a write under another's lease: %+v", r)
-		}
-	}
-	t.holds("a", "still", mine)
-}
-
-// kvFenceInsideTheStep: once a lease is another's, nothing written under the old one gets a revision behind it, however the two meet.
-func kvFenceInsideTheStep(t *T) {
-	const writers, changes = 4, 10
-	ctx := t.ctx()
-	for range changes {
-		t.set(driver.Write{Name: "lease", Delete: true})
-		lease := t.set(driver.Write{Name: "lease", If: driver.Absent})
-		fence := &driver.Fence{Name: "lease", Epoch: lease.Epoch}
-		var mu sync.Mutex
-		var newest uint64
-		var wg sync.WaitGroup
-		begun := make(chan struct{}, writers)
-		for i := range writers {
-			wg.Go(func() {
-				for n := range 10_000 {
-					r := t.kv().Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: fmt.Sprint("a", i), Fence: fence})[0]
-					if n == 0 {
-						begun <- struct{}{}
-					}
-					if r.Err != nil {
-						if !errors.Is(r.Err, driver.ErrLeaseLost) {
-							t.Errorf("Apply: %v", r.Err)
-						}
-						return
-					}
-					mu.Lock()
-					newest = max(newest, r.Revision)
-					mu.Unlock()
-				}
-			})
-		}
-		for range writers {
-			<-begun
-		}
-		rs := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "lease", Delete: true}, driver.Write{Name: "lease", If: driver.Absent})
-		t.ok(errors.Join(rs[0].Err, rs[1].Err), "taking the lease")
-		wg.Wait()
-		if newest > rs[1].Revision {
-			t.Errorf("a write under the old lease has revision %d, behind %d, where the lease was taken", newest, rs[1].Revision)
-		}
-	}
-}
-
 // kvRequests: a write that was applied is answered as the first time when it is repeated, and not applied again.
 func kvRequests(t *T) {
 	w := driver.Write{Name: "a", Data: []byte("one"), If: driver.Absent, Request: "r1"}
@@ -395,143 +293,6 @@ func kvBucketsAreApart(t *T) {
 	}
 }
 
-// kvWaits: who waits is woken by a write, a deletion and an end, and not by others.
-func kvWaits(t *T) {
-	k := t.kv()
-	wait := func(name string, after uint64) <-chan driver.Value {
-		woken := make(chan driver.Value, 1)
-		go func() {
-			v, err := k.Wait(t.ctx(), bucket, name, after)
-			if err != nil {
-				t.Errorf("Wait: %v", err)
-			}
-			woken <- v
-		}()
-		return woken
-	}
-	coming := wait("a", 0)
-	t.set(driver.Write{Name: "b"})
-	select {
-	case v := <-coming:
-		t.Fatalf("woken by another's write: %+v", v)
-	case <-time.After(quiet):
-	}
-	first := t.set(driver.Write{Name: "a", Data: []byte("one")})
-	if v := <-coming; v.Revision != first.Revision || string(v.Data) != "one" {
-		t.Errorf("%+v", v)
-	}
-	if v := <-wait("a", 0); v.Revision != first.Revision {
-		t.Errorf("what is there already: %+v", v)
-	}
-	leaving := wait("a", first.Revision)
-	t.set(driver.Write{Name: "a", Delete: true})
-	if v := <-leaving; v.Revision != 0 {
-		t.Errorf("deleted: %+v", v)
-	}
-	due := time.Now().Add(unit)
-	third := t.set(driver.Write{Name: "a", TTL: unit})
-	if v := <-wait("a", third.Revision); v.Revision != 0 {
-		t.Errorf("expired: %+v", v)
-	}
-	t.onTime(due, "who waits for the end")
-	silent := wait("c", 0)
-	t.set(driver.Write{Name: "c", Quiet: true})
-	if v := <-silent; v.Revision == 0 {
-		t.Errorf("a quiet write: %+v", v)
-	}
-	ctx := t.within(quiet)
-	if _, err := t.kv().Wait(ctx, bucket, "never", 0); !errors.Is(err, ctx.Err()) || err == nil {
-		t.Errorf("Wait until its context ends: %v", err)
-	}
-}
-
-// kvChanges: each value that was written after a revision, once, as it is now.
-func kvChanges(t *T) {
-	before := t.set(driver.Write{Name: "a"})
-	t.set(driver.Write{Name: "b"})
-	t.set(driver.Write{Name: "a", Data: []byte("two")})
-	c := t.set(driver.Write{Name: "c"})
-	t.set(driver.Write{Name: "b", Delete: true})
-	vs, upTo, err := t.kv().Changes(t.ctx(), bucket, before.Revision)
-	t.ok(err, "Changes")
-	var got []string
-	for _, v := range vs {
-		got = append(got, fmt.Sprint(v.Name, " ", string(v.Data), " ", v.Deleted))
-	}
-	t.equal(got, []string{"a two false", "c  false", "b  true"}, "changes")
-	if upTo <= c.Revision {
-		t.Errorf("up to %d, although b was deleted after %d", upTo, c.Revision)
-	}
-	coming := make(chan []driver.Value, 1)
-	go func() {
-		vs, _, err := t.kv().Changes(t.ctx(), bucket, upTo)
-		if err != nil {
-			t.Errorf("Changes: %v", err)
-		}
-		coming <- vs
-	}()
-	d := t.set(driver.Write{Name: "d"})
-	if vs := <-coming; len(vs) != 1 || vs[0].Revision != d.Revision {
-		t.Errorf("%+v", vs)
-	}
-}
-
-// kvChangesAreForgotten: who comes too late is told so, and goes on from a listing.
-func kvChangesAreForgotten(t *T) {
-	first := t.set(driver.Write{Name: "a"})
-	ws := make([]driver.Write, 250)
-	_, _, err := t.kv().Changes(t.ctx(), bucket, 0)
-	for round := 0; err == nil || !errors.Is(err, driver.ErrNotFound); round++ {
-		if round > 100 {
-			t.Fatalf("after %d writes: %v", round*len(ws), err)
-		}
-		for i := range ws { // half of them deletions, of names that never come again
-			ws[i] = driver.Write{Name: fmt.Sprint(round, "/", i/2), Delete: i%2 == 1, Quiet: true}
-		}
-		for _, r := range t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, ws...) {
-			t.ok(r.Err, "write")
-		}
-		_, _, err = t.kv().Changes(t.ctx(), bucket, first.Revision)
-	}
-	page, err := t.kv().List(t.ctx(), driver.KVQuery{Bucket: bucket})
-	t.ok(err, "List")
-	t.equal(len(page.Values), 1, "values")
-	last := t.set(driver.Write{Name: "last"})
-	vs, upTo, err := t.kv().Changes(t.ctx(), bucket, page.Revision)
-	t.ok(err, "Changes after the listing")
-	if len(vs) != 1 || vs[0].Revision != last.Revision || upTo != last.Revision {
-		t.Errorf("%+v up to %d, want %+v", vs, upTo, last)
-	}
-}
-
-// kvSurvives: values, revisions, requests and what is left of a TTL survive a restart; nothing deleted comes back.
-func kvSurvives(t *T) {
-	t.survives()
-	kept := t.set(driver.Write{Name: "kept", Data: []byte("one"), Request: "r"})
-	due := time.Now().Add(4 * unit)
-	lease := t.set(driver.Write{Name: "lease", TTL: 4 * unit})
-	t.set(driver.Write{Name: "gone"})
-	t.set(driver.Write{Name: "gone", Delete: true})
-	last := t.set(driver.Write{Name: "last"})
-	t.set(driver.Write{Name: "last", Delete: true, Request: "d"})
-	t.restart()
-	t.holds("kept", "one", kept)
-	t.absent("gone")
-	t.absent("last")
-	t.before(due, func() {
-		if v := t.value("lease"); v.Epoch != lease.Epoch || v.Left <= 0 || v.Left > 4*unit+t.resolution() {
-			t.Errorf("%+v", v)
-		}
-	})
-	if again := t.set(driver.Write{Name: "kept", Data: []byte("one"), Request: "r"}); again.Revision != kept.Revision {
-		t.Errorf("repeated after a restart it has revision %d, was %d", again.Revision, kept.Revision)
-	}
-	if next := t.set(driver.Write{Name: "next"}); next.Revision <= kept.Revision || next.Revision <= lease.Revision || next.Revision <= last.Revision {
-		t.Errorf("%+v after a restart, before which there was %+v", next, lease)
-	}
-	t.ends("lease", lease, due)
-}
-
 // kvInput: what cannot be is refused with a hint, and nothing is changed.
 func kvInput(t *T) {
 	long := strings.Repeat("x", driver.MaxValueName+1)
@@ -561,27 +322,4 @@ func kvInput(t *T) {
 	t.refusedWith(err, driver.ErrInvalid, "a negative limit")
 	t.refusedWith(t.kv().Apply(t.ctx(), bucket, driver.KVOptions{Level: driver.Replicated(99)}, driver.Write{Name: "a"})[0].Err, driver.ErrUnsupported, "a level that is not given")
 	t.absent("a")
-}
-
-// kvClosed: calls after Close, and those that wait in it, say so.
-func kvClosed(t *T) {
-	k := t.kv()
-	ended := make(chan error, 2)
-	go func() { _, err := k.Wait(t.ctx(), bucket, "a", 0); ended <- err }()
-	go func() { _, _, err := k.Changes(t.ctx(), bucket, 0); ended <- err }()
-	t.pass(quiet)
-	t.ok(t.Close(t.ctx()), "Close")
-	for range 2 {
-		t.wantErr(<-ended, driver.ErrClosed, "a call that waited")
-	}
-	_, err := k.Get(t.ctx(), bucket, "a")
-	t.wantErr(err, driver.ErrClosed, "Get")
-	t.wantErr(k.Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "a"})[0].Err, driver.ErrClosed, "Apply")
-}
-
-// refusedWith demands an error of this kind with a hint.
-func (t *T) refusedWith(err, kind error, what string) {
-	t.Helper()
-	t.wantErr(err, kind, what)
-	t.hinted(err)
 }
