@@ -14,14 +14,7 @@ import (
 const bucket = "things"
 
 // kv returns the named values of the driver.
-func (t *T) kv() driver.KV {
-	t.Helper()
-	kv := t.Driver.KV()
-	if _, err := kv.Get(t.ctx(), bucket); errors.Is(err, driver.ErrUnsupported) {
-		t.Skip("this driver holds no named values")
-	}
-	return kv
-}
+func (t *T) kv() driver.KV { return t.Driver.KV() }
 
 // apply makes one write.
 func (t *T) apply(w driver.Write) driver.WriteResult {

@@ -47,6 +47,9 @@ func TestListedACLs(t *testing.T) {
 	}
 	defer end(t, d)
 	publish(t, d, message("a", "k"), message("b", "k"), message("c", "k"))
+	if v := put(t, d, driver.Write{Name: "n", If: driver.Absent}); get(t, d, "n").Revision != v.Revision {
+		t.Errorf("%+v is not read", v)
+	}
 	later := message("later", "k")
 	later.Delay = 100 * time.Millisecond
 	publish(t, d, later)
@@ -105,6 +108,7 @@ func TestUnauthorised(t *testing.T) {
 	}
 	defer end(t, d)
 	publish(t, d, message("a", "k"))
+	put(t, d, driver.Write{Name: "n"})
 	for _, user := range []string{"no-write", "no-read", "no-group"} {
 		o := options(c, user)
 		o.Transactions = false
@@ -118,6 +122,7 @@ func TestUnauthorised(t *testing.T) {
 		}
 		t.Cleanup(func() { end(t, d) })
 		if user == "no-write" {
+			hinted(t, write(t, d, driver.Write{Name: "n"}).Err, driver.ErrNotApplied)
 			_, err = d.Publish(ctx, []*driver.Message{message("b", "k")}, driver.PublishOptions{})
 		} else {
 			_, err = d.Subscribe(ctx, driver.SubscribeOptions{Topic: "orders", Instance: "x"})

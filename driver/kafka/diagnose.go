@@ -25,7 +25,23 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", n)}, d.replicaFinding(n)}
 	out = append(out, d.offsetsFinding(ctx, meta.Controller), d.clockFinding(ctx))
 	topics, err := d.topicFindings(ctx)
-	return append(out, topics...), err
+	return append(append(out, topics...), d.kvFindings(ctx)...), err
+}
+
+// kvFindings reads the named values, if there are any, and looks for records that mean nothing.
+func (d *Driver) kvFindings(ctx context.Context) []driver.Finding {
+	if d.meta.get(kvKey) == nil {
+		return nil
+	}
+	n, last, err := d.kv.Damaged(ctx)
+	switch {
+	case err != nil:
+		return []driver.Finding{{Severity: driver.SeverityError, Subject: d.kvTopic(), Text: "the named values cannot be read", Hint: err.Error()}}
+	case n > 0:
+		return []driver.Finding{{Severity: driver.SeverityWarning, Subject: d.kvTopic(), Text: fmt.Sprintf("%d records mean nothing and are passed over by everybody: %v", n, last),
+			Hint: "find out who writes to this topic besides Ferry"}}
+	}
+	return nil
 }
 
 func (d *Driver) replicaFinding(brokers int) driver.Finding {
@@ -103,6 +119,9 @@ func (d *Driver) topicFindings(ctx context.Context) (out []driver.Finding, err e
 	plain, compact := []string{}, []string{d.metaTopic()}
 	if d.meta.get(delaysKey) != nil {
 		plain, compact = append(plain, d.delayTopic()), append(compact, d.heldTopic())
+	}
+	if d.meta.get(kvKey) != nil {
+		plain = append(plain, d.kvTopic())
 	}
 	for _, name := range d.topicNames() {
 		plain, compact = append(plain, d.mainTopic(name)), append(compact, d.deadTopic(name), d.invalidTopic(name))

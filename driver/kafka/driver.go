@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kafkakv"
 )
 
 // Driver is a connection to a Kafka cluster.
@@ -28,6 +29,7 @@ type Driver struct {
 	known        *remembered
 	atomic       *atomicBatches
 	unpack       kgo.Decompressor
+	kv           *kafkakv.KV
 
 	following sync.Mutex // orders what the reader is told
 	tablesMu  sync.Mutex
@@ -112,6 +114,7 @@ func (d *Driver) open(ctx context.Context) error {
 	if err := d.createTopics(ctx, topicSpec{d.metaTopic(), 1, compacted()}); err != nil {
 		return err
 	}
+	d.kv = d.newKV()
 	run, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
 	d.tasks.Add(1)
@@ -167,6 +170,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	members, delays := d.members, d.delays
 	d.members, d.delays = map[string]*member{}, nil
 	d.mu.Unlock()
+	d.kv.Close()
 	for _, m := range members {
 		m.leave(ctx)
 	}

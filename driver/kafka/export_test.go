@@ -187,3 +187,26 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	return d.produce(ctx, &kgo.Record{Topic: d.mainTopic(topic), Partition: d.place(t, ""), Value: append([]byte{}, raw...),
 		Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}})
 }
+
+// WithSnapshots are options with a snapshot of the named values after about so many bytes of commands.
+func WithSnapshots(o Options, every int) Options {
+	o.snapshotEvery = every
+	return o
+}
+
+// WithIdle are options with which named values that nobody uses are not followed for longer than that.
+func WithIdle(o Options, idle time.Duration) Options {
+	o.kvIdle = idle
+	return o
+}
+
+// Followed is how many partitions of named values this process follows.
+func (d *Driver) Followed() int { return d.kv.Followed() }
+
+// StoreRawCommand puts bytes into the topic of named values.
+func (d *Driver) StoreRawCommand(ctx context.Context, raw []byte) error {
+	if _, err := d.makeKV(ctx); err != nil {
+		return err
+	}
+	return d.produce(ctx, &kgo.Record{Topic: d.kvTopic(), Value: raw})
+}

@@ -21,6 +21,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(victim(where))
 		os.Exit(1)
 	}
+	if how := os.Getenv(writerEnv); how != "" {
+		fmt.Println(writer(how))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(kafkatest.Main(m))
 }
 

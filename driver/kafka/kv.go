@@ -2,40 +2,65 @@ package kafka
 
 import (
 	"context"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kafkakv"
 )
 
-// KV holds named values. This driver holds none yet: every call is refused.
-func (d *Driver) KV() driver.KV { return noValues{} }
+// kvKey is the row of the meta topic that says how many partitions the named values have. They stay as many: a bucket is found by it.
+const kvKey = "values"
 
-// noValues refuses every call, so that what needs named values fails when it starts.
-type noValues struct{}
+// kvRow is that row.
+type kvRow struct{ Partitions int }
 
-// errNoValues is what it answers.
-var errNoValues = driver.NewError(driver.ErrUnsupported, "the kafka driver holds no named values",
-	"keep members, locks, schedules and results on a redis://, redisstream:// or disk:// broker", nil)
+// KV holds named values.
+func (d *Driver) KV() driver.KV { return d.kv }
 
-func (noValues) Get(context.Context, string, ...string) ([]driver.Value, error) {
-	return nil, errNoValues
+func (d *Driver) newKV() *kafkakv.KV {
+	return kafkakv.New(kafkakv.Options{
+		Client: d.client,
+		Reader: func(more ...kgo.Opt) (*kgo.Client, error) {
+			return kgo.NewClient(d.clientOptions(append(more, kgo.Rack(""))...)...) // a replica near by hears of a verdict later than the leader
+		},
+		Topic: d.kvTopic(), Prepare: d.makeKV, Place: partitionOf, Levels: d.caps, Unsure: unsure, Unreached: unreached,
+		SnapshotEvery: d.o.snapshotEvery, Idle: d.o.kvIdle,
+	})
 }
 
-func (noValues) List(context.Context, driver.KVQuery) (driver.KVPage, error) {
-	return driver.KVPage{}, errNoValues
-}
-
-func (noValues) Apply(_ context.Context, _ string, _ driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
-	results := make([]driver.WriteResult, len(ws))
-	for i := range results {
-		results[i].Err = errNoValues
+// makeKV makes the topic of named values if it does not exist.
+func (d *Driver) makeKV(ctx context.Context) (partitions int, err error) {
+	var row kvRow
+	if d.metaRow(kvKey, &row) {
+		return row.Partitions, nil
 	}
-	return results
+	if d.isClosed() {
+		return 0, errClosed()
+	}
+	release, err := d.single(ctx, kvKey)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	if err := d.meta.sync(ctx); err != nil {
+		return 0, err
+	}
+	n := d.o.InternalPartitions
+	err = d.makeRow(ctx, kvKey, kvRow{n}, func(ctx context.Context, _ time.Time) error {
+		return d.createTopics(ctx, topicSpec{d.kvTopic(), n, commandLog()})
+	})
+	if err != nil {
+		return 0, err
+	}
+	d.metaRow(kvKey, &row)
+	return row.Partitions, nil
 }
 
-func (noValues) Wait(context.Context, string, string, uint64) (driver.Value, error) {
-	return driver.Value{}, errNoValues
-}
-
-func (noValues) Changes(context.Context, string, uint64) ([]driver.Value, uint64, error) {
-	return nil, 0, errNoValues
+// commandLog are the settings of the topic of named values: nothing ends by itself, and what is trimmed makes room soon.
+func commandLog() map[string]*string {
+	return map[string]*string{"cleanup.policy": text("delete"), "retention.ms": text("-1"), "retention.bytes": text("-1"), "message.timestamp.type": text("LogAppendTime"),
+		"segment.bytes": text("67108864"), "max.message.bytes": text(strconv.Itoa(maxMaxBody + 200<<10))} // a batch is as large as that of messages may be
 }

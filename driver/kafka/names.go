@@ -17,6 +17,7 @@ func (d *Driver) mainTopic(topic string) string { return d.o.Namespace + topic }
 func (d *Driver) metaTopic() string  { return d.o.Namespace + internal + "meta" }
 func (d *Driver) delayTopic() string { return d.o.Namespace + internal + "delay" }
 func (d *Driver) heldTopic() string  { return d.o.Namespace + internal + "held" }
+func (d *Driver) kvTopic() string    { return d.o.Namespace + internal + "kv" }
 
 func (d *Driver) deadTopic(topic string) string    { return d.bounded("dead." + topic) }
 func (d *Driver) invalidTopic(topic string) string { return d.bounded("invalid." + topic) }

@@ -50,7 +50,9 @@ type Options struct {
 	// Broker configures what Open returns. New ignores it.
 	Broker ferry.Options
 
-	claims time.Duration // how long a claim on a row lasts; tests shorten it
+	claims        time.Duration // how long a claim on a row lasts; tests shorten it
+	snapshotEvery int           // bytes of commands between snapshots of named values; tests shorten it
+	kvIdle        time.Duration // for how long named values are followed that nobody uses; tests shorten it
 }
 
 // Defaults of Options, and times of the protocol.

@@ -1,0 +1,404 @@
+package kafka_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/drivertest"
+	"github.com/ferrymq/ferry/driver/kafka"
+	"github.com/ferrymq/ferry/internal/kafkatest"
+)
+
+// write makes one write in a bucket.
+func write(t testing.TB, d driver.Driver, w driver.Write) driver.WriteResult {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return d.KV().Apply(ctx, "things", driver.KVOptions{}, w)[0]
+}
+
+// put makes one that must be applied.
+func put(t testing.TB, d driver.Driver, w driver.Write) driver.Value {
+	t.Helper()
+	r := write(t, d, w)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Value
+}
+
+// get reads a value.
+func get(t testing.TB, d driver.Driver, name string) driver.Value {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	vs, err := d.KV().Get(ctx, "things", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vs[0]
+}
+
+// listing is all values, but for what is left of them.
+func listing(t testing.TB, d driver.Driver) []driver.Value {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	page, err := d.KV().List(ctx, driver.KVQuery{Bucket: "things", Limit: driver.MaxLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range page.Values {
+		page.Values[i].Left = 0
+	}
+	return page.Values
+}
+
+// sameValues demands that two readers agree.
+func sameValues(t testing.TB, who string, got, want []driver.Value) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) {
+			t.Fatalf("%s has %d values, want %d", who, len(got), len(want))
+		}
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("%s has %+v, want %+v", who, got[i], want[i])
+		}
+	}
+}
+
+// logStart is where the log of the values begins.
+func logStart(t testing.TB, brokers []string, namespace string) int64 {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	starts, err := kadm.NewClient(cl).ListStartOffsets(t.Context(), namespace+"_ferry.kv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _ := starts.Lookup(namespace+"_ferry.kv", 0)
+	return at.Offset
+}
+
+// TestValuesAfterATrim: when snapshots have let the begin of the log go, a fresh reader and one that was cut off meanwhile have what those have who
+// read all of it, and go on together.
+func TestValuesAfterATrim(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
+	opened := func(w *wire) *kafka.Driver {
+		d, err := kafka.New(t.Context(), kafka.WithSnapshots(kafka.Options{Brokers: c.Addrs(), Namespace: namespace, InternalPartitions: 1, Dial: w.dial}, 8<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { end(t, d) })
+		return d
+	}
+	away := &wire{}
+	whole, behind := opened(&wire{}), opened(away)
+	lease := put(t, whole, driver.Write{Name: "lease", TTL: time.Hour, Request: "r"})
+	if v := get(t, behind, "lease"); v.Revision != lease.Revision {
+		t.Fatalf("%+v, want %+v", v, lease)
+	}
+	away.cut()
+	for i := 0; logStart(t, c.Addrs(), namespace) == 0; i++ {
+		if i == 10_000 {
+			t.Fatal("nobody trims the log")
+		}
+		put(t, whole, driver.Write{Name: fmt.Sprint("n", i%40), Data: []byte(strings.Repeat("x", i%300))})
+	}
+	put(t, whole, driver.Write{Name: "n3", Delete: true})
+	away.mend()
+	fresh := opened(&wire{})
+	for name, d := range map[string]*kafka.Driver{"fresh": fresh, "behind": behind} {
+		sameValues(t, "who is "+name, listing(t, d), listing(t, whole))
+	}
+	if again := put(t, fresh, driver.Write{Name: "lease", TTL: time.Hour, Request: "r"}); again.Revision != lease.Revision {
+		t.Errorf("the request of before is answered with %+v, first %+v", again, lease)
+	}
+	if r := write(t, fresh, driver.Write{Name: "lease", If: driver.Absent}); !errors.Is(r.Err, driver.ErrConflict) || r.Epoch != lease.Epoch {
+		t.Errorf("the lease of before: %+v", r)
+	}
+	if v := put(t, behind, driver.Write{Name: "last", If: driver.Absent}); get(t, fresh, "last").Revision != v.Revision || get(t, whole, "last").Revision != v.Revision {
+		t.Errorf("what is written now is not seen by all: %+v", v)
+	}
+}
+
+// TestValuesAfterALeaderChange: with another leader revisions go on above all before, a TTL counts anew, and whoever reads the log later agrees.
+func TestValuesAfterALeaderChange(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Single(t)
+	d := open(t, c, "")
+	defer end(t, d)
+	const ttl = time.Hour
+	before := put(t, d, driver.Write{Name: "lease", TTL: ttl, If: driver.Absent})
+	written := time.Now()
+	if err := c.Brokers[0].Restart(); err != nil {
+		t.Fatal(err)
+	}
+	down := time.Since(written)
+	asked := time.Now()
+	var after driver.WriteResult
+	for { // until the broker leads again
+		if after = write(t, d, driver.Write{Name: "other"}); after.Err == nil {
+			break
+		}
+		if !errors.Is(after.Err, driver.ErrUnknown) && !errors.Is(after.Err, driver.ErrNotApplied) {
+			t.Fatal(after.Err)
+		}
+	}
+	if after.Revision>>40 <= before.Revision>>40 {
+		t.Errorf("revision %x after %x: the epoch of the leader is the same", after.Revision, before.Revision)
+	}
+	if v := get(t, d, "lease"); v.Epoch != before.Epoch || ttl-v.Left > time.Since(asked)+time.Millisecond {
+		t.Errorf("%v are left of %v after %v, of which the broker was away for %v", v.Left, ttl, time.Since(written), down)
+	}
+	if r := write(t, d, driver.Write{Name: "lease", If: driver.Absent}); !errors.Is(r.Err, driver.ErrConflict) {
+		t.Errorf("taken while it lives: %+v", r)
+	}
+	fresh := open(t, c, "")
+	defer end(t, fresh)
+	sameValues(t, "a fresh reader", listing(t, fresh), listing(t, d))
+}
+
+// TestDamagedValueRecord: what somebody else writes into the topic is passed over by everybody, and the diagnosis tells.
+func TestDamagedValueRecord(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "v"+rand.Text()[:6]+"."
+	d, _ := mortal(t, c, namespace)
+	first := put(t, d, driver.Write{Name: "a"})
+	for _, raw := range [][]byte{nil, {}, []byte("hello"), make([]byte, 2000)} {
+		if err := d.StoreRawCommand(t.Context(), raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := put(t, d, driver.Write{Name: "b"}); v.Revision != first.Revision+5 {
+		t.Errorf("%+v after %+v", v, first)
+	}
+	other, _ := mortal(t, c, namespace)
+	sameValues(t, "another reader", listing(t, other), listing(t, d))
+	fs, err := other.Diagnose(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(fs, func(f driver.Finding) bool {
+		return f.Subject == namespace+"_ferry.kv" && strings.Contains(f.Text, "4 records")
+	}) {
+		t.Errorf("the diagnosis says %+v", fs)
+	}
+}
+
+// TestUnusedValuesAreNotFollowed: a partition that nobody uses is left, and read again when somebody does.
+func TestUnusedValuesAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d, err := kafka.New(t.Context(), kafka.WithIdle(kafka.Options{Brokers: c.ListenAddrs(), InternalPartitions: 1}, 50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, d)
+	v := put(t, d, driver.Write{Name: "a", Data: []byte("x")})
+	for deadline := time.Now().Add(time.Minute); d.Followed() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is followed still")
+		}
+	}
+	if again := get(t, d, "a"); again.Revision != v.Revision || string(again.Data) != "x" {
+		t.Errorf("%+v, want %+v", again, v)
+	}
+}
+
+// TestValueDefects: what the suite demands of named values it notices on Kafka, too.
+func TestValueDefects(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Shared(t)
+	h := harness(driver.AtomicNever, func(t testing.TB, namespace string) *kafka.Driver { return open(t, c, namespace) })
+	h.Only = regexp.MustCompile("^kv/")
+	drivertest.RunDefects(t, h)
+}
+
+// writerEnv makes the test binary a process that writes values until it is killed: what it does, where, and the namespace.
+const writerEnv = "FERRY_KAFKA_WRITER"
+
+// writer says what it has done, line by line. It ends with its input.
+func writer(how string) error {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	words := strings.Fields(how)
+	d, err := kafka.New(context.Background(), kafka.Options{Brokers: words[1:2], Namespace: words[2], InternalPartitions: 1})
+	if err != nil {
+		return err
+	}
+	apply := func(w driver.Write) driver.WriteResult {
+		return d.KV().Apply(context.Background(), "things", driver.KVOptions{}, w)[0]
+	}
+	if words[0] == "count" {
+		for {
+			vs, err := d.KV().Get(context.Background(), "things", "counter")
+			if err != nil {
+				return err
+			}
+			w := driver.Write{Name: "counter", Data: fmt.Append(nil, number(vs[0].Data)+1), If: driver.Condition(vs[0].Revision)}
+			if vs[0].Revision == 0 {
+				w.If = driver.Absent
+			}
+			if r := apply(w); r.Err == nil {
+				fmt.Println(string(w.Data))
+			}
+		}
+	}
+	lease := apply(driver.Write{Name: "lease", Data: []byte("writer"), TTL: 2 * time.Second, If: driver.Absent})
+	if lease.Err != nil {
+		return lease.Err
+	}
+	for {
+		r := apply(driver.Write{Name: "state", Data: []byte("writer"), Fence: &driver.Fence{Name: "lease", Epoch: lease.Epoch}})
+		if r.Err != nil {
+			fmt.Println("lost", errors.Is(r.Err, driver.ErrLeaseLost))
+			select {}
+		}
+		fmt.Println("wrote")
+	}
+}
+
+func number(data []byte) int {
+	n, _ := strconv.Atoi(string(data))
+	return n
+}
+
+// startWriter starts one, and returns what it says.
+func startWriter(t *testing.T, how string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), writerEnv+"="+how)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Process.Kill() // it may be gone
+		_ = cmd.Wait()
+	})
+	return cmd, bufio.NewScanner(out)
+}
+
+// TestKilledWriter: whoever is killed in the middle of a write has made it or has not, and the next one need not wait for anything.
+func TestKilledWriter(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
+	d := open(t, c, namespace)
+	defer end(t, d)
+	put(t, d, driver.Write{Name: "counter", Data: []byte("0")})
+	for range 2 {
+		cmd, says := startWriter(t, "count "+c.Addrs()[0]+" "+namespace)
+		said := 0
+		for range 10 {
+			if !says.Scan() {
+				t.Fatal("the writer ended")
+			}
+			said = number(says.Bytes())
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		killed := time.Now()
+		for says.Scan() { // what it had said before
+			said = number(says.Bytes())
+		}
+		there := get(t, d, "counter")
+		if n := number(there.Data); n != said && n != said+1 {
+			t.Errorf("the counter is %d, and the writer said %d", n, said)
+		}
+		r := write(t, d, driver.Write{Name: "counter", Data: there.Data, If: driver.Condition(there.Revision)})
+		t.Logf("the next write was applied %v after the kill", time.Since(killed))
+		if late := errors.Is(r.Err, driver.ErrConflict) && number(r.Data) == said+1; r.Err != nil && !late { // a record that was on its way
+			t.Errorf("the next write: %v", r.Err)
+		}
+	}
+}
+
+// TestPausedWriter: a writer that is stopped for longer than its lease writes nothing under it when it goes on.
+func TestPausedWriter(t *testing.T) {
+	t.Parallel()
+	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
+	d := open(t, c, namespace)
+	defer end(t, d)
+	put(t, d, driver.Write{Name: "state", Data: []byte("nobody")})
+	cmd, says := startWriter(t, "lease "+c.Addrs()[0]+" "+namespace)
+	if !says.Scan() {
+		t.Fatal("the writer ended")
+	}
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var mine driver.WriteResult
+	for held := get(t, d, "lease"); ; held = mine.Value {
+		if _, err := d.KV().Wait(t.Context(), "things", "lease", held.Revision); held.Revision != 0 && err != nil {
+			t.Fatal(err)
+		}
+		if mine = write(t, d, driver.Write{Name: "lease", Data: []byte("me"), TTL: time.Hour, If: driver.Absent}); mine.Err == nil {
+			break
+		}
+		if !errors.Is(mine.Err, driver.ErrConflict) {
+			t.Fatal(mine.Err)
+		}
+	}
+	put(t, d, driver.Write{Name: "state", Data: []byte("me"), Fence: &driver.Fence{Name: "lease", Epoch: mine.Epoch}})
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for says.Scan() && says.Text() == "wrote" { // before it was stopped
+	}
+	if says.Text() != "lost true" {
+		t.Errorf("the writer says %q", says.Text())
+	}
+	if v := get(t, d, "state"); string(v.Data) != "me" {
+		t.Errorf("the state is %q", v.Data)
+	}
+}
+
+// BenchmarkCompareAndSwap measures one writer that replaces what it wrote before.
+func BenchmarkCompareAndSwap(b *testing.B) {
+	d := open(b, kafkatest.Shared(b), "b"+rand.Text()[:10]+".")
+	defer func() { _ = d.Close(context.Background()) }()
+	last := put(b, d, driver.Write{Name: "a"})
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		last = put(b, d, driver.Write{Name: "a", If: driver.Condition(last.Revision)})
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1e3, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1e3, "p99-ms")
+}
