@@ -27,7 +27,7 @@ func For(broker string) []Mutant {
 	case "redisstream":
 		return redisStreamMutants()
 	case "kafka":
-		return kafkaMutants()
+		return slices.Concat(kafkaMutants(), kafkaKVMutants())
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ var quick = map[string][]string{
 	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing", "unseen-loss-counted", "count-not-taken-back"},
 	"redis":       {"lease-not-checked", "release-to-tail", "dead-letter-dropped"},
 	"redisstream": {"release-to-tail", "dead-letter-dropped"},
-	"kafka":       {"gap-stall", "vouched-by-rebalance"},
+	"kafka":       {"gap-stall", "vouched-by-rebalance", "kv-clocks-of-leaders", "kv-snapshot-off-by-one"},
 }
 
 // Quick returns a few mutants of each broker that are found within seconds.
