@@ -46,6 +46,7 @@ func (m *Member) obeyAll(ctx context.Context) error {
 		}
 		err := m.do(l.Command)
 		m.log.InfoContext(ctx, "a command was given", "member", m.self.Name, "command", l.Do, "topic", l.Topic, "group", l.Group, "id", l.ID, "error", err)
+		m.beat(ctx)                          // who asks after the answer sees what has changed
 		data, _ := json.Marshal(answer(err)) // which cannot fail
 		r := m.kv.Apply(ctx, commandsBucket, driver.KVOptions{}, driver.Write{Name: v.Name, Data: data, TTL: commandTTL, If: driver.Condition(v.Revision)})[0]
 		if r.Err != nil && !errors.Is(r.Err, ferry.ErrConflict) { // withdrawn meanwhile

@@ -58,7 +58,15 @@ func Tell(ctx context.Context, b *ferry.Broker, member string, c Command) error 
 	return t.await(ctx)
 }
 
-// find returns the one living member that is meant.
+// Find returns the one living member that is meant by its name, or by name/incarnation where two share it. ErrNotFound says that there is none, ErrConflict
+// that there are several.
+func Find(ctx context.Context, b *ferry.Broker, member string) (Info, error) {
+	if b == nil {
+		return Info{}, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
+	}
+	return find(ctx, b.Driver().KV(), member)
+}
+
 func find(ctx context.Context, kv driver.KV, member string) (Info, error) {
 	name, incarnation, _ := strings.Cut(member, "/")
 	if err := driver.CheckName("member", name); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
+	"github.com/ferrymq/ferry/worker"
 )
 
 // scriptBroker is a broker that the scripts in testdata/script/broker run on.
@@ -115,6 +116,12 @@ func TestBrokerScripts(t *testing.T) {
 			t.Parallel()
 			b.run(t, "testdata/script/broker")
 		})
+		if b.name != "disk" { // a directory is open in one process only
+			t.Run(b.name+" members", func(t *testing.T) {
+				t.Parallel()
+				b.run(t, "testdata/script/members")
+			})
+		}
 		if b.name == "redisstream" { // what only drivers with a log can do
 			t.Run(b.name+" log", func(t *testing.T) {
 				t.Parallel()
@@ -128,7 +135,7 @@ func (b scriptBroker) run(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:                dir,
 		Setup:              b.setup,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants, "joins": scriptJoins, "runs": scriptRuns},
 		RequireUniqueNames: true,
 	})
 }
@@ -143,6 +150,7 @@ const (
 
 func (b scriptBroker) setup(env *testscript.Env) error {
 	env.Values[keyBroker] = b
+	env.Values[keyWorkers] = new([]*worker.Worker)
 	if b.start != nil {
 		url, err := b.start(env)
 		env.Setenv("FERRY_BROKER", url)

@@ -19,10 +19,11 @@ const msgExample = `  ferry msg ls orders                              what is r
   ferry msg get orders 0-42 --raw > body           its body, byte by byte
   ferry msg move orders 0-42                       run it now
   ferry msg move orders 0-42 --delay 1h            or in an hour
-  ferry msg rm orders 0-42 --group billing         remove it, for one group only`
+  ferry msg rm orders 0-42 --group billing         remove it, for one group only
+  ferry msg cancel orders 0-42                     the same, and stop its handler if it runs`
 
 func newMsg(p process) *cobra.Command {
-	return newNoun("msg", "List, show, move and remove single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p))
+	return newNoun("msg", "List, show, move, remove and cancel single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p))
 }
 
 var states = []string{

@@ -66,6 +66,7 @@ const rootExample = `  ferry dev                                     a broker wi
   ferry sub orders --count 3                    look at messages, and give them back
   ferry topic ls                                what is there, and is it moving?
   ferry health                                  is all well, and if not, why?
+  ferry worker ls                               which processes consume, and what do they run?
   ferry dlq ls --group-by error                 what failed for good, and why`
 
 func newRoot(p process) *cobra.Command {
@@ -90,7 +91,7 @@ func newRoot(p process) *cobra.Command {
 	})
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
-		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
+		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
 		newLimit(p), newBreaker(p),
 	)
 	p.completes(root)
