@@ -78,49 +78,52 @@ local function store_leases(o)
   end
 end
 
--- release_behind returns, uncounted, what is held of the same key behind an item, and lists it in ended. It was not seen by anybody yet,
--- since a key is handled in order, so it keeps its cause unless one is given. Unless a lease was split, all of a run is in the lease of
--- its first item.
-local function release_behind(o, item, l, ended, cause)
-  local key = key_of(item)
-  if not key then return end
-  if attribute(o, 'split') then
-    for _, token in ipairs(call('HKEYS', KEYS[o + LEASE])) do lease_of(o, token) end
-  end
-  local function from(held)
-    for _, seq in ipairs(held.order) do
-      local other = held.items[seq]
-      if other and place_of(other) > place_of(item) and key_of(other) == key then
-        unlease(o, held, seq)
-        local s = state_of(o, seq) or new_state(other)
-        s.cause = cause or s.cause
-        ended[#ended + 1] = seq
-        come_back(o, other, s)
-      end
+-- release_behind returns, uncounted, what a claim holds of some keys behind a place of each, and lists it in ended. It was not seen by anybody
+-- yet, since a key is handled in order, so it keeps its cause unless one is given. All that is held of a key is of one claim. The last
+-- ones go first: each is then the first of its key, and nobody has to look for its place.
+local function release_behind(o, token, places, ended, cause)
+  local rest = {}
+  for _, other in ipairs(leases_of(o, claim_of(token))) do
+    local held = lease_of(o, other)
+    for _, seq in ipairs(held and held.order or {}) do
+      local item = held.items[seq]
+      local key = item and key_of(item)
+      local place = key and places[key] and place_of(item)
+      if place and place > places[key] then rest[#rest + 1] = {seq = seq, held = held, item = item, place = place} end
     end
   end
-  if not attribute(o, 'split') then return from(l) end
-  for _, held in pairs(leases) do
-    if held then from(held) end
+  table.sort(rest, function(a, b) return a.place > b.place end)
+  for _, r in ipairs(rest) do
+    unlease(o, r.held, r.seq)
+    local s = state_of(o, r.seq) or new_state(r.item)
+    s.cause = cause or s.cause
+    ended[#ended + 1] = r.seq
+    come_back(o, r.item, s)
   end
 end
 
--- lose ends a lease whose time is up: everything in it is lost, and comes back.
+-- lose ends a lease whose time is up: everything in it is lost, and comes back. It returns how much that was.
 local function lose(o, token)
   call('ZREM', KEYS[o + TIMER], 'L' .. token)
   local record = call('HGET', KEYS[o + LEASE], token)
-  if not record then return end
+  if not record then return 0 end
   call('HDEL', KEYS[o + LEASE], token)
-  local lost = {}
-  for item in string.gmatch(record, '\n(%d%d+@[^\n]+)') do lost[#lost + 1] = item end
+  local lost, places = {}, {}
+  for item in string.gmatch(record, '\n(%d%d+@[^\n]+)') do
+    lost[#lost + 1] = item
+    local key = key_of(item)
+    if key then places[key] = math.min(places[key] or math.huge, place_of(item)) end
+  end
   tally(o, 'inflight', -#lost)
   tally(o, 'redelivered', #lost)
-  for _, item in ipairs(lost) do
-    if attribute(o, 'split') then release_behind(o, item, nil, {}, LOST) end
+  if attribute(o, 'split') and next(places) then release_behind(o, token, places, {}, LOST) end
+  for i = #lost, 1, -1 do
+    local item = lost[i]
     local s = state_of(o, seq_of(item)) or new_state(item)
     count_loss(o, token, seq_of(item), s)
     come_back(o, item, s)
   end
+  return #lost
 end
 
 -- hear_late is told of a delivery that is not held: its holder lives. A lease that has just ended is lost first.
@@ -131,18 +134,19 @@ local function hear_late(o, token, seq)
   take_back(o, token, seq)
 end
 
--- advance lets a group's timers that have run out take effect, up to a budget, and returns what is left of that.
+-- advance lets a group's timers that have run out take effect, up to a budget of messages, and returns what is left of that.
 local function advance(o, budget)
   for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[o + TIMER], '-inf', now, 'LIMIT', 0, budget)) do
-    local letter, id = part(member, 1, 1), part(member, 2)
+    local letter, id, cost = part(member, 1, 1), part(member, 2), 1
     if letter == 'L' then
-      lose(o, id)
+      cost = math.max(1, lose(o, id))
     elseif letter == 'W' then
       ready(o, id)
     else -- not ours, and it would be due for ever
       call('ZREM', KEYS[o + TIMER], member)
     end
-    budget = budget - 1
+    budget = budget - cost
+    if budget <= 0 then return 0 end
   end
   return budget
 end

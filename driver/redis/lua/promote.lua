@@ -25,7 +25,7 @@ end
 
 for g = 0, groups - 1 do
   if budget > 0 then
-    leases = {}
+    leases, family = {}, nil
     budget = advance(FIRST + g * WIDTH, budget)
     store_leases(FIRST + g * WIDTH)
   end

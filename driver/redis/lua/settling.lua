@@ -44,7 +44,7 @@ local function settle_one(o, at, ended)
   local s = state_of(o, seq) or new_state(item)
   local ordered = strict(o, item)
   if ordered and (outcome == 'r' or outcome == 'l' or outcome == 'u') then
-    release_behind(o, item, l, ended)
+    release_behind(o, l.token, {[key_of(item)] = place_of(item)}, ended)
   end
   if outcome == 'a' or outcome == 'x' then
     unhold(o, item)
