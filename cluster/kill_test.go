@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/internal/stall"
 	"github.com/ferrymq/ferry/open"
@@ -107,6 +109,18 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
+// servers returns the URLs of brokers that several processes can open.
+func servers(t *testing.T) map[string]string {
+	t.Helper()
+	run := strings.ToLower(rand.Text()) // with -count the servers are the same
+	redis := redistest.Shared(t).URL() + "?prefix=" + run
+	return map[string]string{
+		"redis":       redis,
+		"redisstream": strings.Replace(redis, "redis", "redisstream", 1) + "s",
+		"kafka":       "kafka://" + kafkatest.Shared(t).Addrs()[0] + "/?namespace=" + run + ".",
+	}
+}
+
 func opened(t *testing.T, url string) *ferry.Broker {
 	t.Helper()
 	b, err := open.URL(t.Context(), url)
@@ -121,7 +135,15 @@ func opened(t *testing.T, url string) *ferry.Broker {
 // leads within the TTL and a second.
 func TestLeaderIsPausedAndKilled(t *testing.T) {
 	t.Parallel()
-	url := redistest.Shared(t).URL() + "?prefix=lead"
+	for name, url := range servers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pauseAndKill(t, url)
+		})
+	}
+}
+
+func pauseAndKill(t *testing.T, url string) {
 	watch := stall.Watch(t)
 	first := spawn(t, "lead", url)
 	first.says(t, "leads")
@@ -174,7 +196,15 @@ func TestHolderOnDiskIsKilled(t *testing.T) {
 // A member that was killed is gone after three beats.
 func TestMemberIsKilled(t *testing.T) {
 	t.Parallel()
-	url := redistest.Shared(t).URL() + "?prefix=members"
+	for name, url := range servers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killMember(t, url)
+		})
+	}
+}
+
+func killMember(t *testing.T, url string) {
 	b := opened(t, url)
 	p := spawn(t, "member", url)
 	p.says(t, "joins")

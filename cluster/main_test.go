@@ -14,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
-	goleak.VerifyTestMain(redistest.Main(m))
+	goleak.VerifyTestMain(kafkatest.Main(redistest.Main(m)))
 }
 
 // virtual runs a test in virtual time, on a broker whose values can be made to fail.

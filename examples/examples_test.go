@@ -137,13 +137,11 @@ func TestExamples(t *testing.T) {
 			})
 		}
 		run := strings.ToLower(rand.Text()) // with -count the servers are the same
-		for _, name := range append(needsValues, anywhere...) {
+		for _, name := range anywhere {
 			t.Run(name+" on Redis", func(t *testing.T) {
 				t.Parallel()
 				prints(t, filepath.Join(bin, name), redistest.Shared(t).URL()+"?prefix=examples-"+run+name, want[name])
 			})
-		}
-		for _, name := range anywhere {
 			t.Run(name+" on Kafka", func(t *testing.T) {
 				t.Parallel()
 				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+run+name+".", want[name])
@@ -157,10 +155,7 @@ func TestExamples(t *testing.T) {
 }
 
 // anywhere are those that print the same on every broker, however slow it is.
-var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay"}
-
-// needsValues are those that need named values, which Kafka does not hold yet.
-var needsValues = []string{"leader"}
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader"}
 
 // prints runs an example on a broker, or on its own, and demands what it prints.
 func prints(t *testing.T, program, broker, text string) {

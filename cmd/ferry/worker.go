@@ -19,7 +19,7 @@ const workerExample = `  ferry worker ls                                  who li
   ferry worker scale billing-1 32                  runs 32 handlers at once`
 
 const workerLong = `See the processes that consume from a broker, and tell them what to do. They are those that joined
-(cluster.Join): see docs/cluster.md. Kafka does not have them yet.
+(cluster.Join): see docs/cluster.md.
 
 A process is called by its name. Where two that live have the same, by name/incarnation.`
 
@@ -105,7 +105,7 @@ func newWorkerRest(p process, verb string, do cluster.Action, short string) *cob
 	c := &cobra.Command{Use: verb + " MEMBER", Short: short, Example: fmt.Sprintf("  ferry worker %s billing-1\n  ferry worker %s billing-1 --topic orders --group billing", verb, verb)}
 	if do == cluster.Quiet {
 		c.Long = "Stops a process from claiming messages: all, those of --topic, or of one --group of it. What runs finishes,\nwhat has not started goes back at once. It lasts until 'ferry worker resume', or until the process is started again.\n\n" +
-			"On Redis Streams the partitions of a quiet process wait for it: stop it to have others take them."
+			"On Redis Streams and Kafka the partitions of a quiet process wait for it: stop it to have others take them."
 	}
 	r := newRemote(p, c)
 	command := cluster.Command{Do: do}
