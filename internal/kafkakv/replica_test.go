@@ -58,12 +58,12 @@ func TestLeaderChangeEndsNothingEarly(t *testing.T) {
 	for i, skew := range []time.Duration{time.Hour, -time.Hour} { // the clocks of the next leaders
 		other := at.Add(skew)
 		show(t, p, int32(4+i), other)
+		if r := feed(t, p, &driver.Write{Name: "x", Fence: &driver.Fence{Name: "lost", Epoch: lost.Epoch}}); !errors.Is(r.Err, driver.ErrLeaseLost) {
+			t.Errorf("what was lost lives again: %+v", r)
+		}
 		show(t, p, int32(4+i), other.Add(5*time.Second-time.Millisecond))
 		if r := feed(t, p, taker); !errors.Is(r.Err, driver.ErrConflict) {
 			t.Fatalf("taken within the TTL of leader %d: %+v", 4+i, r)
-		}
-		if r := feed(t, p, &driver.Write{Name: "x", Fence: &driver.Fence{Name: "lost", Epoch: lost.Epoch}}); !errors.Is(r.Err, driver.ErrLeaseLost) {
-			t.Errorf("what was lost lives again: %+v", r)
 		}
 	}
 	show(t, p, 5, at.Add(-time.Hour+5*time.Second))
