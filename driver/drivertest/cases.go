@@ -306,6 +306,7 @@ func Cases() []Case {
 		{"kv/fences", kvFences},
 		{"kv/fence inside the step", kvFenceInsideTheStep},
 		{"kv/requests", kvRequests},
+		{"kv/random steps", kvRandomSteps},
 		{"kv/pages", kvPages},
 		{"kv/buckets are apart", kvBucketsAreApart},
 		{"kv/waits", kvWaits},
