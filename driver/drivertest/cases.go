@@ -136,6 +136,7 @@ func Cases() []Case {
 		{"stop/cancel loses no claim", cancelLosesNoClaim},
 		{"stop/cancel passes the wake-up on", cancelPassesTheWakeUpOn},
 		{"stop/close returns a cancelled claim", closeReturnsACancelledClaim},
+		{"stop/unseen keeps its cause", stopKeepsTheCause},
 		{"stop/settle outlives its context", settleOutlivesItsContext},
 
 		{"pause/topic", pauseTopic},

@@ -3,6 +3,7 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -217,6 +218,40 @@ func closeReturnsACancelledClaim(t *T) {
 	s.leave() // whether delivered, claimed meanwhile, or never claimed: it is free again
 	_ = ds
 	t.subscribe(driver.SubscribeOptions{Instance: "2"}).expect("a")
+}
+
+// stopKeepsTheCause: what a stopping consumer had claimed and nobody has seen says so, whichever way it goes back: the claim of a
+// cancelled Receive, with Drain or with Close, which may come at the same time.
+func stopKeepsTheCause(t *T) {
+	t.oneLane(topic)
+	const many = 400 // so that it takes a while
+	t.put(numbered("a", many)...)
+	r, rounds := t.random(0), 20
+	if t.Caps.Parallel != driver.ParallelUnbounded {
+		rounds = 3 // joining takes long
+	}
+	took := time.Millisecond // by the last Receive that was not cancelled
+	for i := range rounds {
+		s := t.subscribe(driver.SubscribeOptions{Instance: fmt.Sprint(i)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.Int64N(int64(took))))
+		start := time.Now()
+		if ds, err := s.Receive(ctx, many); err == nil {
+			took = max(time.Since(start), time.Microsecond) * 3 / 2
+			unseen := make([]driver.Settlement, len(ds))
+			for i, d := range ds {
+				unseen[i] = driver.Settlement{Delivery: d, Outcome: driver.Release, Unseen: true}
+			}
+			s.settle(unseen...)
+		}
+		cancel()
+		left := make(chan error, 1)
+		go func() { left <- s.Close(t.ctx()) }()
+		s.drain()
+		t.ok(<-left, "Close beside Drain")
+	}
+	for _, d := range t.subscribe(driver.SubscribeOptions{}).take(many) {
+		t.counted(d, 1, 1, driver.CauseFirst)
+	}
 }
 
 // settleOutlivesItsContext: a caller that gives up changes neither what becomes of a settlement nor what it is told.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -70,24 +71,27 @@ func (s *subscription) Drain(ctx context.Context) error {
 		return nil
 	}
 	s.drained = true
+	s.drains.Add(1)
+	defer s.drains.Done()
 	close(s.news)
 	s.news = make(chan struct{})
 	s.mu.Unlock()
-	s.awaitClaims(ctx)
+	await(ctx, &s.claims)
 	return s.giveBackUnseen(ctx)
 }
 
-// awaitClaims waits for the claims under way. They end by themselves: the client's timeouts see to that.
-func (s *subscription) awaitClaims(ctx context.Context) {
+// await waits for what is under way. It ends by itself: the client's timeouts see to that.
+func await(ctx context.Context, underWay *sync.WaitGroup) {
 	finished := make(chan struct{})
-	go func() { s.claims.Wait(); close(finished) }()
+	go func() { underWay.Wait(); close(finished) }()
 	select {
 	case <-finished:
 	case <-ctx.Done():
 	}
 }
 
-// giveBackUnseen returns what was claimed and never handed out, as if it had not been claimed.
+// giveBackUnseen returns what was claimed and never handed out, as if it had not been claimed. What could not be returned is
+// kept for Close.
 func (s *subscription) giveBackUnseen(ctx context.Context) error {
 	s.mu.Lock()
 	stray, unknown := s.stray, s.unknown
@@ -98,5 +102,12 @@ func (s *subscription) giveBackUnseen(ctx context.Context) error {
 	for _, a := range unknown {
 		claims[a.shard] = append(claims[a.shard], "u"+a.token)
 	}
-	return s.leave(ctx, claims, nil, "")
+	err := s.leave(ctx, claims, nil, "")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stray = append(s.stray, slices.DeleteFunc(stray, func(d *driver.Delivery) bool { return !s.held[d.Token.(*token)] })...)
+	if err != nil {
+		s.unknown = append(s.unknown, unknown...)
+	}
+	return err
 }

@@ -34,6 +34,7 @@ type subscription struct {
 	news      chan struct{}      // closed when there may be something to claim
 	emptied   <-chan struct{}    // the news when a claim was sent that left nothing to claim
 	claims    sync.WaitGroup     // under way
+	drains    sync.WaitGroup     // likewise
 }
 
 // ask is one claim from one shard.
@@ -148,7 +149,8 @@ func (s *subscription) Close(ctx context.Context) error {
 	delete(s.d.subs, s)
 	s.d.mu.Unlock()
 
-	s.awaitClaims(ctx)
+	await(ctx, &s.claims)
+	await(ctx, &s.drains) // what a Drain beside us gives back would be taken for seen
 	err := s.giveBackUnseen(ctx)
 	s.mu.Lock()
 	claims, begun := make([][]any, len(s.keys)), make([][]any, len(s.keys))
