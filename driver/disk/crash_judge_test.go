@@ -79,6 +79,7 @@ func (w *world) judge(c *crash) {
 	j.emits()
 	j.fleets()
 	j.memory()
+	j.values()
 	j.drain()
 	j.listing()
 	w.ok(d.Close(ctx), "Close")

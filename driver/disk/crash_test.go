@@ -155,6 +155,8 @@ func (w *world) resume(c *crash) {
 			delete(w.sent, id)
 		}
 	}
+	w.given = w.newestRevision(c.events)
+	events = append(events, w.foundValues(d)...)
 	w.events = events
 	w.ok(d.Close(ctx), "Close")
 }

@@ -28,6 +28,7 @@ type event struct {
 	emits string // settling: the follow-up that comes with it
 	count int    // received: how it was counted
 	begun bool   // received: and its handler has begun
+	value crashValue
 }
 
 type eventKind uint8
@@ -44,6 +45,9 @@ const (
 	moved    // an operator put it elsewhere in its order
 	pausing  // a pause, or its end, was sent
 	paused   // and acknowledged
+	writing  // a named value was sent
+	wrote    // and acknowledged
+	read     // and somebody saw it
 )
 
 // message is what was published.
@@ -55,16 +59,17 @@ type sent struct {
 
 // world is one store and everybody who uses it.
 type world struct {
-	t    testing.TB
-	rng  *rand.Rand
-	d    *Driver
-	o    Options
-	subs map[string]driver.Subscription // by group, of the first topic
-	held map[string][]*driver.Delivery
-	done map[*driver.Delivery]bool // of those held: Begin was acknowledged
-	sent map[string]*sent
-	ids  int
-	fl   int
+	t     testing.TB
+	rng   *rand.Rand
+	d     *Driver
+	o     Options
+	subs  map[string]driver.Subscription // by group, of the first topic
+	held  map[string][]*driver.Delivery
+	done  map[*driver.Delivery]bool // of those held: Begin was acknowledged
+	sent  map[string]*sent
+	ids   int
+	fl    int
+	given uint64 // revisions that callers were told in earlier lives
 
 	mu     sync.Mutex
 	events []event
@@ -135,7 +140,9 @@ func (w *world) step() {
 	switch n := w.rng.IntN(100); {
 	case n < 15:
 		w.burst()
-	case n < 40:
+	case n < 21:
+		w.writeValues()
+	case n < 41:
 		w.publish()
 	case n < 60:
 		w.receive()

@@ -106,6 +106,48 @@ func TestFailureEndsWaits(t *testing.T) {
 	}
 }
 
+// TestFailedWriteOfAValue: a value that could not be stored is shown to nobody, and who waits is told that the store stopped.
+func TestFailedWriteOfAValue(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSyncData} {
+		var broken atomic.Bool
+		faulty := newFaultFS(vfs.NewMem(), func(op errorfs.Op) error {
+			if broken.Load() && op.Kind == kind {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		d := open(t, Options{Dir: "/store", fs: faulty})
+		kv := d.KV()
+		stored := kv.Apply(ctx, "things", driver.KVOptions{}, driver.Write{Name: "a", Data: []byte("stored")})[0]
+		if stored.Err != nil {
+			t.Fatal(stored.Err)
+		}
+		waited := make(chan error, 1)
+		go func() {
+			_, err := kv.Wait(ctx, "others", "a", 0)
+			waited <- err
+		}()
+		broken.Store(true)
+		r := kv.Apply(ctx, "things", driver.KVOptions{}, driver.Write{Name: "a", Data: []byte("lost")})[0]
+		refused(t, "a write that fails", r.Err, driver.ErrUnknown, "may or may not")
+		_, err := kv.Get(ctx, "things", "a")
+		refused(t, "Get after a failed write", err, driver.ErrClosed, "stopped")
+		_, err = kv.Get(ctx, "others", "a")
+		refused(t, "Get in another bucket", err, driver.ErrClosed, "stopped")
+		_, err = kv.List(ctx, driver.KVQuery{Bucket: "things"})
+		refused(t, "List after a failed write", err, driver.ErrClosed, "stopped")
+		_, _, err = kv.Changes(ctx, "things", stored.Revision)
+		refused(t, "Changes after a failed write", err, driver.ErrClosed, "stopped")
+		r = kv.Apply(ctx, "things", driver.KVOptions{}, driver.Write{Name: "a", If: driver.Condition(stored.Revision)})[0]
+		refused(t, "a write after a failed one", r.Err, driver.ErrClosed, "stopped")
+		refused(t, "Wait beside a failed write", <-waited, driver.ErrClosed, "stopped")
+		if err := d.Close(ctx); err == nil {
+			t.Error("Close does not tell that a write failed")
+		}
+	}
+}
+
 // TestFullDisk: below the reserve publishing is refused, settling goes on, and it recovers by itself.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()

@@ -117,6 +117,8 @@ func kvConditions(t *T) {
 	if !errors.Is(r.Err, driver.ErrConflict) || r.Revision != first.Revision || string(r.Data) != "one" {
 		t.Errorf("absent although it exists: %+v", r)
 	}
+	r.Data[0] = 'X'
+	t.holds("a", "one", first)
 	second := t.set(driver.Write{Name: "a", Data: []byte("two"), If: driver.Condition(first.Revision)})
 	if r := t.apply(driver.Write{Name: "a", Data: []byte("three"), If: driver.Condition(first.Revision)}); !errors.Is(r.Err, driver.ErrConflict) || r.Revision != second.Revision {
 		t.Errorf("an older revision: %+v", r)

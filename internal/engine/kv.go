@@ -14,7 +14,7 @@ func (e *Engine) KV() driver.KV { return e.kv }
 func (e *Engine) newKV() *kv.Local {
 	o := kv.LocalOptions{Levels: e.o.Capabilities}
 	if e.o.Store != nil {
-		o.Save = e.saveKV
+		o.Save, o.Stopped = e.saveKV, e.stopped
 	}
 	return kv.NewLocal(o)
 }

@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ type Local struct {
 	mu       sync.Mutex
 	revision uint64 // the newest of all buckets
 	buckets  map[string]*Bucket
+	saved    map[string]Saving // the newest step of each bucket
 	waiters  *Waiters
 	timer    *time.Timer // sweeps what has expired; nil: nothing has to be
 	sweeps   sync.WaitGroup
@@ -25,6 +28,8 @@ type LocalOptions struct {
 	Levels driver.Capabilities
 	// Save stores what a step changed, whole and in the order of the calls, and never waits. Nil: nothing is stored.
 	Save func(rs []Record, synced bool) Saving
+	// Stopped says why nothing can be stored any more, or nil. Nil: never.
+	Stopped func() error
 }
 
 // Saving is a step that is being stored.
@@ -35,7 +40,7 @@ type Saving interface {
 
 // NewLocal returns an empty Local.
 func NewLocal(o LocalOptions) *Local {
-	return &Local{o: o, buckets: map[string]*Bucket{}, waiters: NewWaiters()}
+	return &Local{o: o, buckets: map[string]*Bucket{}, saved: map[string]Saving{}, waiters: NewWaiters()}
 }
 
 // Close ends waiting calls with ErrClosed.
@@ -50,22 +55,52 @@ func (l *Local) Close() {
 	l.sweeps.Wait()
 }
 
+// closed says why nothing is possible any more, or nil.
+func (l *Local) closed() error {
+	if l.waiters.Ended() {
+		return ErrClosed()
+	}
+	if l.o.Stopped != nil {
+		return l.o.Stopped()
+	}
+	return nil
+}
+
 // Get returns values by name.
-func (l *Local) Get(_ context.Context, bucket string, names ...string) ([]driver.Value, error) {
+func (l *Local) Get(ctx context.Context, bucket string, names ...string) ([]driver.Value, error) {
 	if err := driver.CheckValueNames(bucket, names...); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiters.Ended() {
-		return nil, ErrClosed()
-	}
-	now, b := time.Now(), l.bucket(bucket)
 	vs := make([]driver.Value, len(names))
-	for i, name := range names {
-		vs[i] = copied(b.Get(name, now))
+	err := l.read(ctx, bucket, func(b *Bucket, now time.Time) error {
+		for i, name := range names {
+			vs[i] = copied(b.Get(name, now))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return vs, nil
+}
+
+// read looks into a bucket, and returns when all that can be seen in it is stored as a write is: nobody must act on what a crash
+// undoes.
+func (l *Local) read(ctx context.Context, bucket string, look func(b *Bucket, now time.Time) error) error {
+	l.mu.Lock()
+	err := l.closed()
+	if err == nil {
+		err = look(l.bucket(bucket), time.Now())
+	}
+	newest := l.saved[bucket]
+	l.mu.Unlock()
+	if err != nil || newest == nil {
+		return err
+	}
+	if err = newest.Wait(ctx, l.o.Levels.Durability >= driver.Synced); err != nil {
+		return cmp.Or(l.closed(), ctx.Err(), err)
+	}
+	return nil
 }
 
 // copied gives a reader data of its own.
@@ -83,18 +118,19 @@ func (l *Local) bucket(name string) *Bucket {
 }
 
 // List returns a page of a bucket.
-func (l *Local) List(_ context.Context, q driver.KVQuery) (driver.KVPage, error) {
+func (l *Local) List(ctx context.Context, q driver.KVQuery) (page driver.KVPage, err error) {
 	if err := q.Check(); err != nil {
 		return driver.KVPage{}, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiters.Ended() {
-		return driver.KVPage{}, ErrClosed()
-	}
-	page := l.bucket(q.Bucket).List(q, time.Now())
-	for i := range page.Values {
-		page.Values[i] = copied(page.Values[i])
+	err = l.read(ctx, q.Bucket, func(b *Bucket, now time.Time) error {
+		page = b.List(q, now)
+		for i := range page.Values {
+			page.Values[i] = copied(page.Values[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return driver.KVPage{}, err
 	}
 	return page, nil
 }
@@ -103,24 +139,24 @@ func (l *Local) List(_ context.Context, q driver.KVQuery) (driver.KVPage, error)
 func (l *Local) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
 	results := make([]driver.WriteResult, len(ws))
 	saving := l.judge(bucket, o, ws, results)
-	if saving == nil {
-		return results
-	}
 	level := o.Level
 	if level == 0 {
 		level = l.o.Levels.Durability
 	}
-	err := saving.Wait(ctx, level >= driver.Synced)
+	var err error
+	if saving != nil {
+		err = saving.Wait(ctx, level >= driver.Synced)
+	}
 	for i := range results {
-		if err != nil && results[i].Err == nil {
+		if err != nil && (results[i].Err == nil || errors.Is(results[i].Err, driver.ErrConflict)) { // nor may what was found be stored
 			results[i] = driver.WriteResult{Err: err}
 		}
-		results[i].Value.Data = append([]byte(nil), results[i].Value.Data...)
+		results[i].Value = copied(results[i].Value)
 	}
 	return results
 }
 
-// judge applies writes, and returns what is being stored of it, or nil.
+// judge applies writes, and returns what has to be stored before anybody is told of it, or nil.
 func (l *Local) judge(bucket string, o driver.KVOptions, ws []driver.Write, results []driver.WriteResult) Saving {
 	checked := false
 	for i := range ws {
@@ -129,10 +165,10 @@ func (l *Local) judge(bucket string, o driver.KVOptions, ws []driver.Write, resu
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !checked || l.waiters.Ended() {
+	if err := l.closed(); !checked || err != nil {
 		for i := range results {
 			if results[i].Err == nil {
-				results[i].Err = ErrClosed()
+				results[i].Err = err
 			}
 		}
 		return nil
@@ -166,13 +202,12 @@ func (l *Local) judge(bucket string, o driver.KVOptions, ws []driver.Write, resu
 				l.waiters.Wake(bucket, ws[i].Name)
 			}
 		}
-		step.wait = step.wait || effect.Known
 	}
 	l.arm(now)
-	if l.o.Save == nil || len(step.records) == 0 && !step.wait {
-		return nil
+	if l.o.Save != nil && len(step.records) > 0 {
+		l.saved[bucket] = l.o.Save(step.records, true)
 	}
-	return l.o.Save(step.records, true)
+	return l.saved[bucket]
 }
 
 func (l *Local) check(bucket string, o driver.KVOptions, w *driver.Write) error {
@@ -201,7 +236,7 @@ func (l *Local) Wait(ctx context.Context, bucket, name string, after uint64) (v 
 // Changes returns what was written after a revision.
 func (l *Local) Changes(ctx context.Context, bucket string, after uint64) (vs []driver.Value, upTo uint64, err error) {
 	err = l.waiters.Await(ctx, bucket, "", func() (bool, time.Duration, error) {
-		vs, upTo, err = l.changed(bucket, after)
+		vs, upTo, err = l.changed(ctx, bucket, after)
 		return upTo > after, look, err
 	})
 	if err != nil {
@@ -210,20 +245,21 @@ func (l *Local) Changes(ctx context.Context, bucket string, after uint64) (vs []
 	return vs, upTo, nil
 }
 
-func (l *Local) changed(bucket string, after uint64) ([]driver.Value, uint64, error) {
+func (l *Local) changed(ctx context.Context, bucket string, after uint64) (vs []driver.Value, upTo uint64, err error) {
 	if err := driver.CheckName("bucket", bucket); err != nil {
 		return nil, after, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	vs, upTo, ok := l.bucket(bucket).Changes(after, time.Now())
-	if !ok {
-		return nil, after, driver.ChangesForgotten(bucket, after)
-	}
-	for i := range vs {
-		vs[i] = copied(vs[i])
-	}
-	return vs, upTo, nil
+	err = l.read(ctx, bucket, func(b *Bucket, now time.Time) error {
+		var ok bool
+		if vs, upTo, ok = b.Changes(after, now); !ok {
+			return driver.ChangesForgotten(bucket, after)
+		}
+		for i := range vs {
+			vs[i] = copied(vs[i])
+		}
+		return nil
+	})
+	return vs, upTo, err
 }
 
 // sweepPause is the least time between two sweeps: what has expired is absent already.

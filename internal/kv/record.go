@@ -32,7 +32,6 @@ type step struct {
 	bucket  *Bucket
 	now     time.Time
 	records []Record
-	wait    bool // for what was stored before
 }
 
 // note stores what a write left behind.
