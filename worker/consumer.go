@@ -120,19 +120,10 @@ func (c *consumer) subscribe(ctx context.Context) error {
 			return err
 		}
 	}
-	conn, err := c.e.broker.Driver().Subscribe(ctx, driver.SubscribeOptions{
-		Topic:          c.topic,
-		Group:          c.group,
-		Instance:       c.e.instance,
-		Lease:          c.lease,
-		Order:          c.order,
-		MaxRun:         c.maxRun,
-		MaxInflight:    maxPrefetch + max(c.limit, roomToGrow)*max(c.maxRun, c.batchSize) + maxSuspects*c.maxRun,
-		Weights:        c.weights,
-		StrictPriority: c.strictPriority,
-		Start:          c.start,
-		Revoking:       c.revoking,
-	})
+	o := c.subscription(c.topic, c.e.instance)
+	o.MaxInflight = maxPrefetch + max(c.limit, roomToGrow)*max(c.maxRun, c.batchSize) + maxSuspects*c.maxRun
+	o.Revoking = c.revoking
+	conn, err := c.e.broker.Driver().Subscribe(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ferrymq/ferry"
@@ -78,6 +79,16 @@ func (w *Worker) checkPriority(r *registration) []error {
 		r.topic, r.group, caps.Driver, caps.KeyedPriority), "use worker.Weights, a topic for each priority, or a memory, disk or redis broker", nil)}
 }
 
+// checkSubscription returns what the broker would refuse whatever it holds: a lease that is too short for it, for example.
+func (w *Worker) checkSubscription(r *registration) error {
+	_, err := r.subscription(r.topic, w.options.Instance).Resolve(w.broker.Driver().Capabilities())
+	var e *driver.Error
+	if errors.As(err, &e) {
+		return driver.NewError(e.Kind, fmt.Sprintf("handler of topic %q, group %q: %s", r.topic, r.group, e.Text), e.Hint, e.Cause)
+	}
+	return err
+}
+
 // tooLate is what is wrong with a registration while the worker runs.
 func tooLate(r *registration) error {
 	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("handler of topic %q, group %q: it was registered after Run began, and gets nothing", r.topic, r.group),
@@ -113,6 +124,11 @@ func (w *Worker) check(r *registration) []error {
 	}
 	if r.batch != nil && len(r.middleware) > 0 {
 		bad("middleware wraps handlers of single messages; do it inside the batch handler", "a batch handler has middleware")
+	}
+	if len(errs) == 0 && w.broker != nil {
+		if err := w.checkSubscription(r); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errs
 }

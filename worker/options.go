@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -26,6 +28,7 @@ type handlerSettings struct {
 	maxRun         int
 	strictPriority bool
 	weights        [4]int
+	weightsSet     bool
 	start          driver.Position
 	middleware     []Middleware
 	batchSize      int
@@ -89,9 +92,11 @@ func Relaxed() HandlerOption { return func(s *handlerSettings) { s.order = drive
 // Capabilities.KeyedPriority is not driver.PriorityEverywhere: Redis Streams and Kafka read ahead.
 func StrictPriority() HandlerOption { return func(s *handlerSettings) { s.strictPriority = true } }
 
-// Weights share the claims between the priorities while several have messages. Default to 1, 4, 16, 64.
+// Weights share the claims between the priorities while several have messages. Each is 1 to 10,000. Default to 1, 4, 16, 64.
 func Weights(low, normal, high, urgent int) HandlerOption {
-	return func(s *handlerSettings) { s.weights = [4]int{low, normal, high, urgent} }
+	return func(s *handlerSettings) {
+		s.weights, s.weightsSet = [4]int{low, normal, high, urgent}, true
+	}
 }
 
 // Lease is how long a message stays ours without word from us: after a crash it is redelivered this much later.
@@ -142,14 +147,20 @@ func (s *handlerSettings) checkNumbers(bad func(hint, format string, args ...any
 	if s.batchSize < 1 || s.batchWait < 0 {
 		bad("use a size of 1 or more, and a wait of zero or more", "batch of %d in %v", s.batchSize, s.batchWait)
 	}
-	if s.weights != [4]int{} && min(s.weights[0], s.weights[1], s.weights[2], s.weights[3]) < 1 {
-		bad("use 1 or more for each lane, or StrictPriority", "weights %v", s.weights)
+	if s.weightsSet && (slices.Min(s.weights[:]) < 1 || slices.Max(s.weights[:]) > driver.MaxWeight) {
+		bad(fmt.Sprintf("use 1 to %d for each lane, or StrictPriority", driver.MaxWeight), "weights %v", s.weights)
 	}
 	for _, m := range s.middleware {
 		if m == nil {
 			bad("give it a function", "a middleware is nil")
 		}
 	}
+}
+
+// subscription is what the broker is asked for.
+func (s *handlerSettings) subscription(topic, instance string) driver.SubscribeOptions {
+	return driver.SubscribeOptions{Topic: topic, Group: s.group, Instance: instance, Lease: s.lease, Order: s.order, MaxRun: s.maxRun,
+		Weights: s.weights, StrictPriority: s.strictPriority, Start: s.start}
 }
 
 // resolvePolicy fills in the default waits, so that a policy that only limits the time does not retry without any.

@@ -36,6 +36,8 @@ func TestRegistrationErrors(t *testing.T) {
 			worker.HandleRaw(w, topic, nothing, worker.Concurrency(0), worker.MaxAttempts(0), worker.Timeout(0),
 				worker.Lease(-1), worker.MaxRun(0), worker.Weights(1, 0, 1, 1), worker.BatchSize(0), worker.Use(nil), worker.Backoff(nil))
 		}, []string{"concurrency 0", "max attempts 0", "timeout 0", "lease -1", "max run 0", "weights", "batch of 0", "middleware is nil", "back-off is nil"}},
+		{"no weights", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Weights(0, 0, 0, 0)) }, []string{"weights [0 0 0 0]"}},
+		{"weights too large", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Weights(1, 4, 16, 10_001)) }, []string{"weights", "10000"}},
 		{"batch of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchSize(5)) }, []string{"options of a batch", "HandleBatch"}},
 		{"wait of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchWait(time.Second)) }, []string{"options of a batch"}},
 		{"all together", func(w *worker.Worker) {
@@ -53,9 +55,12 @@ func TestRegistrationErrors(t *testing.T) {
 			broken(t, func(t *testing.T, r *rig, d *faulty) {
 				w := worker.New(r.broker, worker.Options{})
 				tc.register(w)
-				err := w.Run(context.Background())
+				err := w.Check()
 				if !errors.Is(err, ferry.ErrInvalid) {
-					t.Fatalf("Run returned %v", err)
+					t.Fatalf("Check returned %v", err)
+				}
+				if again := w.Run(context.Background()); again == nil || again.Error() != err.Error() {
+					t.Errorf("Run returned %v, Check %v", again, err)
 				}
 				for _, want := range append(tc.want, "hint:") {
 					if !strings.Contains(err.Error(), want) {
@@ -90,12 +95,17 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-func TestTooShortLeaseEndsRun(t *testing.T) {
-	virtual(t, func(t *testing.T, r *rig) {
+// What the broker cannot give, whatever it holds, is known before anything runs.
+func TestWhatTheBrokerCannotGive(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
 		w := worker.New(r.broker, worker.Options{})
 		worker.HandleRaw(w, topic, nothing, worker.Lease(time.Millisecond))
-		if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrUnsupported) {
-			t.Errorf("Run returned %v", err)
+		err := w.Check()
+		if !errors.Is(err, ferry.ErrUnsupported) || !strings.Contains(err.Error(), "a lease of 1ms") || !strings.Contains(err.Error(), "topic \""+topic) {
+			t.Errorf("Check returned %v", err)
+		}
+		if again := w.Run(context.Background()); again == nil || again.Error() != err.Error() || d.count("subscribe") != 0 {
+			t.Errorf("Run returned %v, Check %v", again, err)
 		}
 	})
 }
