@@ -28,7 +28,8 @@ func Delay(d time.Duration) PublishOption {
 	return func(p *publication) { p.msg.Delay = min(d, driver.Hold-1) } // the longest of all has a meaning of its own
 }
 
-// At makes the message due when the broker's clock reaches t. A time in the past means now.
+// At makes the message due when the broker's clock reaches t. A time in the past means now, and one after
+// 2262-04-11, which not every broker can say, is refused.
 func At(t time.Time) PublishOption { return func(p *publication) { p.msg.At = t } }
 
 // Priority puts the message into a lane: Low, Normal, High or Urgent. The default is Normal.

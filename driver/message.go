@@ -55,7 +55,8 @@ type Message struct {
 
 	// Delay makes the message due this long after the backend stored it. Zero and less mean now.
 	Delay time.Duration
-	// At makes it due when the backend's clock reaches it. Not together with Delay. A time in the past means now.
+	// At makes it due when the backend's clock reaches it. Not together with Delay. A time in the past means now; one
+	// after 2262-04-11, which not every backend can say, is refused with ErrInvalid.
 	At time.Time
 	// TTL removes the message this long after the backend stored it, unless it is settled or running. Zero: never.
 	TTL time.Duration

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,9 @@ const (
 	MaxHeaderSize = 64 << 10
 	MaxDedup      = 7 * 24 * time.Hour
 )
+
+// lastTime is the latest that a message can be due at: what nanoseconds since 1970 can say, in the year 2262.
+var lastTime = time.Unix(0, math.MaxInt64).UTC()
 
 // CheckName says what is wrong with the name of a topic or group ("what"), or nil.
 func CheckName(what, name string) error {
@@ -86,15 +90,27 @@ func (m *Message) CheckPublish(maxBody int) error {
 
 // Validate says what is wrong with a message that is to be published, or nil. The ID may still be empty.
 func (m *Message) Validate(maxBody int) error {
-	if err := CheckName("topic", m.Topic); err != nil {
-		return err
-	}
-	if err := m.checkTexts(); err != nil {
+	if err := m.ValidateStored(); err != nil {
 		return err
 	}
 	if len(m.Body) > maxBody {
 		return NewError(ErrTooLarge, fmt.Sprintf("body of %d bytes exceeds the limit of %d", len(m.Body), maxBody),
 			"store large data elsewhere and publish a reference to it", nil)
+	}
+	if m.At.After(lastTime) {
+		return NewError(ErrInvalid, fmt.Sprintf("the time %s is too far away", m.At.UTC().Format(time.RFC3339)),
+			fmt.Sprintf("use one until %s, or hold the message until it is moved", lastTime.Format(time.DateOnly)), nil)
+	}
+	return nil
+}
+
+// ValidateStored is Validate for a message that was stored, perhaps under other limits.
+func (m *Message) ValidateStored() error {
+	if err := CheckName("topic", m.Topic); err != nil {
+		return err
+	}
+	if err := m.checkTexts(); err != nil {
+		return err
 	}
 	if len(m.Headers) > 0 {
 		if err := m.checkHeaders(); err != nil {

@@ -75,7 +75,7 @@ func (o *pubOptions) flags(f *pflag.FlagSet) {
 	o.content.add(f)
 	f.StringVar(&o.id, "id", "", "the id of the message (default: a new one)")
 	f.DurationVar(&o.delay, "delay", 0, "due this long from now, 10s for example")
-	f.StringVar(&o.at, "at", "", "due at this time: 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time")
+	f.StringVar(&o.at, "at", "", "due at this time: 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time; at the latest 2262-04-11")
 	f.DurationVar(&o.ttl, "ttl", 0, "removed this long from now if it is not handled by then (default: never)")
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")

@@ -49,6 +49,8 @@ func (t *T) badMessages() map[string]*driver.Message {
 		"a bad priority":     func(m *driver.Message) { m.Priority = 9 },
 		"half a dedup":       func(m *driver.Message) { m.DedupID = "d" },
 		"two schedules":      func(m *driver.Message) { m.Delay, m.At = time.Second, time.Now().Add(time.Hour) },
+		"a time too far":     func(m *driver.Message) { m.At = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) },
+		"a time beyond all":  func(m *driver.Message) { m.At = time.Unix(1<<61, 0) },
 		"too many attempts":  func(m *driver.Message) { m.MaxAttempts = math.MaxInt32 + 1 },
 		"a bad retry policy": func(m *driver.Message) { m.Retry = &driver.RetryPolicy{Base: -1} },
 	} {

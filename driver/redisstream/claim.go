@@ -191,7 +191,7 @@ func (c *claim) fill(x *taken, fields []any, h history) error {
 	if h.published != "" {
 		m.PublishedAt = wall(h.published)
 	}
-	if err := m.Validate(max(c.s.d.caps.MaxBody, len(m.Body))); err != nil { // what was stored under another limit is still good
+	if err := m.ValidateStored(); err != nil {
 		return err
 	}
 	t.name, t.key, t.size = m.ID, m.Key, size

@@ -77,7 +77,7 @@ func (e *Engine) decodeMessage(env []byte, topic string) (*driver.Message, error
 	if m.Topic = topic; m.ID == "" {
 		return nil, errors.New("the message has no id")
 	}
-	if err := m.Validate(max(len(m.Body), e.o.Capabilities.MaxBody)); err != nil {
+	if err := m.ValidateStored(); err != nil {
 		return nil, fmt.Errorf("the stored message is not valid: %w", err)
 	}
 	return m, nil
