@@ -132,6 +132,7 @@ func Cases() []Case {
 		{"stop/close ends a waiting receive", closeEndsAWaitingReceive},
 		{"stop/driver close ends a waiting receive", driverCloseEndsAWaitingReceive},
 		{"stop/closed driver", closedDriver},
+		{"stop/calls beside close", callsBesideClose},
 		{"stop/receive cancelled", receiveCancelled},
 		{"stop/cancel loses no claim", cancelLosesNoClaim},
 		{"stop/cancel passes the wake-up on", cancelPassesTheWakeUpOn},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -107,6 +108,50 @@ func closedDriver(t *T) {
 	_, err = t.Purge(t.ctx(), topic, "")
 	t.wantErr(err, driver.ErrClosed, "Purge after Close")
 	t.wantErr(t.EnsureTopic(t.ctx(), other, driver.TopicConfig{}), driver.ErrClosed, "EnsureTopic after Close")
+}
+
+// callsBesideClose: calls that are under way while the driver is closed end as they would have, or say that it is closed.
+func callsBesideClose(t *T) {
+	t.consumer()
+	t.put("a")
+	ctx, nothing := t.ctx(), driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: "none"}
+	calls := map[string]func() error{
+		"Stats":  func() error { _, err := t.Stats(ctx, topic); return err },
+		"Topics": func() error { _, err := t.Topics(ctx); return err },
+		"Usage":  func() error { _, err := t.Usage(ctx); return err },
+		"Browse": func() error {
+			_, err := t.Browse(ctx, driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady})
+			return err
+		},
+		"Get":         func() error { _, err := t.Get(ctx, nothing); return err },
+		"Delete":      func() error { return t.Delete(ctx, []driver.Target{nothing})[0] },
+		"Move":        func() error { return t.Move(ctx, []driver.Move{{Target: nothing}})[0] },
+		"Pause":       func() error { return t.Pause(ctx, topic, "", false) },
+		"Purge":       func() error { _, err := t.Purge(ctx, topic, ""); return err },
+		"EnsureTopic": func() error { return t.EnsureTopic(ctx, topic, t.onePartition(driver.TopicConfig{})) },
+		"EnsureGroup": func() error { return t.EnsureGroup(ctx, topic, driver.DefaultGroup, driver.GroupOptions{}) },
+		"Audit":       func() error { _, err := t.Audit(ctx, topic, false); return err },
+		"Publish":     func() error { _, err := t.Publish(ctx, t.msgs([]string{"b"}), driver.PublishOptions{}); return err },
+	}
+	var under sync.WaitGroup
+	for name, call := range calls {
+		under.Go(func() {
+			for ctx.Err() == nil {
+				err := call()
+				if errors.Is(err, driver.ErrClosed) {
+					return
+				}
+				if err != nil && !errors.Is(err, driver.ErrNotFound) {
+					t.Errorf("%s beside Close: got error %v, want ErrClosed", name, err)
+					return
+				}
+				t.pass(time.Millisecond)
+			}
+		})
+	}
+	t.pass(quiet)
+	t.ok(t.Close(t.ctx()), "Close")
+	under.Wait()
 }
 
 func receiveCancelled(t *T) {

@@ -132,7 +132,7 @@ func (w *delays) readOn(ctx context.Context, at tierCursor) (rs []*kgo.Record, n
 			return rs, next, nil
 		}
 		if tries >= spanTries {
-			return nil, 0, unreached("reading "+name, err)
+			return nil, 0, w.d.unreached("reading "+name, err)
 		}
 		if err := pause(ctx, fetchWait); err != nil {
 			return nil, 0, err

@@ -76,11 +76,11 @@ func (w *delays) extents(ctx context.Context) (map[int32]extent, error) {
 	}
 	starts, err := w.d.admin.ListStartOffsets(ctx, name)
 	if err != nil {
-		return nil, unreached("reading offsets", err)
+		return nil, w.d.unreached("reading offsets", err)
 	}
 	ends, err := w.d.admin.ListEndOffsets(ctx, name)
 	if err != nil {
-		return nil, unreached("reading offsets", err)
+		return nil, w.d.unreached("reading offsets", err)
 	}
 	all := map[int32]extent{}
 	for id, end := range ends[name] {

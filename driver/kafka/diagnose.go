@@ -19,7 +19,7 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	}
 	meta, err := d.admin.BrokerMetadata(ctx)
 	if err != nil {
-		return nil, unreached("asking the brokers", err)
+		return nil, d.unreached("asking the brokers", err)
 	}
 	n := len(meta.Brokers)
 	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", n)}, d.replicaFinding(n)}
@@ -131,13 +131,13 @@ func (d *Driver) topicFindings(ctx context.Context) (out []driver.Finding, err e
 	}
 	details, err := d.admin.ListTopics(ctx, append(plain, compact...)...)
 	if err != nil {
-		return nil, unreached("reading the metadata", err)
+		return nil, d.unreached("reading the metadata", err)
 	}
 	out = append(out, d.partitionFindings(details)...)
 	for names, isCompact := range map[*[]string]bool{&plain: false, &compact: true} {
 		configs, err := d.admin.DescribeTopicConfigs(ctx, *names...)
 		if err != nil {
-			return out, unreached("reading settings", err)
+			return out, d.unreached("reading settings", err)
 		}
 		for _, c := range configs {
 			out = append(out, d.configFindings(c, isCompact)...)

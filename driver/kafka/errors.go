@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -39,6 +40,8 @@ func unsure(what string, err error) error {
 		return driver.NewError(driver.ErrTooLarge, what+" is larger than the topic allows", "raise max.message.bytes of the topic, or publish a reference", err)
 	case isForbidden(err):
 		return forbidden(what, err)
+	case errors.Is(err, kgo.ErrClientClosed):
+		return driver.NewError(driver.ErrClosed, what+" may or may not be stored: the driver was closed meanwhile", "open it again", errors.Join(driver.ErrUnknown, err))
 	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.UnknownTopicOrPartition):
 		return driver.NewError(driver.ErrNotApplied, what+" was refused", "see to the cluster, then try again", err)
 	}
@@ -48,7 +51,10 @@ func unsure(what string, err error) error {
 func isKafka(err error, kind *kerr.Error) bool { return errors.Is(err, kind) }
 
 // unreached is a failed request that changed nothing.
-func unreached(what string, err error) error {
+func (d *Driver) unreached(what string, err error) error {
+	if err != nil && d.isClosed() {
+		return errClosed()
+	}
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

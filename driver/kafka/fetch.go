@@ -37,7 +37,7 @@ func (d *Driver) readSpans(ctx context.Context, topic string, spans map[int32][2
 			return ctx.Err()
 		}
 		if err != nil && tries >= spanTries {
-			return unreached("reading "+topic, err)
+			return d.unreached("reading "+topic, err)
 		}
 		if err != nil {
 			if err := pause(ctx, fetchWait); err != nil {
@@ -58,14 +58,14 @@ func (d *Driver) readAt(ctx context.Context, topic string, wanted map[int32][]in
 		err = found[topic].Err
 	}
 	if err != nil {
-		return unreached("reading "+topic, err)
+		return d.unreached("reading "+topic, err)
 	}
 	for id, offsets := range wanted {
 		slices.Sort(offsets)
 		for len(offsets) > 0 { // one answer has all that lies close together
 			rs, next, err := d.fetchAt(ctx, found[topic], found[topic].Partitions[id], offsets[0])
 			if err != nil {
-				return unreached("reading "+topic, err)
+				return d.unreached("reading "+topic, err)
 			}
 			for _, r := range rs {
 				if _, ok := slices.BinarySearch(offsets, r.Offset); ok && !r.Attrs.IsControl() {

@@ -128,7 +128,7 @@ func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.Group
 	}
 	sides, err := d.admin.ListEndOffsets(ctx, d.sideTopic(t.name, gs.Group))
 	if err != nil {
-		return unreached("reading offsets", err)
+		return d.unreached("reading offsets", err)
 	}
 	said := map[int32]tally{}
 	for _, id := range others {

@@ -26,7 +26,7 @@ func (d *Driver) newKV() *kafkakv.KV {
 		Reader: func(more ...kgo.Opt) (*kgo.Client, error) {
 			return kgo.NewClient(d.clientOptions(append(more, kgo.Rack(""))...)...) // a replica near by hears of a verdict later than the leader
 		},
-		Topic: d.kvTopic(), Prepare: d.makeKV, Place: partitionOf, Levels: d.caps, Unsure: unsure, Unreached: unreached,
+		Topic: d.kvTopic(), Prepare: d.makeKV, Place: partitionOf, Levels: d.caps, Unsure: unsure, Unreached: d.unreached,
 		SnapshotEvery: d.o.snapshotEvery, Idle: d.o.kvIdle,
 	})
 }

@@ -142,7 +142,7 @@ func (s *sideKeys) readOn(ctx context.Context, d *Driver, topic string) error {
 		err = ends.Error()
 	}
 	if err != nil {
-		return unreached("reading offsets", err)
+		return d.unreached("reading offsets", err)
 	}
 	spans := map[int32][2]int64{}
 	for id, end := range ends[topic] {

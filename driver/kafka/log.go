@@ -65,7 +65,7 @@ func (d *Driver) extent(ctx context.Context, t *topicState) (starts, ends map[in
 		err = found.Error()
 	}
 	if err != nil {
-		return nil, nil, unreached("reading offsets", err)
+		return nil, nil, d.unreached("reading offsets", err)
 	}
 	if ends, err = d.position(ctx, t, endPosition); err != nil {
 		return nil, nil, err
@@ -103,7 +103,7 @@ func (d *Driver) owners(ctx context.Context, t *topicState, group string) (map[i
 	id := d.groupID(t.name, group)
 	found, err := d.admin.DescribeGroups(ctx, id)
 	if err != nil {
-		return nil, unreached("asking for the members of a group", err)
+		return nil, d.unreached("asking for the members of a group", err)
 	}
 	owners := map[int32]string{}
 	for _, x := range found[id].Members {

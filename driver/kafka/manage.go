@@ -81,7 +81,7 @@ func (d *Driver) consumers(ctx context.Context, topic, group string) (bool, erro
 	}
 	groups, err := d.admin.DescribeGroups(ctx, id)
 	if err != nil {
-		return false, unreached("asking for the members of a group", err)
+		return false, d.unreached("asking for the members of a group", err)
 	}
 	return len(groups[id].Members) > 0, nil
 }

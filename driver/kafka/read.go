@@ -25,11 +25,11 @@ func (d *Driver) readOne(ctx context.Context, topic string, partition int32, off
 func (d *Driver) readRange(ctx context.Context, topic string, partition int32, from, to int64, use func(*kgo.Record)) error {
 	starts, err := d.admin.ListStartOffsets(ctx, topic)
 	if err != nil {
-		return unreached("reading offsets", err)
+		return d.unreached("reading offsets", err)
 	}
 	ends, err := d.admin.ListEndOffsets(ctx, topic)
 	if err != nil {
-		return unreached("reading offsets", err)
+		return d.unreached("reading offsets", err)
 	}
 	start, ok := starts.Lookup(topic, partition)
 	end, _ := ends.Lookup(topic, partition)
@@ -72,7 +72,7 @@ func (d *Driver) committedOf(ctx context.Context, group, topic string) (map[int3
 		err = found.Error()
 	}
 	if err != nil && !isKafka(err, kerr.GroupIDNotFound) {
-		return nil, unreached("reading committed offsets", err)
+		return nil, d.unreached("reading committed offsets", err)
 	}
 	offsets := map[int32]kadm.Offset{}
 	for p, o := range found[topic] {

@@ -321,7 +321,7 @@ func (d *Driver) position(ctx context.Context, t *topicState, p driver.Position)
 			err = found.Error()
 		}
 		if err != nil {
-			return nil, unreached("reading offsets", err)
+			return nil, d.unreached("reading offsets", err)
 		}
 		offsets := map[int32]int64{}
 		for i, o := range found[name] {
@@ -337,7 +337,7 @@ func (d *Driver) position(ctx context.Context, t *topicState, p driver.Position)
 		err = found.Error()
 	}
 	if err != nil {
-		return nil, unreached("reading offsets", err)
+		return nil, d.unreached("reading offsets", err)
 	}
 	offsets := map[int32]int64{}
 	for i, o := range found[name] {

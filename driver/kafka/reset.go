@@ -119,7 +119,7 @@ func (d *Driver) expel(ctx context.Context, group string) error {
 		err = found[group].Err
 	}
 	if err != nil {
-		return unreached("reading the members of "+group, err)
+		return d.unreached("reading the members of "+group, err)
 	}
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = group
@@ -129,7 +129,7 @@ func (d *Driver) expel(ctx context.Context, group string) error {
 		req.Members = append(req.Members, x)
 	}
 	_, err = req.RequestWith(ctx, d.client)
-	return unreached("making the members of "+group+" leave", err) // who has gone already is no error
+	return d.unreached("making the members of "+group+" leave", err) // who has gone already is no error
 }
 
 // compare counts what a reset changes, and returns the metadata of the new offsets.

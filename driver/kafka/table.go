@@ -165,7 +165,7 @@ func (t *table) reach(ctx context.Context, list func(context.Context, ...string)
 		err = ends.Error()
 	}
 	if err != nil {
-		return unreached("reading the end of "+t.topic, err)
+		return t.d.unreached("reading the end of "+t.topic, err)
 	}
 	for {
 		t.mu.Lock()

@@ -25,7 +25,7 @@ func (d *Driver) widen(ctx context.Context, name string, partitions int) error {
 	if isKafka(err, kerr.InvalidPartitions) { // another member was faster
 		return nil
 	}
-	return unreached("adding partitions to "+name, err)
+	return d.unreached("adding partitions to "+name, err)
 }
 
 // checkWidth refuses a topic that has fewer partitions than a group was made for: what waits in the others would never be seen.
@@ -60,7 +60,7 @@ func (d *Driver) createTopics(ctx context.Context, specs ...topicSpec) error {
 	}
 	resp, err := req.RequestWith(ctx, d.client)
 	if err != nil {
-		return unreached("creating topics", err)
+		return d.unreached("creating topics", err)
 	}
 	for _, t := range resp.Topics {
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
@@ -79,7 +79,7 @@ func (d *Driver) awaitLeaders(ctx context.Context, specs []topicSpec) error {
 		}
 		found, err := d.admin.ListTopics(ctx, names...)
 		if err != nil {
-			return unreached("reading the metadata", err)
+			return d.unreached("reading the metadata", err)
 		}
 		missing := false
 		for _, n := range names {
@@ -111,7 +111,7 @@ func (d *Driver) led(ctx context.Context, names []string) bool {
 func (d *Driver) partitionsOf(ctx context.Context, name string) (int, error) {
 	found, err := d.admin.ListTopics(ctx, name)
 	if err != nil {
-		return 0, unreached("reading the metadata", err)
+		return 0, d.unreached("reading the metadata", err)
 	}
 	if t, ok := found[name]; ok && t.Err == nil {
 		return len(t.Partitions), nil

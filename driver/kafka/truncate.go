@@ -58,7 +58,7 @@ func (d *Driver) checkLogs(ctx context.Context, topic string, sets map[int32]*do
 	}
 	answers, err := d.admin.OffsetForLeaderEpoch(ctx, req)
 	if err != nil {
-		return nil, unreached("asking where leaders of "+topic+" began", err)
+		return nil, d.unreached("asking where leaders of "+topic+" began", err)
 	}
 	cuts := map[int32]int64{}
 	for id, s := range sets {
@@ -66,7 +66,7 @@ func (d *Driver) checkLogs(ctx context.Context, topic string, sets map[int32]*do
 		switch {
 		case !ok:
 		case a.Err != nil:
-			return nil, unreached("asking where leaders of "+topic+" began", a.Err)
+			return nil, d.unreached("asking where leaders of "+topic+" began", a.Err)
 		case a.EndOffset >= 0 && a.EndOffset < s.known():
 			s.cut(a.EndOffset)
 			s.seen, cuts[id] = a.LeaderEpoch, a.EndOffset

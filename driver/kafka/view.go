@@ -198,7 +198,7 @@ func (m *member) catchUp(ctx context.Context) error {
 	defer cancel()
 	ends, err := m.d.admin.ListCommittedOffsets(ctx, m.mainName)
 	if err != nil {
-		return unreached("reading offsets", err)
+		return m.d.unreached("reading offsets", err)
 	}
 	for {
 		m.mu.Lock()

@@ -20,7 +20,7 @@ import (
 type Driver struct {
 	o        Options
 	client   goredis.UniversalClient
-	owned    bool // the client is ours to close
+	closing  *redisconn.Closing // of the client, if it is ours to close
 	scripts  *scripts
 	caps     driver.Capabilities
 	survey   *redisconn.Survey
@@ -57,10 +57,11 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 		if d.client, err = redisconn.Connect(o.URL); err != nil {
 			return nil, err
 		}
-		d.owned = true
+		d.closing = new(redisconn.Closing)
+		d.client.AddHook(d.closing)
 	}
 	if err := d.examine(ctx); err != nil {
-		if d.owned {
+		if d.closing != nil {
 			_ = d.client.Close()
 		}
 		return nil, err
@@ -119,9 +120,9 @@ func (d *Driver) Close(ctx context.Context) error {
 	d.wake.close()
 	d.kv.Close()
 	d.work.Wait()
-	if d.owned {
-		if e := d.client.Close(); e != nil && err == nil {
-			err = redisconn.Classify(e)
+	if d.closing != nil {
+		if e := d.closing.Close(d.client); e != nil && err == nil {
+			err = e
 		}
 	}
 	return err

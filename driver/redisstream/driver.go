@@ -23,7 +23,7 @@ const idWindow = 60 * time.Second
 type Driver struct {
 	o       Options
 	client  goredis.UniversalClient
-	owned   bool // the client is ours to close
+	closing *redisconn.Closing // of the client, if it is ours to close
 	scripts *scripts
 	survey  *redisconn.Survey
 	kv      *rediskv.KV
@@ -54,10 +54,11 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 		if d.client, err = redisconn.Connect(o.URL); err != nil {
 			return nil, err
 		}
-		d.owned = true
+		d.closing = new(redisconn.Closing)
+		d.client.AddHook(d.closing)
 	}
 	if err := d.examine(ctx); err != nil {
-		if d.owned {
+		if d.closing != nil {
 			_ = d.client.Close()
 		}
 		return nil, err
@@ -143,9 +144,9 @@ func (d *Driver) Close(ctx context.Context) error {
 	d.wake.listener.Close()
 	d.kv.Close()
 	d.work.Wait()
-	if d.owned {
-		if e := d.client.Close(); e != nil && err == nil {
-			err = redisconn.Classify(e)
+	if d.closing != nil {
+		if e := d.closing.Close(d.client); e != nil && err == nil {
+			err = e
 		}
 	}
 	return err
