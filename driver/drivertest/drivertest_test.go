@@ -52,6 +52,18 @@ func (l lasting) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	return s, err
 }
 
+// A case that skips is shown as skipped in virtual time too.
+func TestSkippedIsShown(t *testing.T) {
+	var shown *testing.T
+	t.Run("skips", func(t *testing.T) {
+		shown = t
+		memoryHarness().resolved(t).judge(t, Case{Name: "skips", Run: func(t *T) { t.Skip("on purpose") }}, nil)
+	})
+	if !shown.Skipped() {
+		t.Error("a case that skips counts as passed")
+	}
+}
+
 // TestRestartCases checks the cases themselves, with a backend that outlives the driver.
 func TestRestartCases(t *testing.T) {
 	t.Parallel()
