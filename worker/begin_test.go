@@ -52,6 +52,34 @@ func TestBeginOfWhatWasLostBefore(t *testing.T) {
 	})
 }
 
+// What a broker takes to record beginnings counts as the time that messages take, so that a slow one is not asked for more than can start:
+// what is claimed in vain makes it slower still.
+func TestSlowBeginIsPartOfThePace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 100
+		var claimed, handled atomic.Int64
+		d := new(faulty)
+		r := newRig(t, func(inner driver.Driver) driver.Driver { d.Driver = inner; return d },
+			ferry.Hooks{Received: func(context.Context, ferry.Event) { claimed.Add(1) }})
+		r.publish(topic, numbered(messages))
+		loseAll(r)
+		d.set(func() { d.begin = func() error { time.Sleep(500 * time.Millisecond); return nil } })
+		w := worker.New(r.broker, worker.Options{Concurrency: 4})
+		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error {
+			time.Sleep(time.Millisecond)
+			handled.Add(1)
+			return nil
+		})
+		stop := start(t, w)
+		pause(time.Minute)
+		mustStop(t, stop)
+		if handled.Load() != messages || claimed.Load() > 2*messages {
+			t.Errorf("%d messages were claimed for %d that ran", claimed.Load(), handled.Load())
+		}
+	})
+}
+
 // No handler starts whose beginning is not recorded. While the lease holds it is tried again.
 func TestBeginThatFails(t *testing.T) {
 	for _, failure := range []error{ferry.ErrNotApplied, ferry.ErrUnknown} {

@@ -104,8 +104,10 @@ func (e *engine) work(s *slot) {
 		s.cur = r
 		e.wakeSlot()
 		if r.recorded() {
+			asked := now
 			ok := r.c.record(r)
 			now = e.now()
+			r.recording = now - asked
 			if !ok {
 				s.cur = nil
 				e.vacate(r)
@@ -232,7 +234,7 @@ func (e *engine) finish(r *run, v *verdict) {
 // finished learns from a run of n messages.
 func (c *consumer) finished(r *run, n int, now time.Duration) {
 	took := now - r.started
-	c.pace.done(took, n, min(c.limit, c.e.pool.limit))
+	c.pace.done(r.recording+took, n, min(c.limit, c.e.pool.limit))
 	c.recent.done(now, took, n)
 	c.e.worked += took
 	if r.batch == nil { // as each does, without making a function for every message

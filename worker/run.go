@@ -38,6 +38,7 @@ type run struct {
 	lane  *lane   // of its key; nil without one
 
 	arrived, started time.Duration // on the engine's clock
+	recording        time.Duration // how long its slot waited for the record of its start
 	timeoutAt        time.Duration // when to act on its timeout; zero: never
 	leaseUntil       time.Duration
 	ttlUntil         time.Duration // when its TTL ends; never: it has none
