@@ -18,8 +18,8 @@ import (
 // killsEnv says how many of three brokers TestBrokerKilled kills, one after the other: 1 without it.
 const killsEnv = "FERRY_FAILOVER_KILLS"
 
-// TestBrokerKilled kills brokers of three in turn while messages flow: what was acknowledged is handled, in order. It is not parallel: that
-// would be four brokers at once.
+// TestBrokerKilled kills brokers of three in turn while messages flow and a value is counted up: what was acknowledged is handled, in order, and each
+// increment is made once. It is not parallel: that would be four brokers at once.
 func TestBrokerKilled(t *testing.T) {
 	const keys = 20
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsEnv), "1"))
@@ -44,6 +44,8 @@ func TestBrokerKilled(t *testing.T) {
 	publish(t, producer, message("first", "k0"))
 	w := &witness{last: map[string]string{}, seen: map[string]int{}}
 	stop := work(t, w, opened(), "w")
+	put(t, producer, driver.Write{Name: "counter", Data: []byte("0")})
+	counted := count(t, producer, "c")
 	accepted, unknown := 1, 0
 	for i := range messages {
 		if i%each == each/2 {
@@ -62,6 +64,13 @@ func TestBrokerKilled(t *testing.T) {
 		default:
 			t.Fatal(err)
 		}
+	}
+	fresh := opened()
+	defer end(t, fresh)
+	if made, v := counted(), get(t, fresh, "counter"); number(v.Data) != made {
+		t.Errorf("the counter is %s after %d increments", v.Data, made)
+	} else {
+		t.Logf("%d increments, the last by leader epoch %d", made, v.Revision>>40)
 	}
 	for deadline := time.Now().Add(time.Minute); w.count() < accepted && time.Now().Before(deadline); {
 		time.Sleep(50 * time.Millisecond)

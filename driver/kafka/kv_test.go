@@ -181,6 +181,97 @@ func TestValuesAfterALeaderChange(t *testing.T) {
 	sameValues(t, "a fresh reader", listing(t, fresh), listing(t, d))
 }
 
+// TestIncrementsOnABadNetwork: writers whose connections break again and again, on a log that is trimmed meanwhile, repeat what they do not know under the
+// same request: each increment is made once. Whoever reads later agrees with them.
+func TestIncrementsOnABadNetwork(t *testing.T) {
+	t.Parallel()
+	const writers, cuts = 3, 40
+	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
+	opened := func(w *wire) *kafka.Driver {
+		d, err := kafka.New(t.Context(), kafka.WithSnapshots(kafka.Options{Brokers: c.Addrs(), Namespace: namespace, InternalPartitions: 1, Dial: w.dial}, 2<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { end(t, d) })
+		return d
+	}
+	put(t, opened(&wire{}), driver.Write{Name: "counter", Data: []byte("0")})
+	wires, stops := make([]*wire, writers), make([]func() int, writers)
+	for i := range wires {
+		wires[i] = &wire{}
+		stops[i] = count(t, opened(wires[i]), fmt.Sprint(i))
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for i := range cuts {
+		<-tick.C
+		wires[i%writers].cut()
+		wires[i%writers].mend()
+	}
+	made := 0
+	for _, stop := range stops {
+		made += stop()
+	}
+	whole, fresh := opened(&wire{}), opened(&wire{})
+	t.Logf("%d increments, and the log begins at %d", made, logStart(t, c.Addrs(), namespace))
+	if v := get(t, whole, "counter"); number(v.Data) != made {
+		t.Errorf("the counter is %s after %d increments", v.Data, made)
+	}
+	sameValues(t, "a fresh reader", listing(t, fresh), listing(t, whole))
+}
+
+// count makes increments until the returned function is called, which says how many.
+func count(t *testing.T, d driver.Driver, who string) (stop func() int) {
+	made, enough, over := 0, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-enough:
+				return
+			default:
+				increment(t, d, fmt.Sprint(who, "/", made))
+				made++
+			}
+		}
+	}()
+	return func() int {
+		close(enough)
+		<-over
+		return made
+	}
+}
+
+// increment makes one of the counter, however often it takes.
+func increment(t *testing.T, d driver.Driver, name string) {
+	w := driver.Write{Name: "counter"}
+	for try := 0; ; try++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		if w.Request == "" {
+			vs, err := d.KV().Get(ctx, "things", "counter")
+			if err != nil {
+				cancel()
+				if t.Context().Err() != nil {
+					return
+				}
+				continue
+			}
+			w.Data, w.If, w.Request = fmt.Append(nil, number(vs[0].Data)+1), driver.Condition(vs[0].Revision), fmt.Sprint(name, "/", try)
+		}
+		r := d.KV().Apply(ctx, "things", driver.KVOptions{}, w)[0]
+		cancel()
+		switch {
+		case r.Err == nil, t.Context().Err() != nil:
+			return
+		case errors.Is(r.Err, driver.ErrConflict):
+			w.Request = ""
+		case !errors.Is(r.Err, driver.ErrUnknown) && !errors.Is(r.Err, driver.ErrNotApplied):
+			t.Errorf("an increment: %v", r.Err)
+			return
+		}
+	}
+}
+
 // TestDamagedValueRecord: what somebody else writes into the topic is passed over by everybody, and the diagnosis tells.
 func TestDamagedValueRecord(t *testing.T) {
 	t.Parallel()
