@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	d.stop = stop
-	d.kv = rediskv.New(rediskv.Options{Client: d.client, Prefix: o.Prefix, Refuse: d.survey.Refuse})
+	d.kv = rediskv.New(rediskv.Options{Client: d.client, Tag: o.Prefix + "/kv:", Refuse: d.survey.Refuse})
 	d.wake = newNotifier(d)
 	d.work.Go(func() { d.wake.run(background) })
 	return d, nil

@@ -26,13 +26,14 @@ var luaFiles embed.FS
 // Options of a KV. All are required.
 type Options struct {
 	Client goredis.UniversalClient
-	// Prefix begins every key.
-	Prefix string
+	// Tag begins the hash tag of every key, in which the name of the bucket follows. Each driver has its own: brokers of two kinds may share a
+	// server and a prefix, and hold different things.
+	Tag string
 	// Refuse says why a level cannot be asked for, or nil.
 	Refuse func(ctx context.Context, level driver.Durability) error
 }
 
-// KV is the named values under a prefix. It implements driver.KV.
+// KV is the named values under a tag. It implements driver.KV.
 type KV struct {
 	o                         Options
 	waiters                   *kv.Waiters
@@ -78,7 +79,7 @@ func (k *KV) Close() {
 
 // keys returns the keys of a bucket, in the order of lua/head.lua. The first is the channel of its wake-ups, too.
 func (k *KV) keys(bucket string) []string {
-	tag := "{" + k.o.Prefix + "/kv/" + bucket + "}:"
+	tag := "{" + k.o.Tag + bucket + "}:"
 	keys := make([]string, 0, 8)
 	for _, name := range []string{"meta", "values", "names", "ends", "revisions", "gone", "requests", "asked"} {
 		keys = append(keys, tag+name)
