@@ -145,6 +145,9 @@ func (k *Kit) stats() []driver.TopicStats {
 	}
 	var out []driver.TopicStats
 	for _, info := range topics {
+		if driver.Reserved(info.Topic) { // the next tick of a schedule is always to come
+			continue
+		}
 		s, err := k.record.Stats(ctx, info.Topic)
 		if errors.Is(err, ferry.ErrNotFound) {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/ferrytest"
 	"github.com/ferrymq/ferry/internal/stall"
+	"github.com/ferrymq/ferry/schedule"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -73,6 +74,31 @@ func TestFailuresRetriesAndFollowUps(t *testing.T) {
 		if mails := k.ExpectPublished("mails", 9); len(mails) == 9 && string(mails[0].Body) == "" {
 			t.Errorf("mail %+v has no body", mails[0])
 		}
+	})
+}
+
+// The next tick of a schedule is always to come: Drain does not wait for it.
+func TestDrainWithASchedule(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		s, err := schedule.New(k.Broker, schedule.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ferry.NewMessage(k.Broker, "orders", Order{ID: 1})
+		if err == nil {
+			err = s.Put(t.Context(), schedule.Schedule{Name: "nightly", Spec: "0 3 * * *", Message: m})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Start(s)
+		w := worker.New(k.Broker, worker.Options{})
+		worker.Handle(w, "orders", func(context.Context, *ferry.Msg[Order]) error { return nil })
+		k.Start(w)
+		k.Advance(72 * time.Hour)
+		k.Drain()
+		k.ExpectPublished("orders", 3)
+		k.ExpectAcked("orders", 3)
 	})
 }
 

@@ -62,9 +62,9 @@ var Layers = []Layer{
 		Why:      "users' tests run on the memory driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
 		May: []string{".", "driver", "codec/...", "worker", "internal/...",
-			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/..."},
+			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
 		Why: "portable features are written once, above the seam, and know no driver",
 	},
 	{
@@ -92,6 +92,10 @@ var Light = []struct{ Packages, Links []string }{
 	{
 		Packages: []string{"guard"}, // the Redis store is guard/redis
 		Links:    []string{"github.com/sony/gobreaker/v2"},
+	},
+	{
+		Packages: []string{"schedule"},
+		Links:    []string{"github.com/netresearch/go-cron"}, // one package without dependencies
 	},
 }
 
