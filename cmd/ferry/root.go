@@ -92,7 +92,7 @@ func newRoot(p process) *cobra.Command {
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
 		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
-		newLimit(p), newBreaker(p),
+		newSchedule(p), newLimit(p), newBreaker(p),
 	)
 	p.completes(root)
 	return root

@@ -36,6 +36,7 @@ var Licences = map[string]string{
 	"github.com/mattn/go-runewidth":                    "MIT",
 	"github.com/matttproud/golang_protobuf_extensions": "Apache-2.0",
 	"github.com/minio/minlz":                           "Apache-2.0",
+	"github.com/netresearch/go-cron":                   "MIT",
 	"github.com/pierrec/lz4/v4":                        "BSD-3-Clause",
 	"github.com/pkg/errors":                            "BSD-2-Clause",
 	"github.com/prometheus/client_golang":              "Apache-2.0",
