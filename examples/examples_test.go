@@ -35,6 +35,17 @@ start now  after 0s
 drink tea  after 1s
 stand up   after 1.5s
 `,
+	"cron": `
+two instances run one schedule:
+  the next tick is 1s after the first
+  the next tick is 2s after the first
+  the next tick is 3s after the first
+paused, and triggered once more
+nine o'clock on working days in Shanghai:
+  2026-01-02T01:00:00Z
+  2026-01-05T01:00:00Z
+  2026-01-06T01:00:00Z
+`,
 	"priorities": `
 of the first 100 handled: map[high:19 low:2 normal:5 urgent:74]
 in the end:               map[high:100 low:100 normal:100 urgent:100]
@@ -147,6 +158,10 @@ func TestExamples(t *testing.T) {
 				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+run+name+".", want[name])
 			})
 		}
+		t.Run("cron on Redis", func(t *testing.T) { // not on Kafka, which holds no named values yet
+			t.Parallel()
+			prints(t, filepath.Join(bin, "cron"), redistest.Shared(t).URL()+"?prefix=examples-"+run+"cron", want["cron"])
+		})
 		t.Run("orders", func(t *testing.T) {
 			t.Parallel()
 			runOrders(t, filepath.Join(bin, "orders"))
