@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
@@ -297,6 +299,27 @@ func TestDamagedValueRecord(t *testing.T) {
 	}) {
 		t.Errorf("the diagnosis says %+v", fs)
 	}
+}
+
+// TestNewerValueRecord: a record of a newer version stops whoever does not know it, with a hint, and nobody waits for ever.
+func TestNewerValueRecord(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "v"+rand.Text()[:6]+"."
+	d, _ := mortal(t, c, namespace)
+	put(t, d, driver.Write{Name: "a"})
+	newer := []byte{0, 0, 0, 0, 2, 'w', 0}
+	binary.LittleEndian.PutUint32(newer, crc32.Checksum(newer[4:], crc32.MakeTable(crc32.Castagnoli)))
+	if err := d.StoreRawCommand(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.KV().Get(t.Context(), "things", "a")
+	hinted(t, err, driver.ErrUnsupported)
+	if r := write(t, d, driver.Write{Name: "a"}); !errors.Is(r.Err, driver.ErrUnsupported) && !errors.Is(r.Err, driver.ErrUnknown) {
+		t.Errorf("a write behind it: %+v", r)
+	}
+	other, _ := mortal(t, c, namespace)
+	_, err = other.KV().List(t.Context(), driver.KVQuery{Bucket: "things"})
+	hinted(t, err, driver.ErrUnsupported)
 }
 
 // TestUnusedValuesAreNotFollowed: a partition that nobody uses is left, and read again when somebody does.
