@@ -62,5 +62,5 @@ func (d *Driver) makeKV(ctx context.Context) (partitions int, err error) {
 // commandLog are the settings of the topic of named values: nothing ends by itself, and what is trimmed makes room soon.
 func commandLog() map[string]*string {
 	return map[string]*string{"cleanup.policy": text("delete"), "retention.ms": text("-1"), "retention.bytes": text("-1"), "message.timestamp.type": text("LogAppendTime"),
-		"segment.bytes": text("67108864"), "max.message.bytes": text(strconv.Itoa(maxMaxBody + 200<<10))} // a batch is as large as that of messages may be
+		"segment.bytes": text("134217728"), "max.message.bytes": text(strconv.Itoa(maxMaxBody + 200<<10))} // a batch is as large as that of messages may be
 }

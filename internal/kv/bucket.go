@@ -18,7 +18,8 @@ import (
 )
 
 // Bucket is the values of one bucket. The same writes at the same times give the same bucket and the same results, wherever they are
-// applied. It is not safe for concurrent use.
+// applied: readers of one Kafka log agree because of that, so that no verdict changes without a new version of its records (internal/kafkakv). It is not
+// safe for concurrent use.
 type Bucket struct {
 	Name     string
 	revision uint64
