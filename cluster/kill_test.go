@@ -169,6 +169,8 @@ func pauseAndKill(t *testing.T, url string) {
 }
 
 // After kill -9 of the only process that has a directory open, its lock ends as on any broker, and its epoch is never met again.
+//
+// Lesson: L50
 func TestHolderOnDiskIsKilled(t *testing.T) {
 	t.Parallel()
 	url := "disk://" + t.TempDir()

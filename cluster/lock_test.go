@@ -94,6 +94,8 @@ func TestLockContention(t *testing.T) {
 }
 
 // When the broker is away, the context ends before another can have the lock, and not long before.
+//
+// Lesson: L41
 func TestLockEndsInTime(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
 		l := acquire(t, b, cluster.LockOptions{TTL: 10 * time.Second})
@@ -119,6 +121,28 @@ func TestLockEndsInTime(t *testing.T) {
 		}
 		if next.Err() != nil {
 			t.Errorf("the late release took the lock from its next holder: %v", next.Err())
+		}
+		release(t, next)
+	})
+}
+
+// A lock that somebody deletes, or that a broker has forgotten, is not believed to be held: it is found out with the next renewal.
+//
+// Lesson: L41
+func TestLockIsTakenAway(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		l := acquire(t, b, cluster.LockOptions{TTL: 9 * time.Second})
+		pause(time.Second)
+		if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{}, driver.Write{Name: "report", Delete: true})[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		next := acquire(t, b, cluster.LockOptions{})
+		pause(2100 * time.Millisecond)
+		if !errors.Is(l.Err(), ferry.ErrLeaseLost) || !errors.Is(context.Cause(l.Context()), ferry.ErrLeaseLost) {
+			t.Errorf("a third of the TTL later: %v, %v", l.Err(), context.Cause(l.Context()))
+		}
+		if err := l.Release(context.Background()); !errors.Is(err, ferry.ErrLeaseLost) || next.Err() != nil {
+			t.Errorf("Release: %v; the next holder: %v", err, next.Err())
 		}
 		release(t, next)
 	})

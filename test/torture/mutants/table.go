@@ -21,7 +21,7 @@ func Brokers() []string { return []string{"memory", "redis", "redisstream", "kaf
 func For(broker string) []Mutant {
 	switch broker {
 	case "memory":
-		return memoryMutants()
+		return slices.Concat(memoryMutants(), controlMutants())
 	case "redis":
 		return redisMutants()
 	case "redisstream":

@@ -1,0 +1,44 @@
+package mutants
+
+import "github.com/ferrymq/ferry/test/torture/overlay"
+
+// controlMutants are bugs of locks, and of a worker that is told what to do while it runs.
+func controlMutants() []Mutant {
+	edit := func(file, search, replace string) []overlay.Edit {
+		return []overlay.Edit{{File: file + ".go", Search: search, Replace: replace}}
+	}
+	locks := func(test string) Check { return Check{Package: "./cluster", Run: test + "$"} }
+	controls := func(test string) Check { return Check{Package: "./worker", Run: test + "$"} }
+	return []Mutant{
+		{
+			Name: "lock-no-fence", Bug: "what is written under a lock is not fenced",
+			Edits: edit("cluster/lock", "if l.epoch == 0 {", "if l.epoch != 0 {"),
+			Check: locks("TestFenceRefusesALateWrite"),
+		},
+		{
+			Name: "lock-ends-late", Bug: "the context of a lock ends when another may have it already",
+			Edits: edit("cluster/lock", "return ttl - ttl/10", "return ttl + ttl/10"),
+			Check: locks("TestLockEndsInTime"),
+		},
+		{
+			Name: "lock-renewed-anyway", Bug: "a lock that is another's, or gone, counts as renewed",
+			Edits: edit("cluster/keeper", "case conflict && r.Epoch == l.epoch:", "case conflict && r.Epoch >= 0:"),
+			Check: locks("TestLockIsTakenAway"),
+		},
+		{
+			Name: "lock-answer-believed", Bug: "a lock that was taken long ago, by a write whose answer comes only now, counts as held",
+			Edits: edit("cluster/acquire", "case r.Err == nil && time.Since(before) < usable(l.o.TTL):", "case r.Err == nil:"),
+			Check: locks("TestLockWhoseAnswerComesTooLate"),
+		},
+		{
+			Name: "quiet-keeps", Bug: "a quiet worker keeps what it has not started",
+			Edits: edit("worker/quiet", "\tc.giveBackAll()\n", ""),
+			Check: controls("TestQuietKeepsOrder"),
+		},
+		{
+			Name: "cancelled-retried", Bug: "a message that was cancelled is tried again when its handler fails",
+			Edits: edit("worker/run", "case r.cancelled.Load():", "case r.cancelled.Load() && r.d == nil:"),
+			Check: controls("TestCancelRunning"),
+		},
+	}
+}
