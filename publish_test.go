@@ -255,6 +255,33 @@ func TestReservedTopics(t *testing.T) {
 	}
 }
 
+// Without a context a publish panics in its caller, sends nothing, and leaves the broker as it was.
+func TestNilContext(t *testing.T) {
+	b := open()
+	defer b.Close(context.Background())
+	m := &ferry.Message{Topic: "jobs"}
+	for name, call := range map[string]func(ctx context.Context){
+		"Publish":      func(ctx context.Context) { _, _ = b.Publish(ctx, m) },
+		"PublishBatch": func(ctx context.Context) { _, _ = b.PublishBatch(ctx, []*ferry.Message{m}) },
+		"PublishAsync": func(ctx context.Context) { _, _ = b.PublishAsync(ctx, m) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s without a context does not panic", name)
+				}
+			}()
+			call(nil)
+		}()
+	}
+	if _, err := b.Publish(t.Context(), m); err != nil {
+		t.Error(err)
+	}
+	if s, err := b.Driver().Stats(t.Context(), "jobs"); err != nil || s.Published != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // The longest delay there is delays, like any other; it does not hold the message for ever.
 func TestLongestDelay(t *testing.T) {
 	b := open()

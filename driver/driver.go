@@ -6,7 +6,8 @@
 //
 // The comments here are the contract, and package drivertest checks it.
 //
-// All methods of all interfaces may be called concurrently. No method adds a retry loop of its own around a failed
+// All methods of all interfaces may be called concurrently. A context is never nil, as everywhere in Go: without one a call panics in
+// the caller's goroutine, and what it called stays usable. No method adds a retry loop of its own around a failed
 // request: it says what happened ([ErrNotApplied], [ErrUnknown]) and the caller decides. Durations, not times, cross
 // the seam wherever a deadline is meant: only the backend's clock decides when something is due, expired or lost.
 package driver

@@ -125,6 +125,23 @@ func TestNilWorkerAndBroker(t *testing.T) {
 	}
 }
 
+// Run without a context panics in its caller, and has not begun.
+func TestRunWithoutAContext(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		w := worker.New(r.broker, worker.Options{})
+		worker.HandleRaw(w, topic, nothing)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("Run does not panic")
+				}
+			}()
+			_ = w.Run(nil) //nolint:staticcheck // on purpose
+		}()
+		mustStop(t, start(t, w))
+	})
+}
+
 func TestRunOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		w := worker.New(r.broker, worker.Options{})

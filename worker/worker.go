@@ -112,8 +112,8 @@ func (w *Worker) begin(ctx context.Context) (*engine, error) {
 	if err := w.wrong(); err != nil {
 		return nil, err
 	}
+	w.engine = newEngine(ctx, w) // which panics without a context: then it has not begun
 	w.began = true
-	w.engine = newEngine(ctx, w)
 	return w.engine, nil
 }
 
