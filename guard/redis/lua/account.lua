@@ -30,10 +30,10 @@ local function holding(s, packed)
   return rule_of(packed)
 end
 
--- tokens there are now.
+-- tokens there are now. A clock that was set back takes none away.
 local function level(s, rule)
   if not s.t then return rule.burst end
-  return math.min(rule.burst, tonumber(s.t) + (now - tonumber(s.ta)) * rule.limit / rule.window)
+  return math.min(rule.burst, tonumber(s.t) + math.max(0, now - tonumber(s.ta)) * rule.limit / rule.window)
 end
 
 -- lasts makes an account live until a time at least, and a second more so that not every message must say so; whatever

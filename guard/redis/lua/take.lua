@@ -19,6 +19,17 @@ local function calls_of(s, key)
   paid[key], spent[key] = tonumber(n or 0), tonumber(n or 0)
 end
 
+-- A server whose clock was set back has counts from the future, which would hold up their key until it is that late again. They
+-- are moved back together, so that the newest is from now: no more pass in a window, and it ends in its time.
+local function set_back(window, rule)
+  local ahead = call('ZRANGEBYSCORE', window, '(' .. text(now), '+inf', 'WITHSCORES')
+  if #ahead == 0 then return false end
+  local by = tonumber(ahead[#ahead]) - now
+  for n = 1, #ahead, 2 do call('ZADD', window, text(tonumber(ahead[n + 1]) - by), ahead[n]) end
+  call('PEXPIRE', window, millis(rule.window))
+  return true
+end
+
 local function judge(s, key, window, packed, request)
   if s.w then return {ok = true, rule = rule_of('0 0 0 1 0 0 0 0 0')} end
   if blocked(s) then
@@ -34,12 +45,14 @@ local function judge(s, key, window, packed, request)
     if paid[key] > 0 then return {ok = true, again = true, rule = rule} end
     local missing = 1 - level(s, rule)
     if missing <= 1e-9 then return {ok = true, rule = rule} end
+    if s.ta and tonumber(s.ta) > now then call('HSET', key, 'ta', text(now)) end -- as in set_back
     return {after = math.ceil(missing * rule.window / rule.limit), rule = rule}
   end
   if call('ZSCORE', window, request) then return {ok = true, again = true, rule = rule} end
   local cut = '(' .. text(now - rule.window)
   local n = call('ZCOUNT', window, cut, '+inf')
   if n < rule.limit then return {ok = true, rule = rule} end
+  if set_back(window, rule) then return judge(s, key, window, packed, request) end
   local first = call('ZRANGEBYSCORE', window, cut, '+inf', 'WITHSCORES', 'LIMIT', n - rule.limit, 1)
   return {after = tonumber(first[2]) + rule.window - now, rule = rule}
 end
