@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,31 +84,32 @@ func ParseFilter(text string) (*Filter, error) {
 	}
 	plain, err := expr.Compile(text, append(options, expr.Optimize(false))...) // the optimizer hides what was written
 	if err != nil {
-		return nil, filterError(text, err)
+		return nil, filterError(text, err, "")
 	}
 	c := bounds{}
 	c.walk(plain.Node(), false)
 	if c.broken != nil {
-		return nil, filterError(text, c.broken.Bind(file.NewSource(text)))
+		return nil, filterError(text, c.broken.Bind(file.NewSource(text)), c.hint)
 	}
 	program, err := expr.Compile(text, options...)
 	if err != nil {
-		return nil, filterError(text, err)
+		return nil, filterError(text, err, "")
 	}
 	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json, weight: c.weight}, nil
 }
 
-// filterError says where a filter is broken.
-func filterError(text string, err error) error {
+// filterError says where a filter is broken, and how to mend it: an empty hint names the fields.
+func filterError(text string, err error, hint string) error {
 	var at *file.Error
+	hint = cmp.Or(hint, "it may use "+FilterFields)
 	if !errors.As(err, &at) {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken: %v", text, err), "it may use "+FilterFields, nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken: %v", text, err), hint, nil)
 	}
 	place := fmt.Sprintf("column %d", at.Column+1)
 	if at.Line > 1 {
 		place = fmt.Sprintf("line %d, column %d", at.Line, at.Column+1)
 	}
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken at %s: %s", text, place, at.Message), "it may use "+FilterFields, nil)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken at %s: %s", text, place, at.Message), hint, nil)
 }
 
 // Text returns the filter as it was written.

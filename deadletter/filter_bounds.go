@@ -18,6 +18,7 @@ type bounds struct {
 	body, json bool // is asked for
 	weight     int  // nodes, and instructions of patterns
 	broken     *file.Error
+	hint       string // how to mend it; empty: which names there are
 }
 
 // shortField is the most bytes of shortFields.
@@ -45,6 +46,8 @@ func (b *bounds) walk(n ast.Node, loop bool) {
 	case *ast.BuiltinNode:
 		if !slices.Contains(filterFunctions, n.Name) {
 			b.refuse(n, n.Name+" is not allowed here")
+		} else {
+			b.constant(n)
 		}
 	case *ast.PredicateNode:
 		if loop {

@@ -94,6 +94,32 @@ func TestABrokenFilterPointsAtTheColumn(t *testing.T) {
 	}
 }
 
+// What fails for every letter is told when the filter is read, with how to write it.
+func TestConstantsThatAreNeverValidAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		`age > duration("nonsense")`:                          {`column 7: duration("nonsense") has no value`, `"24h"`},
+		`key == "a" or age > duration("1 day")`:               {`column 21: duration("1 day") has no value`, `"24h"`},
+		`any(json, # == "a" and age > duration(trim(" 3 ")))`: {"column 30", `"24h"`},
+		`died_at > date("tomorrow")`:                          {`column 11: date("tomorrow") has no value`, "2026-01-31"},
+		`died_at > date("31.01.2026", "2006-01-02")`:          {"column 11", "2026-01-31"},
+		`attempts > int("three")`:                             {`column 12: int("three") has no value`, `"42"`},
+		`size > float("1,5")`:                                 {`column 8: float("1,5") has no value`, `"1.5"`},
+		`let least = duration("1x"); age > least`:             {"column 13", `"24h"`},
+	} {
+		_, err := deadletter.ParseFilter(text)
+		var e *driver.Error
+		if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &e) || !strings.Contains(e.Text, want[0]) || !strings.Contains(e.Hint, want[1]) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{`age > duration("1h")`, `died_at < date("31.01.2026", "02.01.2006")`, `died_at < now()`, `size > int("7")`, `age > duration(key)`} {
+		if _, err := deadletter.ParseFilter(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestAFilterThatCannotBeAskedMatchesNothing(t *testing.T) {
 	t.Parallel()
 	f, err := deadletter.ParseFilter(`json.a.b.c == 1`)

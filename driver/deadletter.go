@@ -83,7 +83,7 @@ type Origin struct {
 // Limits of what a dead letter keeps, so that a record stays bounded whatever a handler returns.
 const (
 	HistoryLimit = 10
-	ErrorLimit   = 4 << 10
+	ErrorLimit   = 4 << 10 // of an error, and of a reason
 	StackLimit   = 16 << 10
 )
 
@@ -97,7 +97,7 @@ func (dl *DeadLetter) Bury(last Failure) {
 
 // AppendFailure appends f to a history, keeps it bounded, and returns it.
 func AppendFailure(history []Failure, f Failure) []Failure {
-	f.Error = clip(f.Error, ErrorLimit)
+	f.Reason, f.Error = Reason(clip(string(f.Reason), ErrorLimit)), clip(f.Error, ErrorLimit)
 	f.Stack = clip(f.Stack, StackLimit)
 	if len(history) >= HistoryLimit {
 		history = append(history[:0:0], history[len(history)-HistoryLimit+1:]...)

@@ -69,16 +69,20 @@ func TestAppendFailureClipsTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pad := rapid.IntRange(0, 3).Draw(t, "pad")
 		long := strings.Repeat("x", pad) + strings.Repeat("摆", driver.StackLimit)
-		f := driver.AppendFailure(nil, driver.Failure{Error: long, Stack: long})[0]
-		for text, limit := range map[string]int{f.Error: driver.ErrorLimit, f.Stack: driver.StackLimit} {
+		f := driver.AppendFailure(nil, driver.Failure{Reason: driver.Reason(long), Error: long, Stack: long})[0]
+		for _, x := range []struct {
+			text  string
+			limit int
+		}{{string(f.Reason), driver.ErrorLimit}, {f.Error, driver.ErrorLimit}, {f.Stack, driver.StackLimit}} {
+			text, limit := x.text, x.limit
 			if len(text) > limit || len(text) < limit-2 || !utf8.ValidString(text) || !strings.HasPrefix(long, text) {
 				t.Fatalf("clipped to %d bytes of %d, valid %v", len(text), limit, utf8.ValidString(text))
 			}
 		}
 	})
-	short := driver.AppendFailure(nil, driver.Failure{Error: "e", Stack: "s"})[0]
-	if short.Error != "e" || short.Stack != "s" {
-		t.Errorf("short texts became %q and %q", short.Error, short.Stack)
+	short := driver.AppendFailure(nil, driver.Failure{Reason: "r", Error: "e", Stack: "s"})[0]
+	if short.Reason != "r" || short.Error != "e" || short.Stack != "s" {
+		t.Errorf("short texts became %q, %q and %q", short.Reason, short.Error, short.Stack)
 	}
 }
 

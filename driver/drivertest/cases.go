@@ -191,6 +191,7 @@ func Cases() []Case {
 		{"dead/complete", deadLetterIsComplete},
 		{"dead/counts lost leases", deadLetterCountsLostLeases},
 		{"dead/history is bounded", deadLetterHistoryIsBounded},
+		{"dead/texts are bounded", deadLetterTextsAreBounded},
 		{"dead/in one group only", deadInOneGroupOnly},
 		{"dead/stays", deadLettersStay},
 		{"dead/conserved", deadLettersAreConserved},

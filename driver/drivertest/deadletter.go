@@ -3,6 +3,7 @@ package drivertest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -73,6 +74,18 @@ func deadLetterHistoryIsBounded(t *T) {
 	t.equal(len(dl.History), driver.HistoryLimit, "length of the history")
 	t.equal(dl.Attempts, driver.HistoryLimit+3, "attempts")
 	t.equal(dl.History[len(dl.History)-1].Error, "hopeless", "last error")
+}
+
+// deadLetterTextsAreBounded: whatever a handler returns, a record stays small.
+func deadLetterTextsAreBounded(t *T) {
+	s := t.consumer()
+	t.put("a")
+	long := strings.Repeat("x", 2*driver.StackLimit)
+	s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.Reason(long), Error: long, Stack: long}})
+	dl := t.deadLetter()
+	last := dl.History[len(dl.History)-1]
+	t.equal([]int{len(dl.Reason), len(dl.Error), len(dl.Stack), len(last.Reason), len(last.Error), len(last.Stack)},
+		[]int{driver.ErrorLimit, driver.ErrorLimit, driver.StackLimit, driver.ErrorLimit, driver.ErrorLimit, driver.StackLimit}, "bytes of reason, error and stack")
 }
 
 func deadInOneGroupOnly(t *T) {
