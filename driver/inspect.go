@@ -12,7 +12,8 @@ type Inspector interface {
 	Topics(ctx context.Context) ([]TopicInfo, error)
 	// Stats takes time in proportion to the number of groups, never of messages. ErrNotFound for an unknown topic.
 	Stats(ctx context.Context, topic string) (TopicStats, error)
-	// Browse returns a page of entries in one state, oldest first, looking at no more than Query.MaxScan.
+	// Browse returns a page of entries in one state, oldest first, looking at no more than Query.MaxScan. Dead letters are in the order in which
+	// they died, over all partitions or shards; other states may come one partition after the other.
 	Browse(ctx context.Context, q Query) (Page, error)
 	// Get returns a message as every group sees it; with one element with an empty Group while it is delayed for all.
 	// Where t.Ref is set it is used, otherwise t.ID. ErrNotFound when there is none. t.Group narrows to one group.

@@ -1,7 +1,9 @@
 package drivertest
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -37,6 +39,11 @@ func managerDefects() []Defect {
 				}
 			}}
 		}, []string{"dead/complete", "dead/history is bounded"}, false},
+		{"dead letters in the order of publishing", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, page: func(p *driver.Page) {
+				slices.SortStableFunc(p.Entries, func(a, b driver.Entry) int { return cmp.Compare(a.Ref.Pos, b.Ref.Pos) })
+			}}
+		}, []string{"dead/oldest first"}, false},
 		{"a page lacks its last entry", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, page: func(p *driver.Page) { p.Entries = p.Entries[:max(0, len(p.Entries)-1)] }}
 		}, []string{"inspect/browse by pages", "inspect/browse each state", "dead/stays"}, false},

@@ -19,19 +19,22 @@ const (
 	maxSeq        = 100_000_000_000_000 // numbers below are exact in scripts
 )
 
-// Browse returns a page of entries in one state: in the order of publishing, dead letters in the order of dying, what
-// waits or is delayed in the order of being due.
+// Browse returns a page of entries in one state: dead letters of all shards together in the order of dying; others one shard after the other, in the
+// order of publishing, and what waits or is delayed in the order of being due.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	q, err := q.Resolve(d.caps)
 	if err != nil {
 		return driver.Page{}, err
 	}
-	b := &browser{q: q}
-	if err := b.resolve(); err != nil {
-		return driver.Page{}, err
-	}
 	t, err := d.existing(ctx, q.Topic)
 	if err != nil {
+		return driver.Page{}, err
+	}
+	if q.State == driver.StateDead {
+		return d.browseDead(ctx, t, q)
+	}
+	b := &browser{q: q}
+	if err := b.resolve(); err != nil {
 		return driver.Page{}, err
 	}
 	for b.shard < len(t.shards) {
@@ -47,7 +50,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 			b.page.Next = q.Continue(d.caps, strconv.Itoa(b.shard)+"."+b.at)
 			return b.page, nil
 		}
-		b.shard, b.at = b.shard+1, ""
+		b.shard, b.at, b.passed = b.shard+1, "", 0
 	}
 	return b.page, nil
 }
@@ -59,6 +62,8 @@ type browser struct {
 	at    string // where to continue in the shard; what it means depends on the state
 	s     *shard
 	page  driver.Page
+
+	passed int64 // members of a sorted set with the score of at that are known to be before it
 }
 
 // resolve finds where the page begins.
@@ -69,10 +74,14 @@ func (b *browser) resolve() error {
 	shard, at, ok := strings.Cut(b.q.Cursor, ".")
 	n, err := strconv.Atoi(shard)
 	if !ok || err != nil || n < 0 {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", b.q.Cursor), "use Page.Next of an earlier page, or none", err)
+		return errCursor(b.q.Cursor, err)
 	}
 	b.shard, b.at = n, at
 	return nil
+}
+
+func errCursor(cursor string, cause error) error {
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", cursor), "use Page.Next of an earlier page, or none", cause)
 }
 
 // check makes sure that topic and group exist.
@@ -111,8 +120,6 @@ func (b *browser) look(ctx context.Context) (bool, error) {
 		return b.inflight(ctx)
 	case driver.StateWaiting:
 		return b.sorted(ctx, b.groupKey(keyTimer), "W")
-	case driver.StateDead:
-		return b.sorted(ctx, b.groupKey(keyDead), "")
 	case driver.StateDelayed:
 		return b.sorted(ctx, b.s.keys[keyDelayed], "")
 	case driver.StateHeld:
@@ -126,48 +133,62 @@ func (b *browser) room() int {
 	return min(b.q.Limit-len(b.page.Entries), b.q.MaxScan-b.page.Scanned, browseAtATime)
 }
 
-// sorted goes through a sorted set, whose members are sequence numbers behind a prefix. The cursor is score and member.
+// sorted goes through a sorted set, whose members are sequence numbers behind a prefix.
 func (b *browser) sorted(ctx context.Context, key, prefix string) (bool, error) {
-	passed := int64(0) // members with the score of the cursor that are known to be before it
 	for b.room() > 0 {
-		score, member, _ := strings.Cut(b.at, "_")
-		from := "-inf"
-		if score != "" {
-			from = score
+		found, ended, err := b.members(ctx, key, prefix)
+		if err != nil || ended {
+			return ended, err
 		}
-		count := int64(b.room() + browseAtATime)
-		zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Offset: passed, Count: count}).Result()
-		if err != nil {
-			return false, redisconn.Classify(err)
-		}
-		var seqs []string
-		for _, z := range zs {
-			m, _ := z.Member.(string)
-			at := strconv.FormatFloat(z.Score, 'f', -1, 64)
-			if len(seqs) >= b.room() {
-				break
-			}
-			if at == score && m <= member {
-				continue
-			}
-			b.at = at + "_" + m
-			if seq, ok := strings.CutPrefix(m, prefix); ok {
-				seqs = append(seqs, seq)
-			}
-		}
-		switch next, _, _ := strings.Cut(b.at, "_"); {
-		case b.at == score+"_"+member && int64(len(zs)) == count:
-			passed += count
-		case b.at == score+"_"+member, len(zs) == 0:
-			return true, nil
-		case next != score:
-			passed = 0
+		seqs := make([]string, len(found))
+		for i, p := range found {
+			seqs[i] = p.seq
 		}
 		if err := b.show(ctx, seqs); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
+}
+
+// place is a message in a sorted set. A listing that has come to it goes on at score and member.
+type place struct{ seq, at string }
+
+// members returns the next messages of a sorted set, as many as there is room for, and reports whether it has ended.
+func (b *browser) members(ctx context.Context, key, prefix string) (found []place, ended bool, err error) {
+	score, member, _ := strings.Cut(b.at, "_")
+	from := "-inf"
+	if score != "" {
+		from = score
+	}
+	count := int64(b.room() + browseAtATime)
+	zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Offset: b.passed, Count: count}).Result()
+	if err != nil {
+		return nil, false, redisconn.Classify(err)
+	}
+	for _, z := range zs {
+		m, _ := z.Member.(string)
+		at := strconv.FormatFloat(z.Score, 'f', -1, 64)
+		if len(found) >= b.room() {
+			break
+		}
+		if at == score && m <= member {
+			continue
+		}
+		b.at = at + "_" + m
+		if seq, ok := strings.CutPrefix(m, prefix); ok {
+			found = append(found, place{seq, b.at})
+		}
+	}
+	switch next, _, _ := strings.Cut(b.at, "_"); {
+	case b.at == score+"_"+member && int64(len(zs)) == count:
+		b.passed += count
+	case b.at == score+"_"+member, len(zs) == 0:
+		return nil, true, nil
+	case next != score:
+		b.passed = 0
+	}
+	return found, false, nil
 }
 
 // show adds the entries that are in the wanted state.
