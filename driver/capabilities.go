@@ -93,6 +93,8 @@ type Capabilities struct {
 	PhysicalDelete bool
 	// History is how far back a group may start or be reset.
 	History HistoryReach
+	// Endings: of messages that are done, Entry tells when they were settled, by whom, and how long their handler ran.
+	Endings bool
 	// Durability is the level of a publish that asks for none. Levels are all that can be asked for.
 	Durability Durability
 	Levels     []Durability

@@ -69,11 +69,15 @@ type Entry struct {
 	Deliveries int
 	DueAt      time.Time // StateDelayed, StateWaiting
 	ExpiresAt  time.Time // zero: never
-	Instance   string    // StateInflight: who holds it
-	History    []Failure
-	Dead       *DeadLetter // StateDead
-	Raw        []byte      // StateInvalid: the bytes as found
-	Problem    string      // StateInvalid: why they could not be decoded
+	Instance   string    // StateInflight: who holds it; StateDone: who settled it
+	// SettledAt is when the group settled it, by the backend's clock, and Took how long its last handler ran: of StateDone, where
+	// Capabilities.Endings is true. What expired or was cancelled has a time only. Zero: not known, of what was settled before this was kept for example.
+	SettledAt time.Time
+	Took      time.Duration
+	History   []Failure
+	Dead      *DeadLetter // StateDead
+	Raw       []byte      // StateInvalid: the bytes as found
+	Problem   string      // StateInvalid: why they could not be decoded
 }
 
 // TopicInfo is a topic and its settings.

@@ -137,6 +137,7 @@ func (e *engine) judgeBatch(lead *run, errs []error) verdict {
 			v.each[i] = lead.c.decide(m, failed{errs[i], cause, took})
 			e.logPanicked(m, &v.each[i], errs[i])
 		}
+		v.each[i].Took = took
 		e.report(m, v.each[i].Outcome, errs[i], took)
 	}
 	return v

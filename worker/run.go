@@ -105,6 +105,7 @@ func (e *engine) judge(r *run, err error) verdict {
 		v.one = r.c.decide(r, failed{err, cause, took})
 		e.logPanicked(r, &v.one, err)
 	}
+	v.one.Took = took
 	e.report(r, v.one.Outcome, err, took)
 	return v
 }

@@ -38,6 +38,9 @@ const msgListLong = `Lists the messages of a topic in one state, oldest first:
   waiting   waits for a retry, or parked      invalid   cannot be decoded (see ferry parse-errors)
   dead      a dead letter (see ferry dlq)     done      settled, and kept by the topic
 
+Of what is done it shows when it was settled, how long its last handler ran, and which instance did it, as far as the broker
+keeps that (memory, disk, Redis Streams).
+
 Where there is more than --limit, standard error says with which --cursor to go on.
 
 --where searches, in the language of 'ferry dlq ls --where': key == "alice" and json.total > 100. Of a message that lives, attempts,
@@ -85,7 +88,7 @@ const searchScan = 100_000
 
 // listEntries prints the messages of a scope that meet a condition; nil is none.
 func (s session) listEntries(ctx context.Context, sc scope, where *deadletter.Filter, empty string) error {
-	l := newListing(s.remote, entryColumns)
+	l := newListing(s.remote, columnsOf(sc.state))
 	faulty := 0
 	err := sc.browse(ctx, s, func(q driver.Query, e driver.Entry) (bool, error) {
 		yes, err := where.Match(ctx, deadletter.Letter{Entry: e, From: q.Topic})
@@ -119,6 +122,25 @@ var entryColumns = []column[entryView]{
 	{title: "attempt", number: true, cell: func(v entryView) any { return plain(v.Attempt) }},
 	{title: "due", cell: func(v entryView) any { return clock(v.DueAt) }},
 	{title: "body", width: 60, cell: func(v entryView) any { return v.preview() }},
+}
+
+// doneColumns are those of messages that are settled and kept.
+var doneColumns = []column[entryView]{
+	{title: "ref", cell: func(v entryView) any { return v.Ref }},
+	{title: "id", width: 36, cell: func(v entryView) any { return v.ID }},
+	{title: "group", width: 20, cell: func(v entryView) any { return v.Group }},
+	{title: "key", width: 20, cell: func(v entryView) any { return v.Key }},
+	{title: "settled", cell: func(v entryView) any { return clock(v.SettledAt) }},
+	{title: "took", number: true, cell: func(v entryView) any { return v.took() }},
+	{title: "by", width: 30, cell: func(v entryView) any { return v.Instance }},
+	{title: "body", width: 60, cell: func(v entryView) any { return v.preview() }},
+}
+
+func columnsOf(state driver.State) []column[entryView] {
+	if state == driver.StateDone {
+		return doneColumns
+	}
+	return entryColumns
 }
 
 func newMsgGet(p process) *cobra.Command {

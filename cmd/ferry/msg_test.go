@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -88,6 +89,26 @@ func TestMsgListOfStatesAndGroups(t *testing.T) {
 	d.put(driver.Message{ID: "more", Topic: "orders"})
 	r := d.run("msg", "ls", "orders", "--limit", "2")
 	d.has(r.err, "orders --group a is complete, the others are not")
+}
+
+// What is done and kept says when it was settled, how long that took, and who did it.
+func TestMsgListOfWhatIsDone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.ok("topic", "create", "orders", "--keep", "1h")
+	d.put(driver.Message{ID: "one", Topic: "orders", Key: "alice", Body: []byte("x")})
+	if err := settleOne(d.driver, "orders", driver.DefaultGroup, driver.Settlement{Outcome: driver.Ack, Took: 1500e6}); err != nil {
+		t.Fatal(err)
+	}
+	year := time.Now().Format("2006-")
+	d.has(d.ok("msg", "ls", "orders", "--state", "done"), "settled", "took", "by", year, "1.5s  desk  x")
+	d.has(d.ok("msg", "get", "orders", "one"), "done in group default", "settled       "+year, "took          1.5s", "by            desk")
+	d.hasNot(d.ok("msg", "get", "orders", "one"), "held by")
+	var all []entryView
+	if err := json.Unmarshal([]byte(d.ok("msg", "ls", "orders", "--state", "done", "--output", "json")), &all); err != nil || len(all) != 1 ||
+		all[0].SettledAt == nil || time.Since(all[0].SettledAt.Time).Abs() > time.Hour || time.Duration(all[0].Took) != 1500*time.Millisecond || all[0].Instance != "desk" {
+		t.Errorf("%+v, %v", all, err)
+	}
 }
 
 func TestMsgGet(t *testing.T) {

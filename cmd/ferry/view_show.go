@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/internal/letterjson"
 )
@@ -81,11 +82,23 @@ func (v entryView) fields() []field {
 	if v.Attempt > 0 && v.Dead == nil {
 		counts = fmt.Sprintf("%d, delivery %d", v.Attempt, v.Deliveries)
 	}
+	holder, settler := v.Instance, ""
+	if v.State == driver.StateDone {
+		holder, settler = "", v.Instance
+	}
 	return []field{
 		{"topic", v.Topic}, {"ref", v.Ref}, {"key", v.Key}, {"priority", v.Priority}, {"type", v.ContentType},
 		{"headers", strings.Join(headers, ", ")}, {"published", clock(v.PublishedAt)}, {"due", clock(v.DueAt)}, {"expires", clock(v.ExpiresAt)},
-		{"attempt", counts}, {"held by", v.Instance}, {"problem", v.Problem}, {"body", v.preview()}, {"raw", string(v.RawBase64)},
+		{"attempt", counts}, {"held by", holder}, {"settled", clock(v.SettledAt)}, {"took", v.took()}, {"by", settler}, {"problem", v.Problem}, {"body", v.preview()}, {"raw", string(v.RawBase64)},
 	}
+}
+
+// took is how long the last handler ran, or nothing.
+func (v entryView) took() string {
+	if v.Took == 0 {
+		return ""
+	}
+	return shortly(v.Took)
 }
 
 func deadFields(d *letterjson.Dead) []field {

@@ -235,6 +235,7 @@ func capabilities(o Options) driver.Capabilities {
 		GetByID:        driver.LookupIndexed,
 		PhysicalDelete: true,
 		History:        driver.HistoryKept,
+		Endings:        true,
 		Durability:     level,
 		Levels:         []driver.Durability{driver.Written, driver.Synced},
 		MaxBody:        o.MaxBody,

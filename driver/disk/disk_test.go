@@ -49,7 +49,7 @@ func want(level driver.Durability) driver.Capabilities {
 		Driver: "disk", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
 		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
 		Bound: driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere, Counts: driver.CountsExact,
-		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Durability: level,
+		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true, Durability: level,
 		Levels: []driver.Durability{driver.Written, driver.Synced}, MaxBody: 4 << 20,
 	}
 }

@@ -9,6 +9,16 @@ import (
 
 func settleDefects() []Defect {
 	return []Defect{
+		{"how long a handler took is forgotten", settling(func(x *driver.Settlement) { x.Took = 0 }), []string{"inspect/done tells how it ended"}, false},
+		{"who settled a message is forgotten", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, page: func(p *driver.Page) {
+				for i := range p.Entries {
+					if p.Entries[i].State == driver.StateDone {
+						p.Entries[i].Instance = ""
+					}
+				}
+			}}
+		}, []string{"inspect/done tells how it ended"}, false},
 		{"stale settlement accepted", staleAccepted,
 			[]string{"lease/stale settle refused", "lease/settled only once", "order/retry in a run returns the tail", "input/foreign deliveries"}, true},
 		{"stale extend accepted", staleExtended, []string{"lease/stale extend refused"}, true},

@@ -77,6 +77,7 @@ func capabilities(o Options) driver.Capabilities {
 		GetByID:        driver.LookupIndexed,
 		PhysicalDelete: true,
 		History:        driver.HistoryKept,
+		Endings:        true,
 		Durability:     driver.InMemory,
 		Levels:         []driver.Durability{driver.InMemory},
 		MaxBody:        o.MaxBody,

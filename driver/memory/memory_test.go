@@ -22,7 +22,7 @@ func TestDriver(t *testing.T) {
 			Driver: "memory", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
 			KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
 			Bound: driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere, Counts: driver.CountsExact,
-			GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Durability: driver.InMemory,
+			GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true, Durability: driver.InMemory,
 			Levels: []driver.Durability{driver.InMemory}, MaxBody: 4 << 20, Local: true,
 		},
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {

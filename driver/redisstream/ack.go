@@ -69,17 +69,18 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]int, []any)
 	at := func(i int) *token { return ss[i].Delivery.Token.(*token) }
 	order, leases, head := byLease(run, at, false)
 	n := len(order)
-	args := make([]any, 4+len(head)+2*n+2)
+	args := make([]any, 4+len(head)+2*n+4)
 	copy(args, []any{s.o.Group, "acked", n, leases})
 	copy(args[4:], head)
 	base := 4 + len(head)
-	total, sizes := 0, make([]byte, 0, 6*n)
+	total, sizes, took := 0, make([]byte, 0, 6*n), make([]byte, 0, 10*n)
 	for k, i := range order {
 		t := at(i)
 		args[base+k], args[base+n+k] = &t.id, &t.name // as pointers: a text would be copied to be an argument
 		total += t.size
 		sizes = append(strconv.AppendInt(sizes, int64(t.size), 10), ' ')
+		took = append(strconv.AppendInt(took, max(0, int64(ss[i].Took)), 10), ' ')
 	}
-	args[base+2*n], args[base+2*n+1] = total, sizes
+	args[base+2*n], args[base+2*n+1], args[base+2*n+2], args[base+2*n+3] = total, sizes, took, s.o.Instance
 	return order, args
 }

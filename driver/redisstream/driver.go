@@ -95,6 +95,7 @@ func (d *Driver) examine(ctx context.Context) error {
 		GetByID:        driver.LookupIndexed,
 		PhysicalDelete: true,
 		History:        driver.HistoryKept,
+		Endings:        true,
 		Durability:     s.Level(),
 		Levels:         s.Levels(),
 		MaxBody:        d.o.MaxBody,

@@ -109,6 +109,10 @@ func (p *partition) entry(v []any) driver.Entry {
 		return e
 	}
 	e.Attempt, e.Deliveries, e.History = failed+1, lost+1, historyOf(list(v, 11))
+	if record := list(v, 12); e.State == driver.StateDone && len(record) == 3 {
+		took, _ := strconv.ParseInt(text(record, 1), 10, 64)
+		e.SettledAt, e.Took, e.Instance = wall(text(record, 0)), time.Duration(took), text(record, 2)
+	}
 	if e.State == driver.StateDead {
 		rounds, _ := strconv.Atoi(text(v, 5))
 		e.Dead = deadLetter(&e, failed, lost, rounds, list(v, 12))

@@ -121,7 +121,7 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 		if x.Outcome == driver.Release && x.Unseen {
 			letter = "u"
 		}
-		args = append(args, t.id, t.lease, letter, redisconn.Milliseconds(x.After), s.failureOf(x))
+		args = append(args, t.id, t.lease, letter, redisconn.Milliseconds(x.After), s.failureOf(x), max(0, int64(x.Took)))
 	}
 	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
 	results := text(reply, 1)
@@ -170,7 +170,7 @@ func (s *subscription) failureOf(x *driver.Settlement) []byte {
 // parent's, so that a repeat is a duplicate.
 func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*driver.Message) error {
 	t := d.Token.(*token)
-	reply, err := t.part.run(ctx, &s.d.scripts.settle, s.o.Group, s.o.Instance, 1, t.id, t.lease, "?", 0, "")
+	reply, err := t.part.run(ctx, &s.d.scripts.settle, s.o.Group, s.o.Instance, 1, t.id, t.lease, "?", 0, "", 0)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ func FuzzRecords(f *testing.F) {
 	it.claim = nil
 	t.groups[0].bury(it, &driver.Failure{Reason: driver.ReasonFatal}, "i", now)
 	f.Add(appendState(nil, en, now))
+	it.more.ending = ending{known: true, took: time.Second, by: "i"}
+	f.Add(appendState(nil, en, now))
 	f.Add(appendTopic(nil, t, now))
 	f.Add(appendReceipt(nil, 7, []*item{it, it}))
 	en.flags |= recorded
@@ -43,7 +45,7 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
 		// The checksum alone would refuse nearly all.
-		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0), seal(append([]byte{stateVersion}, data...), 0)} {
+		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0), seal(append([]byte{lossesVersion}, data...), 0), seal(append([]byte{stateVersion}, data...), 0)} {
 			_, _ = decodeState(sealed)
 			_, _ = decodeTopic(sealed)
 			_, _, _ = decodeReceipt(sealed)

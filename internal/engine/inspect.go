@@ -184,6 +184,10 @@ func (it *item) view(now moment) view {
 		v.Instance = it.claim.s.o.Instance
 	case dead:
 		v.Dead = it.deadLetter()
+	case done:
+		if it.more != nil && it.more.ending.known {
+			v.SettledAt, v.Took, v.Instance = now.wall(it.since), it.more.ending.took, it.more.ending.by
+		}
 	}
 	return v
 }

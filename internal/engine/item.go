@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
 
 type itemState uint8
 
@@ -27,7 +31,7 @@ type item struct {
 	more  *record
 
 	place    uint64 // its place in the order of the group
-	since    tick   // ready: since when; waiting: until when
+	since    tick   // ready: since when; waiting: until when; done: when it was settled, if that is known
 	failures int32
 	heapAt   int32  // its place in a heap: of its lane, or of those that wait
 	lost     uint16 // leases that count: see losses.go
@@ -47,6 +51,14 @@ type record struct {
 	buried  uint64   // its place among the dead letters
 	rounds  uint16   // how often it was replayed as a dead letter
 	losses  []*claim // that were begun, and counted; the latest last
+	ending  ending
+}
+
+// ending is how a message that is done was settled.
+type ending struct {
+	known bool // since tells when
+	took  time.Duration
+	by    string
 }
 
 type itemHeap = heap[*item]

@@ -176,12 +176,23 @@ func TestOldStateIsRead(t *testing.T) {
 	it.claim, it.state = &claim{number: 77, begun: true}, inflight
 	record = appendState(nil, en, now)
 	s, err = decodeState(record)
-	if err != nil || record[0] != stateVersion || s.items[0].begun != 77 {
+	if err != nil || record[0] != lossesVersion || s.items[0].begun != 77 {
 		t.Errorf("version %d: %+v, %v", record[0], s, err)
 	}
 	record[0] = recordVersion
 	if _, err := decodeState(seal(record[:len(record)-4], 0)); err == nil {
 		t.Error("the old version accepts what it does not know")
+	}
+	it.claim, it.state = nil, done
+	it.record().ending = ending{known: true, took: time.Second, by: "host-7"}
+	ended := appendState(nil, en, now)
+	s, err = decodeState(ended)
+	if err != nil || ended[0] != stateVersion || s.items[0].ending != it.more.ending {
+		t.Errorf("version %d: %+v, %v", ended[0], s, err)
+	}
+	ended[0] = lossesVersion
+	if _, err := decodeState(seal(ended[:len(ended)-4], 0)); err == nil {
+		t.Error("the version before accepts what it does not know")
 	}
 	record[0] = stateVersion + 1
 	if _, err := decodeState(seal(record[:len(record)-4], 0)); err == nil {

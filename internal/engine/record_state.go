@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
@@ -37,20 +38,24 @@ type storedItem struct {
 	history  []driver.Failure
 	edited   *driver.Message
 	dead     *driver.DeadLetter
+	ending   ending
 }
 
 const plainItem = 0xff // in place of the state
 
-// stateVersion is that of the records of states in which an item has additions. Without them it is recordVersion, so
-// that older programs read what they understand.
-const stateVersion = 2
+// Versions of the records of states: the oldest that has all additions which its items have, so that older programs read
+// what they understand. Without additions it is recordVersion.
+const (
+	lossesVersion = 2 // hasBegun, hasLapsed
+	stateVersion  = 3 // hasEnding; the newest
+)
 
 // Additions of an item: bits of what says whether more follows.
 const (
-	hasMore      = 1 << iota // history, edited content, dead letter
-	hasBegun                 // the number of a claim
-	hasLapsed                // a lease was lost, and the count taken back
-	allAdditions = hasMore | hasBegun | hasLapsed
+	hasMore   = 1 << iota // history, edited content, dead letter
+	hasBegun              // the number of a claim
+	hasLapsed             // a lease was lost, and the count taken back
+	hasEnding             // how it was settled
 )
 
 // additions says what is stored of an item besides what every item has.
@@ -63,6 +68,9 @@ func (it *item) additions() (bits byte) {
 	}
 	if it.lapsed && it.lost == 0 {
 		bits |= hasLapsed
+	}
+	if it.more != nil && it.more.ending.known {
+		bits |= hasEnding
 	}
 	return bits
 }
@@ -81,9 +89,7 @@ func appendState(dst []byte, e *entry, now moment) []byte {
 	start := len(dst)
 	dst = append(dst, recordVersion, byte(e.state))
 	for it := e.items; it != nil; it = it.sibling {
-		if it.additions() > hasMore {
-			dst[start] = stateVersion
-		}
+		dst[start] = max(dst[start], versionOf(it.additions()))
 	}
 	dst = binary.AppendUvarint(dst, e.fan)
 	dst = binary.AppendVarint(dst, now.stamp(e.due))
@@ -141,6 +147,9 @@ func appendItem(dst []byte, it *item, now moment) []byte {
 	if it.more == nil {
 		return dst
 	}
+	if bits&hasEnding != 0 {
+		dst = appendBytes(binary.AppendUvarint(dst, uint64(it.more.ending.took)), it.more.ending.by)
+	}
 	dst = binary.AppendUvarint(dst, it.more.buried)
 	dst = appendBytes(dst, envelope.AppendHistory(nil, it.more.history...))
 	dst = appendEdited(dst, it.more.edited)
@@ -191,6 +200,9 @@ func decodeItem(r *reader, version byte) storedItem {
 	if bits&hasBegun != 0 {
 		it.begun = r.uint()
 	}
+	if bits&hasEnding != 0 {
+		it.ending = ending{known: true, took: time.Duration(r.upTo(math.MaxInt64)), by: r.text()}
+	}
 	it.lapsed = it.lost > 0 || bits&hasLapsed != 0
 	if bits&hasMore != 0 {
 		it.buried = r.uint()
@@ -204,10 +216,24 @@ func decodeItem(r *reader, version byte) storedItem {
 
 // additionsOf returns which additions a version of the record knows.
 func additionsOf(version byte) uint64 {
-	if version < stateVersion {
+	switch {
+	case version < lossesVersion:
 		return hasMore
+	case version < stateVersion:
+		return hasMore | hasBegun | hasLapsed
 	}
-	return allAdditions
+	return hasMore | hasBegun | hasLapsed | hasEnding
+}
+
+// versionOf returns the oldest version of the record that knows these additions.
+func versionOf(bits byte) byte {
+	switch {
+	case bits >= hasEnding:
+		return stateVersion
+	case bits > hasMore:
+		return lossesVersion
+	}
+	return recordVersion
 }
 
 func decodeMore(r *reader, it *storedItem) {

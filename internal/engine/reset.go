@@ -154,6 +154,9 @@ func (g *group) replay(e *entry, it *item, now moment) {
 		it = e.newItem(g)
 	}
 	it.failures, it.lost, it.lapsed, it.place, it.cause = 0, 0, false, e.fan, driver.CauseReplay
+	if it.more != nil {
+		it.more.ending = ending{}
+	}
 	g.stats.Received++
 	g.move(it, ready, now)
 	g.place(it)

@@ -240,10 +240,10 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 }
 
 func (r *restorer) restoreRecord(it *item, s *storedItem) {
-	if s.history == nil && s.edited == nil && s.dead == nil && s.rounds == 0 {
+	if s.history == nil && s.edited == nil && s.dead == nil && s.rounds == 0 && !s.ending.known {
 		return
 	}
-	it.more = &record{history: s.history, dead: s.dead, buried: s.buried, rounds: s.rounds}
+	it.more = &record{history: s.history, dead: s.dead, buried: s.buried, rounds: s.rounds, ending: s.ending}
 	if s.edited != nil {
 		c := &entry{}
 		c.setContent(s.edited)

@@ -126,10 +126,10 @@ func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 	switch o.Outcome {
 	case driver.Ack:
 		g.stats.Acked++
-		g.finish(it, s.t.final(), now)
+		s.finish(it, o, now)
 	case driver.Drop:
 		g.stats.Dropped++
-		g.finish(it, s.t.final(), now)
+		s.finish(it, o, now)
 	case driver.Dead:
 		s.fail(it, o.Failure, now)
 		g.bury(it, o.Failure, s.o.Instance, now)
@@ -147,6 +147,15 @@ func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 			g.comeBack(it, now)
 		}
 	}
+}
+
+// finish ends a message, and notes how it was settled if it is kept.
+func (s *subscription) finish(it *item, o *driver.Settlement, now moment) {
+	to := s.t.final()
+	if to == done {
+		it.record().ending = ending{took: max(0, o.Took), by: s.o.Instance}
+	}
+	s.g.finish(it, to, now)
 }
 
 // final is the state of what is settled: kept or gone.

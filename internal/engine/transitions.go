@@ -130,6 +130,9 @@ func (g *group) finish(it *item, to itemState, now moment) {
 	if c != nil {
 		g.arrange(c)
 	}
+	if to == done {
+		it.since, it.record().ending.known = now.tick, true
+	}
 	if to == gone {
 		it.e.forget(it)
 		g.t.spend(it)

@@ -35,18 +35,20 @@ type Record struct {
 	Retry         *Retry            `json:"retry,omitempty"`
 	PublishedAt   *jsontime.Time    `json:"published_at,omitempty"`
 
-	Ref        string         `json:"ref,omitempty"`
-	Group      string         `json:"group,omitempty"`
-	State      driver.State   `json:"state,omitempty"`
-	Attempt    int            `json:"attempt,omitempty"`
-	Deliveries int            `json:"deliveries,omitempty"`
-	DueAt      *jsontime.Time `json:"due_at,omitempty"`
-	ExpiresAt  *jsontime.Time `json:"expires_at,omitempty"`
-	Instance   string         `json:"instance,omitempty"`
-	History    []Failure      `json:"history,omitempty"`
-	Dead       *Dead          `json:"dead,omitempty"`
-	RawBase64  []byte         `json:"raw_base64,omitempty"`
-	Problem    string         `json:"problem,omitempty"`
+	Ref        string            `json:"ref,omitempty"`
+	Group      string            `json:"group,omitempty"`
+	State      driver.State      `json:"state,omitempty"`
+	Attempt    int               `json:"attempt,omitempty"`
+	Deliveries int               `json:"deliveries,omitempty"`
+	DueAt      *jsontime.Time    `json:"due_at,omitempty"`
+	ExpiresAt  *jsontime.Time    `json:"expires_at,omitempty"`
+	Instance   string            `json:"instance,omitempty"`
+	SettledAt  *jsontime.Time    `json:"settled_at,omitempty"`
+	Took       jsontime.Duration `json:"took,omitempty"`
+	History    []Failure         `json:"history,omitempty"`
+	Dead       *Dead             `json:"dead,omitempty"`
+	RawBase64  []byte            `json:"raw_base64,omitempty"`
+	Problem    string            `json:"problem,omitempty"`
 }
 
 // Dead is why a message died.
@@ -80,6 +82,7 @@ func Of(topic string, e driver.Entry) Record {
 	r := Record{
 		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem, Attempt: e.Attempt, Deliveries: e.Deliveries,
 		DueAt: jsontime.At(e.DueAt), ExpiresAt: jsontime.At(e.ExpiresAt), Instance: e.Instance,
+		SettledAt: jsontime.At(e.SettledAt), Took: jsontime.Duration(e.Took),
 	}
 	history := e.History
 	if m := e.Message; m != nil {

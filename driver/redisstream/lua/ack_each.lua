@@ -65,6 +65,17 @@ if not simple then
   call('HDEL', G .. 'flight', unpack(ended))
   call('XACK', T .. 'stream', ARGV[2], unpack(ended))
   call('HINCRBY', G .. 'group', ARGV[3], #ended)
+  if keep > 0 then -- how they were settled, as finish notes it
+    local notes, x = {}, 0
+    for took in string.gmatch(ARGV[base + 2 * n + 3], '%d+') do
+      x = x + 1
+      if results[x] == 'k' then
+        notes[#notes + 1] = ARGV[base + x]
+        notes[#notes + 1] = string.format('%.0f', at) .. ' ' .. took .. ' ' .. ARGV[base + 2 * n + 4]
+      end
+    end
+    call('HSET', G .. 'done', unpack(notes))
+  end
   if #fewer > 0 then call('HSET', T .. 'left', unpack(fewer)) end
   if #gone > 0 then
     local bytes = tonumber(ARGV[base + 2 * n + 1])

@@ -29,7 +29,7 @@ local function held_by_key(g, key, id)
 end
 
 local OF_ALL = {'later', 'laters', 'delayed', 'held', 'ids', 'meta', 'left', 'graves', 'expires', 'kept', 'windows', 'dedup', 'invalid', 'raw'}
-local OF_EACH = {'dead', 'off', 'state', 'flight', 'claims', 'lease', 'busy', 'chain', 'offer', 'lane0', 'lane1', 'lane2', 'lane3', 'wait', 'record', 'history', 'edited', 'skip'}
+local OF_EACH = {'dead', 'off', 'state', 'flight', 'claims', 'lease', 'busy', 'chain', 'offer', 'lane0', 'lane1', 'lane2', 'lane3', 'wait', 'record', 'history', 'edited', 'done', 'skip'}
 local look_at = {}
 
 -- Of a topic: member, value.
@@ -149,6 +149,9 @@ function look_at.dead(id, _, g)
     s.s = 'D'
     save(g, id, s)
   end)
+end
+function look_at.done(id, _, g)
+  if not valid(id) or not entry_of(id) then ghost('done', g, id, 'HDEL') end
 end
 function look_at.off(id, _, g)
   local s = valid(id) and state(g, id)

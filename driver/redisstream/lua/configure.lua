@@ -12,6 +12,9 @@ else
     end
   end
   call('HSET', TOPIC, unpack(ARGV, 4))
+  if (tonumber(call('HGET', TOPIC, 'keep') or 0) or 0) == 0 then -- what is settled from now on is gone at once, and nobody would forget how
+    for _, g in ipairs(groups()) do call('UNLINK', of(g, 'done')) end
+  end
 end
 call('PUBLISH', TOPIC, '!')
 return {'ok'}

@@ -59,6 +59,7 @@ for _, g in ipairs(groups()) do
         g = other
       end
       need(id, m)
+      if has(of(g, 'done')) then call('HDEL', of(g, 'done'), id) end
       if m.exp > now then timer(EXPIRES, m.exp, id) end
       call('ZADD', made(of(g, 'off')), sequence(), id)
       s.s = ''

@@ -13,6 +13,7 @@ end
 local function replay(g, id, m, fields, cause)
   local s = fresh(id, fields)
   need(id, m)
+  if has(of(g, 'done')) then call('HDEL', of(g, 'done'), id) end
   if m.exp > 0 then timer(EXPIRES, m.exp, id) end
   tally(g, 'received', 1)
   call('XCLAIM', STREAM, g, 'ferry', 0, id, 'FORCE', 'JUSTID')

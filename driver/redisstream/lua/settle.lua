@@ -1,6 +1,6 @@
 -- settle: ends deliveries, each as one step, in order.
 -- ARGV: 1 partitions, 2 group, 3 instance, 4 how many; then of each: id, token, outcome (a ack, r retry, d dead, l release,
---   u release of what no handler saw, x drop, ? only tells whether it is held), wait in ms, failure.
+--   u release of what no handler saw, x drop, ? only tells whether it is held), wait in ms, failure, how long the handler took in ns.
 -- Returns {"stale"} or {"ok", k or l for each, ids that were returned with others of their key}.
 local g = ARGV[2]
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
@@ -20,7 +20,7 @@ end
 gather()
 local results, ended = {}, {}
 for n = 1, tonumber(ARGV[4]) do
-  local id, token, outcome, after, failure = unpack(ARGV, 5 * n, 5 * n + 4)
+  local id, token, outcome, after, failure, took = unpack(ARGV, 6 * n - 1, 6 * n + 4)
   local s = state(g, id)
   local ours = held(g, id, s, token)
   results[n] = ours and 'k' or 'l'
@@ -30,7 +30,7 @@ for n = 1, tonumber(ARGV[4]) do
     if outcome == 'r' or outcome == 'l' or outcome == 'u' then release_behind(g, s, ended) end
     if outcome == 'a' or outcome == 'x' then
       take_out(g, id, s)
-      finish(g, id, outcome == 'a' and 'acked' or 'dropped')
+      finish(g, id, outcome == 'a' and 'acked' or 'dropped', took, ARGV[3])
     elseif outcome == 'd' then
       take_out(g, id, s)
       fail(id, s, failure)

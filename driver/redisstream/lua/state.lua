@@ -161,9 +161,17 @@ local function unskip(id)
   end
 end
 
+-- undone forgets how groups settled an entry which is gone.
+local function undone(id)
+  for _, g in ipairs(groups()) do
+    if has(of(g, 'done')) then call('HDEL', of(g, 'done'), id) end
+  end
+end
+
 -- vanish removes an entry that neither a group nor a dead letter needs.
 local function vanish(id, m)
   unskip(id)
+  undone(id)
   call('XDEL', STREAM, id)
   if has(EXPIRES) then call('ZREM', EXPIRES, id) end
   if has(KEPT) then call('ZREM', KEPT, id) end
@@ -196,6 +204,10 @@ local function tidy(id)
 end
 
 local keep
+local function keeps()
+  keep = keep or tonumber(call('HGET', TOPIC, 'keep') or 0)
+  return keep > 0
+end
 
 -- drop says that one group less needs an entry.
 local function drop(id)
@@ -205,22 +217,23 @@ local function drop(id)
   call('HDEL', LEFT, id)
   count('messages', -1)
   if m then count('bytes', -m.bytes) end
-  keep = keep or tonumber(call('HGET', TOPIC, 'keep') or 0)
-  if keep > 0 and entry_of(id) then
+  if keeps() and entry_of(id) then
     if has(EXPIRES) then call('ZREM', EXPIRES, id) end
     return timer(KEPT, now + keep, id)
   end
   vanish(id, m)
 end
 
--- finish ends a message for a group, counted under a field. It is in no queue any more.
-local function finish(g, id, field)
+-- finish ends a message for a group, counted under a field. It is in no queue any more. Where settled messages are kept it notes when that was, how
+-- long the handler took (in nanoseconds, as text) and whose it was, if there was one.
+local function finish(g, id, field, took, instance)
   tally(g, field, 1)
   for _, name in ipairs({'state', 'history', 'edited'}) do
     if has(of(g, name)) then call('HDEL', of(g, name), id) end
   end
   if has(of(g, 'off')) then call('ZREM', of(g, 'off'), id) end
   call('XACK', STREAM, g, id)
+  if keeps() then call('HSET', made(of(g, 'done')), id, int(now) .. ' ' .. (took or '0') .. ' ' .. (instance or '')) end
   drop(id)
 end
 

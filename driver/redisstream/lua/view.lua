@@ -1,5 +1,5 @@
 -- view: a message as a group, or the topic, sees it: {group, stream id, letter, failed, lost, rounds, due, expires, instance,
--- published, fields, history, record}. Letters are those of the states, K kept, L delayed, H held, X undecodable.
+-- published, fields, history, record}; the record of K is when it was settled, how long that took, and who did. Letters are those of the states, K kept, L delayed, H held, X undecodable.
 local function view_later(name)
   local v = call('HGET', LATER, name)
   local m = v and unpacked(v)
@@ -31,5 +31,7 @@ local function view(g, id)
     letter = 'R'
   end
   if not letter then return nil end
-  return {g, id, letter, '0', '0', '0', '0', exp, '', int(m.pub), content(g, id) or {}, {}, {}}
+  local done = letter == 'K' and has(of(g, 'done')) and call('HGET', of(g, 'done'), id)
+  local ended = done and {match(done, '^(%d+) (%d+) (.*)$')} or {}
+  return {g, id, letter, '0', '0', '0', '0', exp, '', int(m.pub), content(g, id) or {}, {}, ended}
 end
