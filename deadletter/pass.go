@@ -20,6 +20,7 @@ type pass struct {
 type candidate struct {
 	letter   Letter
 	strategy *Strategy
+	priority int
 }
 
 // Once looks at the next MaxScan letters and brings back those that are due, lease or not. Run calls it; programs that
@@ -50,9 +51,10 @@ func (r *Recoverer) Once(ctx context.Context) error {
 	var due []candidate
 	for _, l := range letters {
 		if s := r.decide(ctx, l, now, deployed, &p); s != nil {
-			due = append(due, candidate{l, s})
+			due = append(due, candidate{letter: l, strategy: s})
 		}
 	}
+	prioritise(due, r.o.VIP)
 	err = r.bringBack(ctx, due)
 	r.finish(p)
 	if err == nil && next == "" {
@@ -96,10 +98,7 @@ func (r *Recoverer) decide(ctx context.Context, l Letter, now, deployed time.Tim
 		p.counts.DiedAgain++
 	}
 	s := &r.o.Strategies[i]
-	key := ""
-	if l.Key != "" {
-		key = l.From + "/" + l.Group + "/" + l.Key
-	}
+	key := l.key()
 	switch s.judge(ctx, l, now, deployed) {
 	case review:
 		p.counts.AwaitingReview++

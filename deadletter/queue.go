@@ -92,6 +92,14 @@ func (l Letter) name() string {
 	return l.Ref.String()
 }
 
+// key names what the letter is ordered with, in all topics; empty: nothing.
+func (l Letter) key() string {
+	if l.Message == nil || l.Key == "" {
+		return ""
+	}
+	return l.From + "/" + l.Group + "/" + l.Key
+}
+
 func (l Letter) rounds() int {
 	if l.Dead == nil {
 		return 0

@@ -20,13 +20,16 @@ type RecovererOptions struct {
 	Strategies []Strategy
 	// Blocked is given to the shipped strategies. May be nil.
 	Blocked Blocked
+	// VIP tells whose letters are important: of those that are due they come back first (see Recovery.Priority). Nil: those published with
+	// priority high or urgent.
+	VIP func(l Letter) bool
 	// Version of the program. A new one brings back what waits for a deploy. Empty: those wait for ever.
 	Version string
 	// Interval is how often letters are looked at. Defaults to 10 seconds.
 	Interval time.Duration
 	// MaxScan is the most letters looked at each time; the rest follows the next time. Defaults to 10,000.
 	MaxScan int
-	// Rate is the most that come back in a second. Zero: as fast as it goes.
+	// Rate is the most that come back in a second, the most important first. Zero: as fast as it goes.
 	Rate float64
 	// Escalate is told of every letter that is given up, once in the life of the process that runs the recovery. It stays
 	// a dead letter.

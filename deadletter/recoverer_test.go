@@ -323,3 +323,42 @@ func TestAdviceAndStrategiesAgree(t *testing.T) {
 		}
 	}
 }
+
+// What is due comes back in the order of its priority, and of one key in the order of publishing.
+func TestTheMostImportantComesBackFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		vip  func(deadletter.Letter) bool
+		want []string
+	}{
+		"by the lane": {nil, []string{"k1", "k2", "urgent", "plain", "limited", "blocked"}},
+		"by the user": {func(l deadletter.Letter) bool { return string(l.Body) == "blocked" || string(l.Body) == "plain" },
+			[]string{"plain", "blocked", "k1", "k2", "urgent", "limited"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(k *kit) {
+				for _, m := range []struct {
+					body, key string
+					reason    driver.Reason
+					lane      driver.Priority
+				}{{"blocked", "", driver.ReasonKeyBlocked, driver.Normal}, {"limited", "", driver.ReasonRateLimited, driver.Normal}, {"k1", "k", driver.ReasonTimeout, driver.Normal},
+					{"plain", "", driver.ReasonTimeout, driver.Low}, {"k2", "k", driver.ReasonTimeout, driver.High}, {"urgent", "", driver.ReasonTimeout, driver.Urgent}} {
+					k.publish(&driver.Message{ID: m.body, Key: m.key, Body: []byte(m.body), Priority: m.lane})
+					k.bury(1, driver.Failure{Reason: m.reason, Error: "x"})
+					time.Sleep(time.Second)
+				}
+				time.Sleep(time.Hour)
+				var order []string
+				all := deadletter.Strategies(nil)
+				for i := range all {
+					all[i].OnSuccess = func(_ context.Context, l deadletter.Letter) { order = append(order, string(l.Body)) }
+				}
+				r, err := deadletter.NewRecoverer(k.queue, deadletter.RecovererOptions{Strategies: all, VIP: c.vip})
+				k.ok(err)
+				k.ok(r.Once(k.ctx()))
+				if !slices.Equal(order, c.want) {
+					k.Errorf("%v came back, want %v", order, c.want)
+				}
+			})
+		})
+	}
+}

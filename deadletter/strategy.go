@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -87,19 +88,25 @@ const (
 	giveUp            // rounds or time are used up
 )
 
+// due returns when a letter comes back, and false if it never does: by now its rounds or its time are used up.
+func (s *Strategy) due(l Letter, now time.Time) (at time.Time, again bool) {
+	age := now.Sub(l.PublishedAt)
+	wait, again := s.Backoff.Next(l.Dead.Rounds+1, l.name(), age)
+	if l.Dead.Rounds >= cmp.Or(s.MaxRounds, defaultMaxRounds) || s.TTL > 0 && age > s.TTL {
+		again = false
+	}
+	return l.Dead.DiedAt.Add(wait), again
+}
+
 // judge decides on a letter. deployed is when the present version began; zero: unknown.
 func (s *Strategy) judge(ctx context.Context, l Letter, now, deployed time.Time) verdict {
-	rounds := s.MaxRounds
-	if rounds == 0 {
-		rounds = defaultMaxRounds
-	}
-	wait, again := s.Backoff.Next(l.Dead.Rounds+1, l.name(), now.Sub(l.PublishedAt))
+	at, again := s.due(l, now)
 	switch {
 	case s.Review:
 		return review
-	case l.Dead.Rounds >= rounds, !again, s.TTL > 0 && now.Sub(l.PublishedAt) > s.TTL:
+	case !again:
 		return giveUp
-	case l.Dead.DiedAt.Add(wait).After(now):
+	case at.After(now):
 		return notDue
 	case s.AfterDeploy && (deployed.IsZero() || !l.Dead.DiedAt.Before(deployed)):
 		return notNow

@@ -35,6 +35,8 @@ var deadColumns = []column[entryView]{
 	{title: "key", width: 20, cell: func(v entryView) any { return v.Key }},
 	{title: "died", cell: func(v entryView) any { return clock(v.Dead.DiedAt) }},
 	{title: "reason", width: 16, cell: func(v entryView) any { return v.Dead.Reason }},
+	{title: "next retry", cell: func(v entryView) any { return nextRetry(v.Dead) }},
+	{title: "prio", number: true, cell: func(v entryView) any { return v.Dead.RecoveryPriority }},
 	{title: "error", width: 60, cell: func(v entryView) any { return v.Dead.Error }},
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
 // store is one of the two places for what failed for good: their commands are alike.
@@ -91,6 +92,21 @@ func (s session) noteReason(reason string, found int) {
 func (s session) queue() (*deadletter.Queue, error) { return deadletter.New(s.broker) }
 
 func viewLetter(l deadletter.Letter) entryView { return viewEntry(l.From, l.Entry) }
+
+// nextRetry says in words when recovery brings a dead letter back, or that it does not.
+func nextRetry(d *letterjson.Dead) string {
+	switch deadletter.Plan(d.Recovery) {
+	case deadletter.PlanRetry:
+		return clock(d.NextRetryAt)
+	case deadletter.PlanDeploy:
+		return "next deploy"
+	case deadletter.PlanGiveUp:
+		return "given up"
+	case deadletter.PlanReview:
+		return "review"
+	}
+	return ""
+}
 
 // of names the topic of a selection for people.
 func of(topic string) string {

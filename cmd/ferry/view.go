@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"unicode/utf8"
 
+	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/internal/letterjson"
@@ -49,7 +51,15 @@ func (v messageView) preview() string {
 // entryView is a message as one group sees it: the same form that an export writes and an import reads.
 type entryView struct{ letterjson.Record }
 
-func viewEntry(topic string, e driver.Entry) entryView { return entryView{letterjson.Of(topic, e)} }
+// viewEntry shows an entry; of a dead letter also what the shipped strategies do next: those of a program are known to that program.
+func viewEntry(topic string, e driver.Entry) entryView {
+	v := entryView{letterjson.Of(topic, e)}
+	if v.Dead != nil {
+		r := deadletter.RecoveryOf(context.Background(), deadletter.Letter{Entry: e, From: topic}, nil)
+		v.Dead.Recovery, v.Dead.NextRetryAt, v.Dead.RecoveryPriority = string(r.Plan), jsontime.At(r.NextRetry), r.Priority
+	}
+	return v
+}
 
 // preview returns the body for a cell of a table.
 func (v entryView) preview() string {

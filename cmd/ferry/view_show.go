@@ -102,14 +102,17 @@ func (v entryView) took() string {
 }
 
 func deadFields(d *letterjson.Dead) []field {
-	rounds := ""
+	rounds, recovery := "", nextRetry(d)
+	if d.RecoveryPriority > 0 {
+		recovery += fmt.Sprintf(", priority %d of 10", d.RecoveryPriority)
+	}
 	if d.Rounds > 0 {
 		rounds = fmt.Sprintf("replayed %d times, and died again", d.Rounds)
 	}
 	return []field{
 		{"died", clock(d.DiedAt)}, {"reason", string(d.Reason)}, {"error", d.Error},
 		{"tried", fmt.Sprintf("%d failed attempts, %d deliveries", d.Attempts, d.Deliveries)}, {"rounds", rounds},
-		{"advice", string(d.Action)},
+		{"advice", string(d.Action)}, {"next retry", recovery},
 	}
 }
 

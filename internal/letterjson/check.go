@@ -79,7 +79,11 @@ func (r Record) checkTimes(now time.Time) error {
 			return err
 		}
 	}
-	for name, at := range map[string]*jsontime.Time{"due_at": r.DueAt, "expires_at": r.ExpiresAt} {
+	ahead := map[string]*jsontime.Time{"due_at": r.DueAt, "expires_at": r.ExpiresAt}
+	if r.Dead != nil {
+		ahead["dead.next_retry_at"] = r.Dead.NextRetryAt
+	}
+	for name, at := range ahead {
 		if err := between(name, at, time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {
 			return err
 		}
