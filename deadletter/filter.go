@@ -26,7 +26,7 @@ type Filter struct {
 	weight               int // how often it may look at every byte of a letter
 }
 
-// fields are what a filter may name. Of a parse error only id, topic, ref, size, problem and body (what was found) are set, and of a
+// fields are what a filter may name. Of a parse error only id, topic, ref, size, problem, body (what was found), died_at and age (when that was) are set, and of a
 // message that lives what is known of its failed attempts.
 type fields struct {
 	ID          string            `expr:"id"`
@@ -205,6 +205,9 @@ func fieldsOf(l Letter, body bool) fields {
 			last := l.History[n-1]
 			f.Reason, f.Error, f.Stack, f.Fingerprint = string(last.Reason), last.Error, last.Stack, driver.Fingerprint(last.Error)
 		}
+	}
+	if at := l.FoundAt; !at.IsZero() {
+		f.DiedAt, f.Age = at, time.Since(at)
 	}
 	if d := l.Dead; d != nil {
 		f.Reason, f.Error, f.Fingerprint, f.Stack, f.Action = string(d.Reason), d.Error, d.Fingerprint, d.Stack, string(d.Action)

@@ -214,9 +214,10 @@ func (r *Recoverer) finish(p pass) {
 }
 
 func (r *Recoverer) expire(ctx context.Context) error {
-	e, err := r.queue.Expire(ctx, r.o.Selection, r.o.Retention)
+	dead, err := r.queue.Expire(ctx, r.o.Selection, r.o.Retention)
+	bad, badErr := r.queue.Expire(ctx, Selection{Topic: r.o.Selection.Topic, State: driver.StateInvalid}, r.o.ParseErrors)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.Expired += uint64(e.Total())
-	return err
+	r.stats.Expired += uint64(dead.Total() + bad.Total())
+	return errors.Join(err, badErr)
 }

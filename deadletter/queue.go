@@ -107,10 +107,10 @@ func (l Letter) rounds() int {
 	return l.Dead.Rounds
 }
 
-// diedAt is when it died; parse errors do not know.
+// diedAt is when it died, or when it was found that it cannot be decoded; zero: not known.
 func (l Letter) diedAt() time.Time {
 	if l.Dead == nil {
-		return time.Time{}
+		return l.FoundAt
 	}
 	return l.Dead.DiedAt
 }

@@ -34,8 +34,9 @@ type RecovererOptions struct {
 	// Escalate is told of every letter that is given up, once in the life of the process that runs the recovery. It stays
 	// a dead letter.
 	Escalate func(ctx context.Context, l Letter, strategy string)
-	// Retention deletes what is beyond it. Zero: nothing, ever.
-	Retention Retention
+	// Retention deletes dead letters that are beyond it, and ParseErrors what could not be decoded. Zero: nothing, ever.
+	Retention   Retention
+	ParseErrors Retention
 	// Instance names this recoverer. Defaults to host, process id and a random part.
 	Instance string
 	// Lease is how soon another instance takes over after a crash. Defaults to what the broker recommends.
@@ -89,7 +90,7 @@ func NewRecoverer(o *Queue, opts RecovererOptions) (*Recoverer, error) {
 	if opts.Selection.State != driver.StateDead || len(opts.Selection.Only) > 0 {
 		return nil, driver.NewError(driver.ErrInvalid, "only dead letters come back by themselves", "leave Selection.State and Only out", nil)
 	}
-	if err := opts.Retention.check(); err != nil {
+	if err := errors.Join(opts.Retention.check(), opts.ParseErrors.check()); err != nil {
 		return nil, err
 	}
 	if opts.Strategies == nil {

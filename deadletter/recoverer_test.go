@@ -362,3 +362,36 @@ func TestTheMostImportantComesBackFirst(t *testing.T) {
 		})
 	}
 }
+
+// Parse errors go when they are older than their limit, which is none by default; dead letters stay.
+func TestParseErrorsExpireByThemselves(t *testing.T) {
+	virtual(t, func(k *kit) {
+		k.dead(driver.Failure{Reason: driver.ReasonFatal, Error: "x"}, "m")
+		k.ok(k.d.(*memory.Driver).StoreRaw(k.ctx(), topic, []byte("rubbish")))
+		k.publish(&driver.Message{ID: "behind"})
+		k.bodies(topic, 1)
+		invalid := func() int64 {
+			st, err := k.d.Stats(k.ctx(), topic)
+			k.ok(err)
+			return st.Invalid
+		}
+		forever, err := deadletter.NewRecoverer(k.queue, deadletter.RecovererOptions{})
+		k.ok(err)
+		aWeek, err := deadletter.NewRecoverer(k.queue, deadletter.RecovererOptions{ParseErrors: deadletter.Retention{MaxAge: 7 * 24 * time.Hour}})
+		k.ok(err)
+		time.Sleep(7 * 24 * time.Hour)
+		k.ok(errors.Join(forever.Once(k.ctx()), aWeek.Once(k.ctx())))
+		if invalid() != 1 {
+			k.Error("it is gone too early")
+		}
+		time.Sleep(time.Nanosecond)
+		k.ok(forever.Once(k.ctx()))
+		if invalid() != 1 {
+			k.Error("it is gone without a limit")
+		}
+		k.ok(aWeek.Once(k.ctx()))
+		if s := aWeek.Stats(); invalid() != 0 || s.Expired != 1 || k.counts(topic).Dead != 1 {
+			k.Errorf("%d parse errors, %d dead letters: %+v", invalid(), k.counts(topic).Dead, s)
+		}
+	})
+}

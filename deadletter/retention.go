@@ -10,7 +10,7 @@ import (
 // Retention bounds the letters of each topic and group; the oldest deaths go first. The zero value keeps everything,
 // which is the default everywhere: nothing is lost silently.
 type Retention struct {
-	MaxAge   time.Duration // since it died; parse errors have no age
+	MaxAge   time.Duration // since it died, or was found; what does not know stays
 	MaxCount int64
 	MaxBytes int64 // of bodies, keys and headers
 }
@@ -99,7 +99,7 @@ func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *
 		}
 		counter := x.over(l, e)
 		if counter == nil {
-			return false, nil // those behind it died later
+			return sel.State == driver.StateInvalid, nil // dead letters behind it died later; parse errors stand in the order of publishing
 		}
 		x.count--
 		x.bytes -= int64(l.size())

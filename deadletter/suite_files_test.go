@@ -205,7 +205,14 @@ func parseErrors(k *kit) {
 	if got := k.bodies("mended", 1); !slices.Equal(got, []string{"mended"}) {
 		k.Errorf("%q", got)
 	}
-	if r, err := k.queue.Remove(k.ctx(), deadletter.RemoveOptions{Selection: sel}); err != nil || r.Done != 3 {
+	for age, want := range map[time.Duration]deadletter.ExpireReport{time.Hour: {}, time.Millisecond: {ByAge: 1}} {
+		time.Sleep(20 * time.Millisecond) // they become older
+		some.Where = k.where(`body endsWith "4" and age < duration("1h")`)
+		if got, err := k.queue.Expire(k.ctx(), some, deadletter.Retention{MaxAge: age}); err != nil || got != want {
+			k.Errorf("older than %v: %+v, %v", age, got, err)
+		}
+	}
+	if r, err := k.queue.Remove(k.ctx(), deadletter.RemoveOptions{Selection: sel}); err != nil || r.Done != 2 {
 		k.Errorf("%+v, %v", r, err)
 	}
 	if st, err := k.d.Stats(k.ctx(), topic); err != nil || st.Invalid != 0 {

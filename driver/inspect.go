@@ -78,6 +78,7 @@ type Entry struct {
 	Dead      *DeadLetter // StateDead
 	Raw       []byte      // StateInvalid: the bytes as found
 	Problem   string      // StateInvalid: why they could not be decoded
+	FoundAt   time.Time   // StateInvalid: when that was found, by the backend's clock; zero: not known, it was before this was kept
 }
 
 // TopicInfo is a topic and its settings.

@@ -26,16 +26,17 @@ func newLettersExpire(p process, st store) *cobra.Command {
 	var filter letterFilter
 	var group string
 	var yes bool
+	happened := "was found"
 	if st.state == driver.StateDead {
 		groupFlag(c.Flags(), &group, "only this group (default: every group)")
-		c.Flags().DurationVar(&limits.MaxAge, "max-age", 0, "remove what died longer ago, 720h for example")
-		onlyOnCommandLine(c.Flags(), "max-age")
+		happened = "died"
 	}
+	c.Flags().DurationVar(&limits.MaxAge, "max-age", 0, "remove what "+happened+" longer ago, 720h for example")
 	filter.flags(c.Flags(), st)
 	c.Flags().Int64Var(&limits.MaxCount, "max-count", 0, "keep at most this many")
 	c.Flags().Int64Var(&limits.MaxBytes, "max-bytes", 0, "keep at most this many bytes")
 	yesFlag(c.Flags(), &yes)
-	onlyOnCommandLine(c.Flags(), "max-count", "max-bytes")
+	onlyOnCommandLine(c.Flags(), "max-age", "max-count", "max-bytes")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if limits == (deadletter.Retention{}) {
 			return usage("no limit is given", "use --max-age, --max-count or --max-bytes")

@@ -26,9 +26,10 @@ func newParseErrors(p process) *cobra.Command {
 var invalidColumns = []column[entryView]{
 	{title: "topic", width: 30, cell: func(v entryView) any { return v.Topic }},
 	{title: "ref", cell: func(v entryView) any { return v.Ref }},
+	{title: "found", cell: func(v entryView) any { return clock(v.FoundAt) }},
 	{title: "bytes", number: true, cell: func(v entryView) any { return len(v.RawBase64) }},
 	{title: "problem", width: 60, cell: func(v entryView) any { return v.Problem }},
-	{title: "found", width: 40, cell: func(v entryView) any { return string(v.RawBase64) }},
+	{title: "raw", width: 40, cell: func(v entryView) any { return string(v.RawBase64) }},
 }
 
 func newParseErrorsRequeue(p process) *cobra.Command {

@@ -298,6 +298,7 @@ func Cases() []Case {
 		{"audit/diagnose", diagnoseSaysWhatItFound},
 
 		{"invalid/kept whole", invalidIsKeptWhole},
+		{"invalid/tells when", invalidTellsWhen},
 		{"invalid/mended", invalidIsMended},
 		{"invalid/deleted", invalidIsDeleted},
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -44,6 +45,15 @@ func managerDefects() []Defect {
 				slices.SortStableFunc(p.Entries, func(a, b driver.Entry) int { return cmp.Compare(a.Ref.Pos, b.Ref.Pos) })
 			}}
 		}, []string{"dead/oldest first"}, false},
+		{"a parse error was found when it is looked at", func(d driver.Driver) driver.Driver {
+			return &broken{Driver: d, page: func(p *driver.Page) {
+				for i := range p.Entries {
+					if p.Entries[i].State == driver.StateInvalid {
+						p.Entries[i].FoundAt = time.Now()
+					}
+				}
+			}}
+		}, []string{"invalid/tells when"}, false},
 		{"a page lacks its last entry", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, page: func(p *driver.Page) { p.Entries = p.Entries[:max(0, len(p.Entries)-1)] }}
 		}, []string{"inspect/browse by pages", "inspect/browse each state", "dead/stays"}, false},

@@ -1,6 +1,8 @@
 package drivertest
 
 import (
+	"time"
+
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -31,6 +33,29 @@ func invalidIsKeptWhole(t *T) {
 	}
 	got := t.get(driver.Target{Topic: topic, Ref: e.Ref})
 	t.equal(got.Raw, rubbish, "bytes by Get")
+}
+
+// invalidTellsWhen: what cannot be decoded says when that was found, and still does after a restart.
+func invalidTellsWhen(t *T) {
+	s := t.consumer()
+	begin := time.Now()
+	e := t.plant(s)
+	if off := e.FoundAt.Sub(begin); off < -t.clockSlack() || off > t.Patience {
+		t.Errorf("found at %v, %v after it was stored", e.FoundAt, off)
+	}
+	t.pass(5 * time.Millisecond)
+	at := driver.Target{Topic: topic, Ref: e.Ref}
+	if again, got := t.browse(driver.StateInvalid)[0], t.get(at); !again.FoundAt.Equal(e.FoundAt) || !got.FoundAt.Equal(e.FoundAt) {
+		t.Errorf("found at %v, later at %v by Browse and at %v by Get", e.FoundAt, again.FoundAt, got.FoundAt)
+	}
+	if t.Reopen == nil {
+		return
+	}
+	s.leave()
+	t.restart()
+	if got := t.get(at); !got.FoundAt.Equal(e.FoundAt) || got.Problem != e.Problem {
+		t.Errorf("after a restart: %q, found at %v, want %q at %v", got.Problem, got.FoundAt, e.Problem, e.FoundAt)
+	}
 }
 
 func invalidIsMended(t *T) {

@@ -225,5 +225,5 @@ func (d *Driver) invalidPage(ctx context.Context, t *topicState, q driver.Query)
 
 func invalidEntry(r *kgo.Record) (driver.Entry, bool) {
 	s, ok := stateOf(r)
-	return driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value), Problem: headerOf(r, problemHeader)}, ok
+	return driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value), Problem: headerOf(r, problemHeader), FoundAt: r.Timestamp.UTC()}, ok
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -95,7 +96,13 @@ func (s *shard) invalidEntry(ctx context.Context, seq string) (driver.Entry, boo
 		return driver.Entry{}, false, redisconn.Classify(err)
 	}
 	n, _ := strconv.ParseUint(seq, 10, 64)
-	return driver.Entry{Ref: s.ref(n), State: driver.StateInvalid, Raw: []byte(raw), Problem: problem}, true, nil
+	e := driver.Entry{Ref: s.ref(n), State: driver.StateInvalid, Raw: []byte(raw), Problem: problem}
+	if at, rest, ok := strings.Cut(problem, "\n"); ok {
+		if ms, err := strconv.ParseInt(at, 10, 64); err == nil {
+			e.FoundAt, e.Problem = time.UnixMilli(ms), rest
+		}
+	}
+	return e, true, nil
 }
 
 func (t *topic) noMessage(target driver.Target) error {

@@ -20,7 +20,7 @@ const (
 	keySizes           // hash: how many messages each segment has
 	keyInvalid         // zset: sequence numbers of undecodable entries
 	keyRaw             // hash: their bytes
-	keyProblems        // hash: what is wrong with them
+	keyProblems        // hash: when that was found, and what is wrong with them, on lines; of before, only the latter
 	keyPending         // hash: sequence number to item, of delayed and held messages
 	keyRequests        // hash: slot of a process to the answer to its last request
 	topicKeys

@@ -93,7 +93,7 @@ func (p *partition) entry(v []any) driver.Entry {
 	fields := texts(v, 10)
 	e := driver.Entry{Group: text(v, 0), Ref: p.ref(text(v, 1)), State: stateOf[text(v, 2)], Instance: text(v, 8)}
 	if e.State == driver.StateInvalid {
-		e.Instance, e.Problem, e.Raw = "", text(v, 8), rawOf(fields)
+		e.Instance, e.Problem, e.Raw, e.FoundAt = "", text(v, 8), rawOf(fields), wall(text(v, 6))
 		return e
 	}
 	m, _, err := decode(list(v, 10), text(v, 1))

@@ -76,6 +76,7 @@ type extra struct {
 	retry       *driver.RetryPolicy
 	raw         []byte // not decoded yet, or not decodable
 	problem     string
+	found       int64 // when the problem was, wall time in nanoseconds; zero: not known
 }
 
 // prompt is an entry that is due at once, and room for it in the first group: one allocation.

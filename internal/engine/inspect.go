@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -150,6 +151,9 @@ func (t *topic) view(e *entry, now moment) view {
 	switch e.state {
 	case invalid:
 		v.Raw, v.Problem = append([]byte(nil), e.extra.raw...), e.extra.problem
+		if e.extra.found != 0 {
+			v.FoundAt = time.Unix(0, e.extra.found)
+		}
 		return v
 	case delayed:
 		v.DueAt = now.wall(e.due)

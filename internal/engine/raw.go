@@ -34,7 +34,7 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 	}
 	m, err := t.decode(e.extra.raw)
 	if err != nil {
-		t.invalidate(e, err)
+		t.invalidate(e, err, now)
 		return true
 	}
 	for it := e.items; it != nil; it = it.sibling {
@@ -77,7 +77,7 @@ func (t *topic) decode(raw []byte) (*driver.Message, error) {
 }
 
 // invalidate moves an entry that cannot be decoded to the parse errors of the topic, whole.
-func (t *topic) invalidate(e *entry, problem error) {
+func (t *topic) invalidate(e *entry, problem error, now moment) {
 	t.touch(e)
 	for it := e.items; it != nil; it = it.sibling {
 		if it.g != nil && (it.state.live() || it.state == dead) {
@@ -85,7 +85,7 @@ func (t *topic) invalidate(e *entry, problem error) {
 		}
 	}
 	e.items, e.state = nil, invalid
-	e.extra.problem = problem.Error()
+	e.extra.problem, e.extra.found = problem.Error(), now.at.UnixNano()
 	t.invalid.put(e.seq, e)
 	t.stats.Invalid++
 }

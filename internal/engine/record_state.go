@@ -14,7 +14,7 @@ import (
 type storedState struct {
 	state                 entryState
 	fan                   uint64
-	due, expires, settled int64 // stamps; settled: since when it is kept
+	due, expires, settled int64 // stamps; settled: since when it is kept, or when it was found that it cannot be decoded
 	problem               string
 	items                 []storedItem
 }
@@ -98,11 +98,11 @@ func appendState(dst []byte, e *entry, now moment) []byte {
 	if e.state == fanned && e.live == 0 && e.dead == 0 {
 		settled = now.at.UnixNano() // only what settles it changes it
 	}
-	dst = binary.AppendVarint(dst, settled)
 	problem := ""
 	if e.state == invalid {
-		problem = e.extra.problem
+		problem, settled = e.extra.problem, e.extra.found
 	}
+	dst = binary.AppendVarint(dst, settled)
 	dst = appendBytes(dst, problem)
 	n := 0
 	for it := e.items; it != nil; it = it.sibling {

@@ -178,7 +178,7 @@ func (r *restorer) place(e *entry, s *storedState) {
 		t.stats.Held++
 		t.gain(e)
 	case invalid:
-		e.extra.problem = s.problem
+		e.extra.problem, e.extra.found = s.problem, s.settled
 		t.invalid.put(e.seq, e)
 		t.stats.Invalid++
 	default:

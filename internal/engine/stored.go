@@ -173,20 +173,20 @@ func (s *subscription) discard(claims []claim, rs []reading) error {
 		if it == nil || bad[it.e.seq] == nil {
 			continue
 		}
-		s.t.spoil(it.e, bad[it.e.seq])
+		s.t.spoil(it.e, bad[it.e.seq], now)
 	}
 	s.t.unlock(now)
 	return nil
 }
 
 // spoil moves a message that could not be read back to the parse errors, with the bytes that were found.
-func (t *topic) spoil(e *entry, r *reading) {
+func (t *topic) spoil(e *entry, r *reading, now moment) {
 	t.stats.Bytes -= e.size()
 	e.flags &^= onDisk | saved // what was found is stored again, as far as there is something
 	e.delay, e.body = 0, nil
 	e.more().raw = r.raw
 	t.stats.Bytes += e.size()
-	t.invalidate(e, r.problem)
+	t.invalidate(e, r.problem, now)
 }
 
 // overlay replaces the content of a message by what an operator wrote.

@@ -65,7 +65,7 @@ type count struct {
 
 // checkTimes refuses a past that lies ahead, and times before there were any.
 func (r Record) checkTimes(now time.Time) error {
-	past := map[string]*jsontime.Time{"published_at": r.PublishedAt, "settled_at": r.SettledAt}
+	past := map[string]*jsontime.Time{"published_at": r.PublishedAt, "settled_at": r.SettledAt, "found_at": r.FoundAt}
 	if r.Dead != nil {
 		past["dead.died_at"] = r.Dead.DiedAt
 	}

@@ -49,6 +49,7 @@ type Record struct {
 	Dead       *Dead             `json:"dead,omitempty"`
 	RawBase64  []byte            `json:"raw_base64,omitempty"`
 	Problem    string            `json:"problem,omitempty"`
+	FoundAt    *jsontime.Time    `json:"found_at,omitempty"`
 }
 
 // Dead is why a message died.
@@ -84,7 +85,7 @@ type Failure struct {
 // Of returns the record of a message as one group sees it, a dead letter above all, or of an entry that could not be decoded.
 func Of(topic string, e driver.Entry) Record {
 	r := Record{
-		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem, Attempt: e.Attempt, Deliveries: e.Deliveries,
+		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem, FoundAt: jsontime.At(e.FoundAt), Attempt: e.Attempt, Deliveries: e.Deliveries,
 		DueAt: jsontime.At(e.DueAt), ExpiresAt: jsontime.At(e.ExpiresAt), Instance: e.Instance,
 		SettledAt: jsontime.At(e.SettledAt), Took: jsontime.Duration(e.Took),
 	}

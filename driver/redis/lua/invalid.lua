@@ -14,7 +14,7 @@ store_leases(o)
 if body then
   call('ZADD', INVALID, seq, seq)
   call('HSET', RAW, seq, body)
-  call('HSET', PROBLEMS, seq, ARGV[6])
+  call('HSET', PROBLEMS, seq, now .. '\n' .. ARGV[6])
 end
 done(o, seq, 'cancelled')
 for g = 0, groups - 1 do

@@ -194,7 +194,7 @@ function mend.foreign()
   local seq = call('HINCRBY', TOPIC, 'seq', 1)
   call('ZADD', INVALID, seq, seq)
   call('HSET', RAW, seq, raw)
-  call('HSET', PROBLEMS, seq, 'it was stored as ' .. first .. ', which is no number of a message')
+  call('HSET', PROBLEMS, seq, now .. '\n' .. 'it was stored as ' .. first .. ', which is no number of a message')
   return call('HDEL', BODIES, first) == 1
 end
 

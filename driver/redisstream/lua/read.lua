@@ -2,7 +2,7 @@
 
 -- spoil moves an entry that cannot be decoded to the parse errors, whole.
 local function spoil(id, fields, problem)
-  call('HSET', RAW, id, cmsgpack.pack({problem, fields}))
+  call('HSET', RAW, id, cmsgpack.pack({problem, fields, int(now)}))
   call('ZADD', INVALID, sequence(), id)
   call('XDEL', STREAM, id)
 end

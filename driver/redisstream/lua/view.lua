@@ -1,5 +1,6 @@
 -- view: a message as a group, or the topic, sees it: {group, stream id, letter, failed, lost, rounds, due, expires, instance,
--- published, fields, history, record}; the record of K is when it was settled, how long that took, and who did. Letters are those of the states, K kept, L delayed, H held, X undecodable.
+-- published, fields, history, record}; the record of K is when it was settled, how long that took, and who did. Letters are those of the states, K kept, L delayed, H held, X undecodable, of which due is when
+-- that was found.
 local function view_later(name)
   local v = call('HGET', LATER, name)
   local m = v and unpacked(v)
@@ -12,7 +13,7 @@ local function view_invalid(id)
   local v = call('HGET', RAW, id)
   local x = v and unpacked(v)
   if not x then return nil end
-  return {'', id, 'X', '0', '0', '0', '0', '0', x[1], int(halves(id)), x[2], {}, {}}
+  return {'', id, 'X', '0', '0', '0', x[3] or '0', '0', x[1], int(halves(id)), x[2], {}, {}}
 end
 
 local function view(g, id)
