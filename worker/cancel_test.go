@@ -208,6 +208,36 @@ func TestCancelWhileStarting(t *testing.T) {
 	}
 }
 
+// A message that waits for its turn because it may have killed a process is dropped where it waits, and its key goes on.
+func TestCancelOfASuspect(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		suspect(r, 3, "first", ferry.ID("first"))
+		suspect(r, 3, "second", ferry.ID("second"), ferry.Key("k"))
+		r.publish(topic, []string{"behind"}, ferry.Key("k"))
+		var log journal
+		w := worker.New(r.broker, worker.Options{Concurrency: 4})
+		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
+			log.add("%s", body(d))
+			if body(d) == "first" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		stop := start(t, w)
+		pause(100 * time.Millisecond)
+		waiting := "second"
+		if log.all()[0] == "second" {
+			waiting = "first"
+		}
+		cancel(t, w, waiting, true)
+		pause(time.Minute)
+		mustStop(t, stop)
+		if g := r.group(topic); g.Dropped != 1 || g.Acked != 2 || g.Ready+g.Waiting+g.Inflight != 0 {
+			t.Errorf("%v, %+v", log.all(), g)
+		}
+	})
+}
+
 // A message that was cancelled is dropped by a stop too, not given back.
 func TestCancelAndStop(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
