@@ -66,13 +66,18 @@ func (l *Lock) renew() bool {
 		case r.Err == nil:
 			l.prolong(r.Revision, before.Add(usable(l.o.TTL)))
 			return true
-		case conflict && r.Epoch == l.epoch:
+		case conflict && r.Epoch == l.epoch && l.o.Level == 0:
 			l.prolong(r.Revision, first.Add(usable(l.o.TTL)))
 			return true
+		case conflict && r.Epoch == l.epoch: // ours, but nobody knows whether at its level
+			revision = r.Revision
+			l.prolong(revision, until)
+			again = sleep(l.ctx, l.o.TTL/20)
 		case conflict:
 			l.takenAway(r.Err)
 			return false
-		case !again:
+		}
+		if !again {
 			return false
 		}
 	}

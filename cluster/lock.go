@@ -119,13 +119,13 @@ func (l *Lock) Release(ctx context.Context) error {
 	return err
 }
 
-// give deletes the lock, if it is still ours.
+// give deletes the lock, if it is still ours. A deletion that a fail-over forgets does no harm, so it waits for no level.
 func (l *Lock) give(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.o.TTL) // by then it has ended by itself
 	defer cancel()
 	w := driver.Write{Name: l.name, Delete: true, Fence: l.Fence(), Request: newToken()}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := l.kv.Apply(ctx, l.bucket, driver.KVOptions{Level: l.o.Level}, w)[0].Err
+		err := l.kv.Apply(ctx, l.bucket, driver.KVOptions{}, w)[0].Err
 		if err == nil || permanent(err) || !sleep(ctx, pause) {
 			return err
 		}

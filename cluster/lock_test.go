@@ -201,6 +201,24 @@ func TestLockWithLostAnswers(t *testing.T) {
 	})
 }
 
+// A renewal that is not known to have the level that was asked for does not count.
+func TestLockAtALevel(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		l := acquire(t, b, cluster.LockOptions{TTL: 10 * time.Second, Level: b.Driver().Capabilities().Durability})
+		pause(time.Minute)
+		if l.Err() != nil {
+			t.Fatalf("while it is given: %v", l.Err())
+		}
+		f.set(nil, everySecond(ferry.ErrUnknown)) // it is applied, and then found, but never confirmed
+		pause(10 * time.Second)
+		if !errors.Is(l.Err(), ferry.ErrLeaseLost) || l.Context().Err() == nil {
+			t.Errorf("a lock that was never confirmed: %v", l.Err())
+		}
+		f.set(nil, nil)
+		_ = l.Release(context.Background())
+	})
+}
+
 // A lock that was taken without our knowledge, longer ago than it can be relied on, is not taken for held.
 func TestLockWhoseAnswerComesTooLate(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
