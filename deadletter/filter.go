@@ -26,8 +26,8 @@ type Filter struct {
 	weight               int // how often it may look at every byte of a letter
 }
 
-// fields are what a filter may name. Of a parse error only id, topic, ref, size, problem, body (what was found), died_at and age (when that was) are set, and of a
-// message that lives what is known of its failed attempts.
+// fields are what a filter may name. Of a parse error only id, topic, ref, size, problem, body (what was found),
+// died_at and age (when that was) are set, and of a message that lives what is known of its failed attempts.
 type fields struct {
 	ID          string            `expr:"id"`
 	Topic       string            `expr:"topic"`

@@ -20,8 +20,8 @@ type RecovererOptions struct {
 	Strategies []Strategy
 	// Blocked is given to the shipped strategies. May be nil.
 	Blocked Blocked
-	// VIP tells whose letters are important: of those that are due they come back first (see Recovery.Priority). Nil: those published with
-	// priority high or urgent.
+	// VIP tells whose letters are important: of those that are due they come back first (see Recovery.Priority). Nil:
+	// those published with priority high or urgent.
 	VIP func(l Letter) bool
 	// Version of the program. A new one brings back what waits for a deploy. Empty: those wait for ever.
 	Version string
@@ -34,7 +34,8 @@ type RecovererOptions struct {
 	// Escalate is told of every letter that is given up, once in the life of the process that runs the recovery. It stays
 	// a dead letter.
 	Escalate func(ctx context.Context, l Letter, strategy string)
-	// Retention deletes dead letters that are beyond it, and ParseErrors what could not be decoded. Zero: nothing, ever.
+	// Retention deletes dead letters that are beyond it, and ParseErrors what could not be decoded. Zero: nothing,
+	// ever.
 	Retention   Retention
 	ParseErrors Retention
 	// Instance names this recoverer. Defaults to host, process id and a random part.

@@ -20,19 +20,21 @@ const (
 	PlanGiveUp Plan = "given_up" // its rounds or its time are used up, or will be by then
 )
 
-// Recovery is what a Recoverer does with a letter next. It is worked out from the strategies and the letter, and stored nowhere.
+// Recovery is what a Recoverer does with a letter next. It is worked out from the strategies and the letter, and stored
+// nowhere.
 type Recovery struct {
 	Plan Plan
 	// Strategy is the name of the one that takes it. Empty: none does.
 	Strategy string
-	// NextRetry is the earliest time of a PlanRetry. It may be later: while the key is blocked, behind an earlier letter of the key, or because nobody
-	// runs a Recoverer.
+	// NextRetry is the earliest time of a PlanRetry. It may be later: while the key is blocked, behind an earlier
+	// letter of the key, or because nobody runs a Recoverer.
 	NextRetry time.Time
 	// Priority says which of those that are due come back first: 10 is the first, 1 the last.
 	Priority int
 }
 
-// RecoveryOf returns what these strategies do with a dead letter next; nil means the shipped ones. Of a parse error it is PlanReview.
+// RecoveryOf returns what these strategies do with a dead letter next; nil means the shipped ones. Of a parse error it
+// is PlanReview.
 func RecoveryOf(ctx context.Context, l Letter, strategies []Strategy) Recovery {
 	if strategies == nil {
 		strategies = Strategies(nil)
@@ -80,7 +82,8 @@ const (
 	mostPriority    = 10
 )
 
-// priorityOf returns the recovery priority of a letter. Without vip those are important that were published with a high priority.
+// priorityOf returns the recovery priority of a letter. Without vip those are important that were published with a high
+// priority.
 func priorityOf(l Letter, vip func(Letter) bool) int {
 	n := plainPriority
 	important := l.Message != nil && l.Message.Priority >= driver.High
@@ -101,7 +104,8 @@ func priorityOf(l Letter, vip func(Letter) bool) int {
 	return min(max(n, leastPriority), mostPriority)
 }
 
-// prioritise sorts what is due by priority. Letters of one key stay in their order, and come with the most important of them.
+// prioritise sorts what is due by priority. Letters of one key stay in their order, and come with the most important of
+// them.
 func prioritise(due []candidate, vip func(Letter) bool) {
 	keys := map[string]int{}
 	for i := range due {

@@ -19,7 +19,8 @@ func (k *kit) onlyLetter() deadletter.Letter {
 	return page.Letters[0]
 }
 
-// What is told of a letter is what a recoverer then does: it comes back at that time, not before, and given up is what never does.
+// What is told of a letter is what a recoverer then does: it comes back at that time, not before, and given up is what
+// never does.
 func TestRecoveryIsWhatTheRecovererDoes(t *testing.T) {
 	for reason, want := range map[driver.Reason]struct {
 		plan  deadletter.Plan

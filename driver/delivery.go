@@ -89,7 +89,8 @@ type Settlement struct {
 	After time.Duration
 	// Unseen says that no handler saw the delivery: its Cause stays what it was. For Release.
 	Unseen bool
-	// Took is how long the handler ran; zero: not known. For Ack and Drop, of which it is shown while they are kept: see Entry.Took.
+	// Took is how long the handler ran; zero: not known. For Ack and Drop, of which it is shown while they are kept:
+	// see Entry.Took.
 	Took time.Duration
 	// Failure is appended to the history of the message in this group. For Retry and Dead.
 	Failure *Failure

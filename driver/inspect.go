@@ -12,8 +12,9 @@ type Inspector interface {
 	Topics(ctx context.Context) ([]TopicInfo, error)
 	// Stats takes time in proportion to the number of groups, never of messages. ErrNotFound for an unknown topic.
 	Stats(ctx context.Context, topic string) (TopicStats, error)
-	// Browse returns a page of entries in one state, oldest first, looking at no more than Query.MaxScan. Dead letters are in the order in which
-	// they died, over all partitions or shards; other states may come one partition after the other.
+	// Browse returns a page of entries in one state, oldest first, looking at no more than Query.MaxScan. Dead letters
+	// are in the order in which they died, over all partitions or shards; other states may come one partition after the
+	// other.
 	Browse(ctx context.Context, q Query) (Page, error)
 	// Get returns a message as every group sees it; with one element with an empty Group while it is delayed for all.
 	// Where t.Ref is set it is used, otherwise t.ID. ErrNotFound when there is none. t.Group narrows to one group.
@@ -70,8 +71,9 @@ type Entry struct {
 	DueAt      time.Time // StateDelayed, StateWaiting
 	ExpiresAt  time.Time // zero: never
 	Instance   string    // StateInflight: who holds it; StateDone: who settled it
-	// SettledAt is when the group settled it, by the backend's clock, and Took how long its last handler ran: of StateDone, where
-	// Capabilities.Endings is true. What expired or was cancelled has a time only. Zero: not known, of what was settled before this was kept for example.
+	// SettledAt is when the group settled it, by the backend's clock, and Took how long its last handler ran: of
+	// StateDone, where Capabilities.Endings is true. What expired or was cancelled has a time only. Zero: not known, of
+	// what was settled before this was kept for example.
 	SettledAt time.Time
 	Took      time.Duration
 	History   []Failure

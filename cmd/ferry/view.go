@@ -51,7 +51,8 @@ func (v messageView) preview() string {
 // entryView is a message as one group sees it: the same form that an export writes and an import reads.
 type entryView struct{ letterjson.Record }
 
-// viewEntry shows an entry; of a dead letter also what the shipped strategies do next: those of a program are known to that program.
+// viewEntry shows an entry; of a dead letter also what the shipped strategies do next: those of a program are known to
+// that program.
 func viewEntry(topic string, e driver.Entry) entryView {
 	v := entryView{letterjson.Of(topic, e)}
 	if v.Dead != nil {

@@ -227,7 +227,8 @@ func deadLettersAreConserved(t *T) {
 	t.equal(got, want, "dead letters left")
 }
 
-// deadLettersAreOldestFirst: they are listed in the order in which they died, whatever partition or shard they came from.
+// deadLettersAreOldestFirst: they are listed in the order in which they died, whatever partition or shard they came
+// from.
 func deadLettersAreOldestFirst(t *T) {
 	s := t.subscribe(driver.SubscribeOptions{})
 	const n = 24

@@ -19,8 +19,8 @@ const (
 	maxSeq        = 100_000_000_000_000 // numbers below are exact in scripts
 )
 
-// Browse returns a page of entries in one state: dead letters of all shards together in the order of dying; others one shard after the other, in the
-// order of publishing, and what waits or is delayed in the order of being due.
+// Browse returns a page of entries in one state: dead letters of all shards together in the order of dying; others one
+// shard after the other, in the order of publishing, and what waits or is delayed in the order of being due.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	q, err := q.Resolve(d.caps)
 	if err != nil {

@@ -43,8 +43,8 @@ type storedItem struct {
 
 const plainItem = 0xff // in place of the state
 
-// Versions of the records of states: the oldest that has all additions which its items have, so that older programs read
-// what they understand. Without additions it is recordVersion.
+// Versions of the records of states: the oldest that has all additions which its items have, so that older programs
+// read what they understand. Without additions it is recordVersion.
 const (
 	lossesVersion = 2 // hasBegun, hasLapsed
 	stateVersion  = 3 // hasEnding; the newest

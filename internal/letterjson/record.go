@@ -65,7 +65,8 @@ type Dead struct {
 	Action      driver.Action  `json:"action"`
 	Instance    string         `json:"instance,omitempty"`
 	DiedAt      *jsontime.Time `json:"died_at,omitempty"`
-	// What recovery does next, and when, as far as whoever wrote the record worked it out: see deadletter.Recovery. An import ignores it.
+	// What recovery does next, and when, as far as whoever wrote the record worked it out: see deadletter.Recovery. An
+	// import ignores it.
 	Recovery         string         `json:"recovery,omitempty"`
 	NextRetryAt      *jsontime.Time `json:"next_retry_at,omitempty"`
 	RecoveryPriority int            `json:"recovery_priority,omitempty"`

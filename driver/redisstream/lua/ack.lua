@@ -1,7 +1,7 @@
 -- ack: ends plain deliveries, handled or dropped.
 -- ARGV: 1 partitions, 2 group, 3 "acked" or "dropped", 4 how many, 5 how many tokens; then of each token: itself and how many deliveries
---   it has; then, in their order, the stream ids; the ids of the messages; then the bytes of all; the bytes of each in one text; how long
---   the handler of each took, in ns, in one text; the instance.
+--   it has; then, in their order, the stream ids; the ids of the messages; then the bytes of all; the bytes of each in
+--   one text; how long the handler of each took, in ns, in one text; the instance.
 -- Returns {"stale"} or {"ok", of each k done, l not held, s not plain: to be settled otherwise}.
 local call = redis.call
 local T = string.sub(KEYS[1], 1, -6)

@@ -224,8 +224,8 @@ local function drop(id)
   vanish(id, m)
 end
 
--- finish ends a message for a group, counted under a field. It is in no queue any more. Where settled messages are kept it notes when that was, how
--- long the handler took (in nanoseconds, as text) and whose it was, if there was one.
+-- finish ends a message for a group, counted under a field. It is in no queue any more. Where settled messages are kept
+-- it notes when that was, how long the handler took (in nanoseconds, as text) and whose it was, if there was one.
 local function finish(g, id, field, took, instance)
   tally(g, field, 1)
   for _, name in ipairs({'state', 'history', 'edited'}) do

@@ -1,6 +1,6 @@
 -- view: a message as a group, or the topic, sees it: {group, stream id, letter, failed, lost, rounds, due, expires, instance,
--- published, fields, history, record}; the record of K is when it was settled, how long that took, and who did. Letters are those of the states, K kept, L delayed, H held, X undecodable, of which due is when
--- that was found.
+-- published, fields, history, record}; the record of K is when it was settled, how long that took, and who did. Letters
+-- are those of the states, K kept, L delayed, H held, X undecodable, of which due is when that was found.
 local function view_later(name)
   local v = call('HGET', LATER, name)
   local m = v and unpacked(v)
