@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
 )
 
 // completionTime is how long a shell may be kept waiting for names.
 const completionTime = 2 * time.Second
 
-// completes offers the topics and groups of the broker where a command below c takes one: as an argument, or for --group.
+// completes offers the topics, groups and members of the broker where a command below c takes one: as an argument, or for --group.
 func (p process) completes(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		p.completes(sub)
@@ -33,6 +34,8 @@ func (p process) completes(c *cobra.Command) {
 			return p.names(c, topicNames), cobra.ShellCompDirectiveNoFileComp
 		case "GROUP":
 			return p.names(c, groupNames(args)), cobra.ShellCompDirectiveNoFileComp
+		case "MEMBER":
+			return p.ask(c, memberNames), cobra.ShellCompDirectiveNoFileComp
 		}
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -44,8 +47,25 @@ func (p process) completes(c *cobra.Command) {
 	}) // fails for a flag that does not exist
 }
 
-// names asks the broker. A shell has no use for an error: it is offered nothing then.
+// names asks the broker for names of topics or groups.
 func (p process) names(c *cobra.Command, of func([]driver.TopicInfo) []string) []string {
+	return p.ask(c, func(ctx context.Context, s session) ([]string, error) {
+		infos, err := s.driver.Topics(ctx)
+		return of(infos), err
+	})
+}
+
+// memberNames returns the processes that joined.
+func memberNames(ctx context.Context, s session) (names []string, err error) {
+	all, err := cluster.Members(ctx, s.broker)
+	for _, i := range all {
+		names = append(names, i.Member())
+	}
+	return names, err
+}
+
+// ask asks the broker. A shell has no use for an error: it is offered nothing then.
+func (p process) ask(c *cobra.Command, what func(ctx context.Context, s session) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
 	if setFromEnvironment(c.Flags(), p.env) != nil {
@@ -55,8 +75,8 @@ func (p process) names(c *cobra.Command, of func([]driver.TopicInfo) []string) [
 	r := &remote{process: p, url: c.Flags().Lookup("broker").Value.String(), format: formatTable}
 	var names []string
 	_ = r.with(ctx, func(s session) error {
-		infos, err := s.driver.Topics(ctx)
-		names = of(infos)
+		var err error
+		names, err = what(ctx, s)
 		return err
 	})
 	return names
