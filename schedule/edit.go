@@ -219,7 +219,7 @@ func (s *Schedule) inTime(now time.Time) error {
 	case err != nil:
 		return err
 	case len(ticks) == 0:
-		return s.invalid(fmt.Sprintf("has no tick after %s: %q", now.UTC().Format(time.RFC3339), s.Spec), "give a time to come, or a date that exists")
+		return s.invalid(fmt.Sprintf("has no tick after %s: %q", now.UTC().Format(time.RFC3339), s.Spec), fmt.Sprintf("give a time to come before %d, or a date that exists", lastYear))
 	case !s.Until.IsZero() && ticks[0].After(s.Until):
 		return s.invalid(fmt.Sprintf("has no tick until %s", s.Until.UTC().Format(time.RFC3339)), fmt.Sprintf("the first would be at %s", ticks[0].Format(time.RFC3339)))
 	}

@@ -222,6 +222,7 @@ func TestWrongSchedules(t *testing.T) {
 			"has no tick until":                 with(func(s *schedule.Schedule) { s.Until = begin.Add(time.Minute) }),
 			"has no tick after":                 with(func(s *schedule.Schedule) { s.Spec = "@at 1999-12-31T00:00:00Z" }),
 			`2000-01-01T00:00:00Z: "0 0 30 2 *`: with(func(s *schedule.Schedule) { s.Spec = "0 0 30 2 *" }),
+			`: "@at 9999-01-01T00:00:00Z"`:      with(func(s *schedule.Schedule) { s.Spec = "@at 9999-01-01T00:00:00Z" }),
 			"more than 65536":                   with(func(s *schedule.Schedule) { s.Message.Body = make([]byte, 60_000) }),
 		} {
 			err := r.s.Put(r.Context(), s)

@@ -30,8 +30,24 @@ func Next(spec, zone string, after time.Time, n int) ([]time.Time, error) {
 	return ticks, nil
 }
 
+// lastYear is beyond what a broker can delay a message to.
+const lastYear = 2262
+
 // parse returns the timing of a spec in a zone.
 func parse(spec, zone string) (timing, error) {
+	next, err := parseAny(spec, zone)
+	if err != nil {
+		return nil, err
+	}
+	return func(after time.Time) time.Time {
+		if t := next(after); t.Year() < lastYear {
+			return t
+		}
+		return time.Time{}
+	}, nil
+}
+
+func parseAny(spec, zone string) (timing, error) {
 	loc, err := location(zone)
 	if err != nil {
 		return nil, err
