@@ -36,6 +36,31 @@ func TestTenThousandTicks(t *testing.T) {
 	})
 }
 
+// A thousand schedules tick at the same moment: each fires once.
+func TestManyAtOnce(t *testing.T) {
+	virtual(t, nil, func(r *rig) {
+		const n = 1000
+		for i := range n {
+			r.put(schedule.Schedule{Name: fmt.Sprint(i), Spec: "@hourly"})
+		}
+		r.run()
+		r.run()
+		r.pass(2 * time.Hour)
+		count := map[string]int{}
+		for _, f := range r.fired() {
+			count[f.name+" "+f.tick]++
+		}
+		for key, c := range count {
+			if c != 1 {
+				r.Errorf("%s fired %d times", key, c)
+			}
+		}
+		if len(count) != 2*n || r.lying() != n {
+			r.Errorf("%d fires, %d ticks lie there", len(count), r.lying())
+		}
+	})
+}
+
 // The message comes whole, with headers that name the schedule and its tick, and an id of its own each time.
 func TestMessageIsWhole(t *testing.T) {
 	virtual(t, nil, func(r *rig) {
