@@ -158,10 +158,6 @@ func TestExamples(t *testing.T) {
 				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+run+name+".", want[name])
 			})
 		}
-		t.Run("cron on Redis", func(t *testing.T) { // not on Kafka, which holds no named values yet
-			t.Parallel()
-			prints(t, filepath.Join(bin, "cron"), redistest.Shared(t).URL()+"?prefix=examples-"+run+"cron", want["cron"])
-		})
 		t.Run("orders", func(t *testing.T) {
 			t.Parallel()
 			runOrders(t, filepath.Join(bin, "orders"))

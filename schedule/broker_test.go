@@ -12,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/schedule"
@@ -32,7 +33,9 @@ func brokers(t testing.TB) map[string]string {
 // On every broker: three instances run, ticks fire once each and never early, edits and deletions take effect.
 func TestOnEveryBroker(t *testing.T) {
 	t.Parallel()
-	for name, url := range brokers(t) {
+	urls := brokers(t)
+	urls["kafka"] = "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=s" + strings.ToLower(rand.Text()) + ".&partitions=2&internal_partitions=1"
+	for name, url := range urls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, err := open.URL(t.Context(), url)

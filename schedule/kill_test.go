@@ -16,6 +16,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/schedule"
@@ -81,10 +82,12 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
 	prefix := "?prefix=k" + rand.Text()
+	kafka := "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?transactions=true&partitions=2&internal_partitions=1&namespace=k" + strings.ToLower(rand.Text()) + "."
 	for _, c := range []struct {
 		name, url string
 		processes int // at once
 	}{
+		{"kafka", kafka, 2},
 		{"disk", "disk://" + t.TempDir(), 1},
 		{"redis", server.URL() + prefix, 3},
 		{"redisstream", strings.Replace(server.URL(), "redis", "redisstream", 1) + prefix + "&partitions=2", 2},
