@@ -39,7 +39,7 @@ func TestRootPackageStaysSmall(t *testing.T) {
 // A program uses these packages without package driver, which is for authors of drivers: nothing exported there needs one of
 // its types by that name.
 func TestUsersNeedNoTypeOfDriver(t *testing.T) {
-	for _, dir := range []string{"worker", "guard", "deadletter", "monitor", "open", "codec", "ferrytest"} {
+	for _, dir := range []string{"worker", "guard", "deadletter", "monitor", "open", "codec", "ferrytest", "result"} {
 		files, err := filepath.Glob(dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)

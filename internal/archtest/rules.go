@@ -62,7 +62,7 @@ var Layers = []Layer{
 		Why:      "users' tests run on the memory driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "result"},
 		May: []string{".", "driver", "codec/...", "worker", "internal/...",
 			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
 		Why: "portable features are written once, above the seam, and know no driver",
@@ -83,7 +83,7 @@ var Layers = []Layer{
 // need themselves is theirs.
 var Light = []struct{ Packages, Links []string }{
 	{
-		Packages: []string{".", "driver", "codec", "worker", "cluster"},
+		Packages: []string{".", "driver", "codec", "worker", "cluster", "result"},
 	},
 	{
 		Packages: []string{"driver/memory"},
