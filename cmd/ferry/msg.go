@@ -20,10 +20,11 @@ const msgExample = `  ferry msg ls orders                              what is r
   ferry msg move orders 0-42                       run it now
   ferry msg move orders 0-42 --delay 1h            or in an hour
   ferry msg rm orders 0-42 --group billing         remove it, for one group only
-  ferry msg cancel orders 0-42                     the same, and stop its handler if it runs`
+  ferry msg cancel orders 0-42                     the same, and stop its handler if it runs
+  ferry msg wait reports default order-42          what its handler returned, as soon as it is there`
 
 func newMsg(p process) *cobra.Command {
-	return newNoun("msg", "List, show, move, remove and cancel single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p))
+	return newNoun("msg", "List, show, move, remove, cancel and wait for single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p), newMsgWait(p))
 }
 
 var states = []string{
