@@ -78,6 +78,17 @@ ben leads
 ben writes a report
 ann writes late, refused: true
 `,
+	"results": `
+running: 1 of 2 rows added
+the sum is 42
+true, it failed at attempt 1: nothing to report
+`,
+	"fanout": `
+line 1 has 3 words
+line 2 has 2 words
+line 3 has 6 words
+in all 11
+`,
 	"ratelimit": `
 robot  1: published
 robot  2: published
@@ -166,7 +177,7 @@ func TestExamples(t *testing.T) {
 }
 
 // anywhere are those that print the same on every broker, however slow it is.
-var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader"}
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout"}
 
 // prints runs an example on a broker, or on its own, and demands what it prints.
 func prints(t *testing.T, program, broker, text string) {
