@@ -323,6 +323,35 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// When the process ends between the result and the ack, the message is handled again, and its result is that of the newer delivery.
+func TestCrashBeforeTheAck(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		r.faults.lostAcks = 1
+		runs := 0
+		r.handle(func(ctx context.Context, _ *ferry.Delivery) error {
+			runs++
+			if runs == 2 {
+				time.Sleep(time.Minute)
+			}
+			return result.Return(ctx, runs)
+		})
+		id := r.publish("x")
+		value := func() (v int, err error) { return result.Wait[int](context.Background(), r.broker, topic, group, id) }
+		if v, err := value(); v != 1 || err != nil {
+			t.Errorf("before the crash: %d, %v", v, err)
+		}
+		pause(20 * time.Second) // the lease is over
+		r.is(id, result.Running, "")
+		if v, err := value(); v != 2 || err != nil {
+			t.Errorf("of the newer delivery: %d, %v", v, err)
+		}
+		pause(time.Second)
+		if stats, err := r.broker.Driver().Stats(context.Background(), topic); err != nil || stats.Groups[0].Acked != 1 {
+			t.Errorf("%+v, %v", stats, err)
+		}
+	})
+}
+
 // Given to the worker and to the handler, it keeps results once.
 func TestKeptTwice(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {

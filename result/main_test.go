@@ -126,6 +126,7 @@ type faults struct {
 	before, after func(w driver.Write) error
 	wait          error
 	writes        int
+	lostAcks      int // so many settlements never reach the broker, as if the process had ended before
 }
 
 func (f *faults) set(before, after func(w driver.Write) error, wait error) {
@@ -154,6 +155,34 @@ func first(err error) func(driver.Write) error {
 type faulty struct {
 	driver.Driver
 	faults *faults
+}
+
+func (d *faulty) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
+	s, err := d.Driver.Subscribe(ctx, o)
+	return &faultySubscription{s, d.faults}, err
+}
+
+type faultySubscription struct {
+	driver.Subscription
+	faults *faults
+}
+
+func (s *faultySubscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
+	errs := make([]error, len(ss))
+	for i := range ss {
+		s.faults.mu.Lock()
+		lost := s.faults.lostAcks > 0 && ss[i].Outcome == driver.Ack
+		if lost {
+			s.faults.lostAcks--
+		}
+		s.faults.mu.Unlock()
+		if lost {
+			errs[i] = driver.ErrLeaseLost
+		} else {
+			errs[i] = s.Subscription.Settle(ctx, ss[i:i+1])[0]
+		}
+	}
+	return errs
 }
 
 func (d *faulty) KV() driver.KV { return &faultyKV{d.Driver.KV(), d.faults} }

@@ -63,7 +63,8 @@ func WaitAll[T any](ctx context.Context, b *ferry.Broker, topic, group string, i
 // lookEvery is how often Await asks the broker where the message is while nothing is heard of it: it may have ended without a handler, expired or been removed for example.
 const lookEvery = 5 * time.Second
 
-// Await returns the status of a message as soon as it has ended, whatever its end. It fails as Wait does, except for how the message ended.
+// Await returns the status of a message as soon as it has ended, whatever its end. It fails as Wait does, except for how the message ended; when ctx ends
+// the status is how far the message was.
 func Await(ctx context.Context, b *ferry.Broker, topic, group, id string) (Status, error) {
 	p := placeOf(b, topic, group, id)
 	if err := p.check(); err != nil {
@@ -80,7 +81,10 @@ func Await(ctx context.Context, b *ferry.Broker, topic, group, id string) (Statu
 	if err != nil && ctx.Err() != nil {
 		return w.known, driver.NewError(context.Cause(ctx), fmt.Sprintf("%s has not ended: it is %s", p, w.known.State), "allow more time, or see that a worker handles its group", nil)
 	}
-	return s, err
+	if err != nil {
+		return Status{}, err
+	}
+	return s, nil
 }
 
 // waiter waits for one message.

@@ -69,6 +69,9 @@ func TestWaitForWhatNobodyKeeps(t *testing.T) {
 		if !errors.Is(err, ferry.ErrNotFound) || !strings.Contains(err.Error(), "result.Keep") || time.Since(begin) > 11*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
+		if s, err := result.Await(context.Background(), r.broker, topic, group, "nobody"); !errors.Is(err, ferry.ErrNotFound) || s.State != "" {
+			t.Errorf("of no message it says %q, %v", s.State, err)
+		}
 		for _, c := range [][3]string{{"no such topic", group, "x"}, {topic, "", "x"}, {topic, group, ""}} {
 			if _, err := result.Wait[string](context.Background(), r.broker, c[0], c[1], c[2]); !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("%v: %v", c, err)
