@@ -22,6 +22,7 @@ type faulty struct {
 
 // faults are what is done in place of the broker; nil: nothing.
 type faults struct {
+	keep    bool // nothing is deleted
 	publish func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error)
 	settle  func(settle func() []error) []error
 	// instead settles ticks in place of the broker.
@@ -61,6 +62,13 @@ func (f *faulty) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 		return sub, err
 	}
 	return faultySubscription{sub, f}, nil
+}
+
+func (f *faulty) Delete(ctx context.Context, ts []driver.Target) []error {
+	if f.now().keep {
+		return all(driver.ErrNotApplied, len(ts))
+	}
+	return f.Driver.Delete(ctx, ts)
 }
 
 func (f *faulty) KV() driver.KV { return faultyKV{f.Driver.KV(), f} }
@@ -146,15 +154,17 @@ func TestUnknownSettlement(t *testing.T) {
 	})
 }
 
+// noProgress refuses to note how far a schedule is.
+func noProgress(bucket string, apply func() []driver.WriteResult) []driver.WriteResult {
+	if bucket == "schedules.progress" {
+		return []driver.WriteResult{{Err: driver.ErrNotApplied}}
+	}
+	return apply()
+}
+
 // Ticks go on, once each, although how far a schedule is can never be noted.
 func TestProgressIsNeverNoted(t *testing.T) {
-	f := &faulty{}
-	f.apply = func(bucket string, apply func() []driver.WriteResult) []driver.WriteResult {
-		if bucket == "schedules.progress" {
-			return []driver.WriteResult{{Err: driver.ErrNotApplied}}
-		}
-		return apply()
-	}
+	f := &faulty{faults: faults{apply: noProgress}}
 	virtual(t, f.wrap, func(r *rig) {
 		r.put(schedule.Schedule{Name: "a", Spec: "*/10 * * * *"})
 		r.run()
@@ -226,6 +236,26 @@ func TestVanishedTick(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A tick of an older revision that could not be deleted is forgotten when it is due, also when nothing is noted of how far its schedule is.
+func TestOlderRevision(t *testing.T) {
+	f := &faulty{faults: faults{keep: true, apply: noProgress}}
+	virtual(t, f.wrap, func(r *rig) {
+		for _, name := range []string{"a", "gone", "still"} {
+			r.put(schedule.Schedule{Name: name, Spec: "@hourly"})
+		}
+		r.run()
+		r.pass(30 * time.Minute)
+		r.put(schedule.Schedule{Name: "a", Spec: "45 * * * *"})
+		r.ok(r.s.Delete(r.Context(), "gone"))
+		r.ok(r.s.Pause(r.Context(), "still"))
+		r.pass(2 * time.Hour)
+		r.expect(45*time.Minute, 105*time.Minute)
+		if n := r.lying(); n != 1 {
+			r.Errorf("%d ticks lie there", n)
+		}
+	})
 }
 
 // A message that the broker will never take does not stop its schedule, nor others.
