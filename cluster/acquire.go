@@ -33,22 +33,23 @@ type holder struct {
 //
 // ErrConflict says who holds it and since when. Nobody looks at the lock meanwhile: the broker tells when it is given up or has ended.
 func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
-	return acquire(ctx, b, name, o, true)
+	return acquire(ctx, ctx, b, name, o, true)
 }
 
 // TryAcquire takes a lock if nobody holds it. Otherwise it returns ErrConflict at once, which says who holds it and since when.
 func TryAcquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
-	return acquire(ctx, b, name, o, false)
+	return acquire(ctx, ctx, b, name, o, false)
 }
 
-func acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions, wait bool) (*Lock, error) {
+// acquire takes a lock before ctx ends. It is then held until life ends.
+func acquire(ctx, life context.Context, b *ferry.Broker, name string, o LockOptions, wait bool) (*Lock, error) {
 	o, err := o.resolve(b, name)
 	if err != nil {
 		return nil, err
 	}
 	l := &Lock{bucket: o.Bucket, name: name, o: o, token: newToken()}
 	if o.Off {
-		l.ctx, l.end = context.WithCancelCause(ctx)
+		l.ctx, l.end = context.WithCancelCause(life)
 		return l, nil
 	}
 	l.kv = b.Driver().KV()
@@ -56,11 +57,11 @@ func acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions, w
 	switch {
 	case err == nil:
 		o.Metrics.acquired()
-		l.hold(ctx)
+		l.hold(life)
 		return l, nil
 	case o.Optional && away(err) && ctx.Err() == nil:
 		b.Logger().WarnContext(ctx, "the work goes on without its lock", "lock", name, "error", err)
-		l.ctx, l.end = context.WithCancelCause(ctx)
+		l.ctx, l.end = context.WithCancelCause(life)
 		l.lost = err
 		o.Metrics.failed()
 		return l, nil

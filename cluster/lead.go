@@ -15,9 +15,9 @@ const (
 )
 
 // Lead waits until this process leads a duty, runs work, and goes on so until ctx ends or work returns by itself. Of all processes that call it
-// one leads at a time: after a kill another does within DefaultTTL and a second, after an orderly end at once.
+// one leads at a time: after a kill another does within DefaultTTL and a second, after an orderly end as soon as work has returned.
 //
-// The context of work ends when the lead is lost, in time before another can have it; work should then return, and leads again when its turn comes. What it writes should
+// The context of work ends with ctx, and when the lead is lost, in time before another can have it; work should then return, and leads again when its turn comes. What it writes should
 // carry Lock.Fence, in the bucket LeadBucket(duty), or Lock.Epoch: it may be paused for longer than it leads.
 //
 // Lead returns nil when ctx ends, what work returned when that was by itself, and errors of the broker that trying again cannot mend.
@@ -26,14 +26,14 @@ func Lead(ctx context.Context, b *ferry.Broker, duty string, work func(ctx conte
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the work of duty %q is nil", duty), "give it a function", nil)
 	}
 	for {
-		l, err := Acquire(ctx, b, leaseName, LockOptions{Bucket: LeadBucket(duty)})
+		l, err := acquire(ctx, context.WithoutCancel(ctx), b, leaseName, LockOptions{Bucket: LeadBucket(duty)}, true)
 		switch {
 		case ctx.Err() != nil:
 			return giveUp(ctx, l)
 		case err != nil:
 			return err
 		}
-		lost, err := lead(l, work)
+		lost, err := lead(ctx, l, work)
 		switch {
 		case ctx.Err() != nil && stopped(err):
 			return nil
@@ -52,13 +52,18 @@ func stopped(err error) bool {
 // LeadBucket is the bucket of a duty: its lease, and the state that its leader keeps under Lock.Fence.
 func LeadBucket(duty string) string { return leadPrefix + duty }
 
-// lead does the work under the lease, and reports whether it was lost before the work ended.
-func lead(l *Lock, work func(ctx context.Context, l *Lock) error) (lost bool, err error) {
+// lead does the work under the lease until ctx ends, and reports whether it was lost before the work ended. It keeps the lease until then: work that takes
+// its time to end still leads.
+func lead(ctx context.Context, l *Lock, work func(ctx context.Context, l *Lock) error) (lost bool, err error) {
+	working, end := context.WithCancelCause(l.Context())
+	ended := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	defer func() {
+		ended()
 		lost = l.Err() != nil
+		end(nil)
 		_ = l.Release(context.WithoutCancel(l.ctx)) // otherwise it ends by itself
 	}()
-	return false, work(l.Context(), l)
+	return false, work(working, l)
 }
 
 // giveUp releases a lease that came too late; l may be nil.

@@ -74,6 +74,35 @@ func TestLead(t *testing.T) {
 	})
 }
 
+// Work that takes its time to end leads until it has: longer than a lease here.
+func TestLeadLastsUntilWorkHasReturned(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		c := &candidates{t: t, b: b, begin: time.Now()}
+		ctx, end := context.WithCancel(context.Background())
+		c.all.Go(func() {
+			err := cluster.Lead(ctx, b, "alerts", func(ctx context.Context, l *cluster.Lock) error {
+				<-ctx.Done()
+				time.Sleep(2 * cluster.DefaultTTL)
+				c.note("a has ended, and leads: %v", l.Err() == nil)
+				return nil
+			})
+			if err != nil {
+				t.Errorf("Lead of a: %v", err)
+			}
+		})
+		pause(time.Second)
+		endB := c.stand("b")
+		pause(time.Second)
+		end()
+		pause(3 * cluster.DefaultTTL)
+		endB()
+		c.all.Wait()
+		if want := []string{"12s a has ended, and leads: true", "12s b leads", "17s b ends"}; !slices.Equal(c.lines, want) {
+			t.Errorf("%q, want %q", c.lines, want)
+		}
+	})
+}
+
 // What work returns by itself ends Lead; the lease is free at once.
 func TestLeadEnds(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
