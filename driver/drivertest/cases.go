@@ -276,7 +276,7 @@ func Cases() []Case {
 		{"inspect/browse while changing", browseWhileChanging},
 		{"inspect/get by ref and id", getByRefAndID},
 		{"inspect/get after settling", getAfterSettling},
-		{"inspect/done tells how it ended", doneTellsHowItEnded},
+		{endingCase, doneTellsHowItEnded},
 		{"inspect/topics are sorted", topicsAreSorted},
 		{"inspect/groups are sorted", groupsAreSorted},
 		{"inspect/stats balance always", statsBalanceAlways},

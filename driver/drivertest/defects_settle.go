@@ -9,7 +9,7 @@ import (
 
 func settleDefects() []Defect {
 	return []Defect{
-		{"how long a handler took is forgotten", settling(func(x *driver.Settlement) { x.Took = 0 }), []string{"inspect/done tells how it ended"}, false},
+		{"how long a handler took is forgotten", settling(func(x *driver.Settlement) { x.Took = 0 }), []string{endingCase}, false},
 		{"who settled a message is forgotten", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, page: func(p *driver.Page) {
 				for i := range p.Entries {
@@ -18,7 +18,7 @@ func settleDefects() []Defect {
 					}
 				}
 			}}
-		}, []string{"inspect/done tells how it ended"}, false},
+		}, []string{endingCase}, false},
 		{"stale settlement accepted", staleAccepted,
 			[]string{"lease/stale settle refused", "lease/settled only once", "order/retry in a run returns the tail", "input/foreign deliveries"}, true},
 		{"stale extend accepted", staleExtended, []string{"lease/stale extend refused"}, true},

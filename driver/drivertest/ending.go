@@ -8,6 +8,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// endingCase is the name of the case below.
+const endingCase = "inspect/done tells how it ended"
+
 // ended is how a message was settled.
 type ended struct {
 	By   string
@@ -71,7 +74,7 @@ func (t *T) endings(group string, want map[string]ended) {
 		got[string(e.Body)] = ended{e.Instance, e.Took}
 		one := t.get(driver.Target{Topic: topic, Group: group, ID: e.ID})
 		t.equal([]any{one.Instance, one.Took}, []any{e.Instance, e.Took}, "ending by Get")
-		if !one.SettledAt.Equal(e.SettledAt) || time.Since(e.SettledAt).Abs() > time.Minute && !t.Virtual {
+		if one.SettledAt.Sub(e.SettledAt).Abs() > time.Millisecond || time.Since(e.SettledAt).Abs() > time.Minute && !t.Virtual {
 			t.Errorf("%q was settled at %v by Browse, at %v by Get", e.Body, e.SettledAt, one.SettledAt)
 		}
 	}
