@@ -180,7 +180,8 @@ func TestLinksResolve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`).FindAllStringSubmatch(string(text), -1) {
+		prose := regexp.MustCompile("(?s)\n```.*?\n```").ReplaceAllString(string(text), "")
+		for _, m := range regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`).FindAllStringSubmatch(prose, -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
