@@ -31,7 +31,7 @@ func TestCrashes(t *testing.T) {
 	t.Parallel()
 	points := 2000
 	if slowdown > 1 {
-		points = 600
+		points = 300
 	}
 	if s := os.Getenv("FERRY_CRASH_POINTS"); s != "" {
 		n, err := strconv.Atoi(s)
