@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -91,10 +93,10 @@ func TestHTTPAnswers(t *testing.T) {
 		"503?after=Mon,%2001%20Jan%20x": {"retry", 0, 0},
 	} {
 		resp, err := http.Get(server.URL + "/" + path) //nolint:noctx // a test
-		if err == nil {
+		got := guard.HTTP(resp, err)
+		if got == nil {
 			_ = resp.Body.Close()
 		}
-		got := guard.HTTP(resp, err)
 		o, ok := worker.Decided(got)
 		if ok != (c.outcome != "") || ok && o.String() != c.outcome {
 			t.Errorf("%s: %v", path, got)
@@ -112,6 +114,43 @@ func TestHTTPAnswers(t *testing.T) {
 		t.Error("nothing is an error")
 	}
 }
+
+// body notes how much of it was read, and whether it was closed.
+type body struct {
+	io.Reader
+	read   int
+	closed bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += n
+	return n, err
+}
+
+func (b *body) Close() error { b.closed = true; return nil }
+
+// TestHTTPEndsTheBody of an answer that it turns into an error, since a handler returns then: all of a short one is read, so that the
+// connection is used again, and no more than some of an endless one.
+func TestHTTPEndsTheBody(t *testing.T) {
+	t.Parallel()
+	for status, fails := range map[int]bool{200: false, 302: false, 404: true, 429: true, 503: true} {
+		short := &body{Reader: strings.NewReader("sorry")}
+		err := guard.HTTP(&http.Response{StatusCode: status, Body: short}, nil)
+		if (err != nil) != fails || short.closed != fails || fails && short.read != 5 || !fails && short.read != 0 {
+			t.Errorf("%d: error %v, closed %v, %d bytes read", status, err, short.closed, short.read)
+		}
+	}
+	endless := &body{Reader: zeroes{}}
+	_ = guard.HTTP(&http.Response{StatusCode: 500, Body: endless}, nil)
+	if !endless.closed || endless.read > 1<<20 {
+		t.Errorf("endless: closed %v, %d bytes read", endless.closed, endless.read)
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestRetryAfterIsHonoured by the worker, whatever its own policy says.
 func TestRetryAfterIsHonoured(t *testing.T) {

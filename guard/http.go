@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,9 +44,13 @@ func (e *StatusError) Class() Class {
 // maxRetryAfter bounds what a server can ask for.
 const maxRetryAfter = day
 
-// HTTP turns what an http.Client returned into what a handler should return: nil for 1xx to 3xx, a dead letter for 4xx,
-// a retry for the rest, after the time in Retry-After where the server sent it with 429 or 503. The caller still closes
-// the body.
+// maxDrained bounds what is read of a body that nobody wants, so that its connection can be used again.
+const maxDrained = 64 << 10
+
+// HTTP turns what an http.Client returned into what a handler should return: nil for 1xx to 3xx; a retry for 408, 425, 429 and
+// 5xx but 501 and 505, after the time in Retry-After where the server sent it with 429 or 503; a dead letter for the rest.
+//
+// With an error it has read and closed the body: read what the server says before. With nil the caller closes it.
 //
 //	resp, err := client.Do(req)
 //	if err := guard.HTTP(resp, err); err != nil {
@@ -59,11 +64,21 @@ func HTTP(resp *http.Response, err error) error {
 	if resp.StatusCode < 400 {
 		return nil
 	}
+	discard(resp.Body)
 	e := &StatusError{Status: resp.StatusCode}
 	if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
 		e.RetryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	}
 	return Classify(e)
+}
+
+// discard ends a body, which may be nil in a response that no client made.
+func discard(body io.ReadCloser) {
+	if body == nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, body, maxDrained) // one that is longer, or breaks, costs its connection
+	_ = body.Close()
 }
 
 // parseRetryAfter reads seconds or a date.

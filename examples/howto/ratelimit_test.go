@@ -2,6 +2,9 @@ package howto_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +41,59 @@ func TestRateLimit(t *testing.T) {
 		k.Drain()
 		k.ExpectAcked("calls", 6)
 		k.ExpectRetried("calls", 0)
+	})
+}
+
+// partner answers the first call with 429, and all others well.
+type partner struct{ calls, closed int }
+
+func (p *partner) RoundTrip(*http.Request) (*http.Response, error) {
+	p.calls++
+	if p.calls == 1 {
+		return &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"7"}}, Body: p.body()}, nil
+	}
+	return &http.Response{StatusCode: 200, Body: p.body()}, nil
+}
+
+func (p *partner) body() io.ReadCloser { return &answer{strings.NewReader("{}"), p} }
+
+type answer struct {
+	io.Reader
+	of *partner
+}
+
+func (a *answer) Close() error { a.of.closed++; return nil }
+
+func TestAnswer429(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		p := new(partner)
+		client := &http.Client{Transport: p}
+		w := worker.New(k.Broker, worker.Options{})
+
+		//snippet:begin http
+		worker.Handle(w, "calls", func(ctx context.Context, m *ferry.Msg[string]) error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.Value, nil)
+			if err != nil {
+				return err
+			}
+			resp, err := client.Do(req)
+			if err := guard.HTTP(resp, err); err != nil {
+				return err // the body is closed already
+			}
+			return resp.Body.Close() // when what it says is read
+		})
+		//snippet:end
+
+		if _, err := ferry.Publish(t.Context(), k.Broker, "calls", "https://partner.example/"); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		k.Start(w)
+		k.Drain()
+		k.ExpectRetried("calls", 1)
+		k.ExpectAcked("calls", 1)
+		if took := time.Since(begin); took < 7*time.Second || p.closed != 2 {
+			t.Fatalf("%v, %d of %d bodies are closed", took, p.closed, p.calls)
+		}
 	})
 }
