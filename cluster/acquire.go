@@ -30,14 +30,22 @@ type holder struct {
 }
 
 // Acquire takes a lock, and waits while another holds it: for LockOptions.Wait, or until ctx ends. The lock is held until Release, or until ctx ends.
+// Its name is 1 to 512 bytes of printable text.
 //
-// ErrConflict says who holds it and since when. Nobody looks at the lock meanwhile: the broker tells when it is given up or has ended.
+// ErrConflict says who holds it and since when; it wraps the error of ctx if that ended, and nothing if Wait did. Nobody looks at the lock
+// meanwhile: the broker tells when it is given up or has ended.
 func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
+	if err := o.checkBucket(); err != nil {
+		return nil, err
+	}
 	return acquire(ctx, ctx, b, name, o, true)
 }
 
 // TryAcquire takes a lock if nobody holds it. Otherwise it returns ErrConflict at once, which says who holds it and since when.
 func TryAcquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
+	if err := o.checkBucket(); err != nil {
+		return nil, err
+	}
 	return acquire(ctx, ctx, b, name, o, false)
 }
 
@@ -68,6 +76,14 @@ func acquire(ctx, life context.Context, b *ferry.Broker, name string, o LockOpti
 	}
 	o.Metrics.failed()
 	return nil, err
+}
+
+// checkBucket refuses buckets of Ferry's own, in which a lock would stand among what is no lock.
+func (o LockOptions) checkBucket() error {
+	if o.Bucket == "" {
+		return nil
+	}
+	return driver.CheckBucket(o.Bucket)
 }
 
 func (o LockOptions) resolve(b *ferry.Broker, name string) (LockOptions, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // membersBucket holds one value for each incarnation of a member: <name>/<incarnation>.
-const membersBucket = "members"
+const membersBucket = driver.MembersBucket
 
 // Info is what a member says of itself with each beat.
 type Info struct {

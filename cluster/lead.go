@@ -10,12 +10,14 @@ import (
 )
 
 const (
-	leadPrefix = "lead." // and the duty: the bucket of a leader's lease and of what is written under it
+	leadPrefix = driver.LeadBucket + "." // and the duty: the bucket of a leader's lease and of what is written under it
 	leaseName  = "lease"
+	maxDuty    = driver.MaxNameLen - len(leadPrefix)
 )
 
 // Lead waits until this process leads a duty, runs work, and goes on so until ctx ends or work returns by itself. Of all processes that call it
-// one leads at a time: after a kill another does within DefaultTTL and a second, after an orderly end as soon as work has returned.
+// one leads at a time: after a kill another does within DefaultTTL and a second, after an orderly end as soon as work has returned. The name of a duty is 1 to 123 letters,
+// digits, '.', '_' or '-', beginning with a letter or digit.
 //
 // The context of work ends with ctx, and when the lead is lost, in time before another can have it; work should then return, and leads again when its turn comes. What it writes should
 // carry Lock.Fence, in the bucket LeadBucket(duty), or Lock.Epoch: it may be paused for longer than it leads.
@@ -24,6 +26,9 @@ const (
 func Lead(ctx context.Context, b *ferry.Broker, duty string, work func(ctx context.Context, l *Lock) error) error {
 	if work == nil {
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the work of duty %q is nil", duty), "give it a function", nil)
+	}
+	if err := checkDuty(duty); err != nil {
+		return err
 	}
 	for {
 		l, err := acquire(ctx, context.WithoutCancel(ctx), b, leaseName, LockOptions{Bucket: LeadBucket(duty)}, true)
@@ -42,6 +47,14 @@ func Lead(ctx context.Context, b *ferry.Broker, duty string, work func(ctx conte
 		}
 		b.Logger().WarnContext(ctx, "the lead was lost; it is tried again", "duty", duty)
 	}
+}
+
+// checkDuty says what is wrong with the name of a duty, or nil.
+func checkDuty(duty string) error {
+	if err := driver.CheckName("duty", duty); err != nil || len(duty) <= maxDuty {
+		return err
+	}
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of a duty has %d bytes", len(duty)), fmt.Sprintf("use at most %d", maxDuty), nil)
 }
 
 // stopped reports whether work ended because it was told to.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,6 +157,14 @@ func TestLeadIsRefused(t *testing.T) {
 			if !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("%v", err)
 			}
+		}
+		for _, duty := range []string{"", "no spaces", strings.Repeat("x", 124)} {
+			if err := cluster.Lead(context.Background(), b, duty, work); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "duty") {
+				t.Errorf("duty %q: %v", duty, err)
+			}
+		}
+		if err := cluster.Lead(context.Background(), b, strings.Repeat("x", 123), work); err != nil {
+			t.Errorf("the longest name: %v", err)
 		}
 		f.set(always(ferry.ErrUnsupported), nil)
 		if err := cluster.Lead(context.Background(), b, "alerts", work); !errors.Is(err, ferry.ErrUnsupported) {

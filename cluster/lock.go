@@ -19,7 +19,8 @@ const (
 
 // LockOptions of a lock. The zero value is a good one.
 type LockOptions struct {
-	// Bucket is where the lock lies. One beside the state it guards lets writes of that state be fenced. Defaults to DefaultBucket.
+	// Bucket is where the lock lies, 1 to 128 letters, digits, '.', '_' or '-'. One beside the state it guards lets writes of that state be
+	// fenced; those of Ferry's own (driver.ReservedBucket) are refused. Defaults to DefaultBucket.
 	Bucket string
 	// TTL is how long the lock stays taken after its holder was killed. At least a second. Defaults to DefaultTTL.
 	TTL time.Duration

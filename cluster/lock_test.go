@@ -347,9 +347,19 @@ func TestLockIsRefused(t *testing.T) {
 			"a negative wait":   {"a", cluster.LockOptions{Wait: -1}},
 			"a very long owner": {"a", cluster.LockOptions{Owner: strings.Repeat("x", 1000)}},
 		}
+		for _, bucket := range []string{"schedules", "schedules.progress", "members", "commands", "results.00", "lead.reports"} {
+			cases["the bucket "+bucket] = struct {
+				name string
+				o    cluster.LockOptions
+			}{"a", cluster.LockOptions{Bucket: bucket}}
+		}
 		for name, c := range cases {
-			if _, err := cluster.Acquire(context.Background(), b, c.name, c.o); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "hint") {
-				t.Errorf("%s: %v", name, err)
+			for how, acquire := range map[string]func(context.Context, *ferry.Broker, string, cluster.LockOptions) (*cluster.Lock, error){
+				"Acquire": cluster.Acquire, "TryAcquire": cluster.TryAcquire,
+			} {
+				if _, err := acquire(context.Background(), b, c.name, c.o); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "hint") {
+					t.Errorf("%s of %s: %v", how, name, err)
+				}
 			}
 		}
 		if _, err := cluster.Acquire(context.Background(), nil, "a", cluster.LockOptions{}); !errors.Is(err, ferry.ErrInvalid) {

@@ -14,7 +14,7 @@ import (
 
 // Commands lie in a bucket of their own: <name>/<incarnation>/<id> is a command, and then its answer, in place; a write of
 // <name>/<incarnation> tells the member that there is one.
-const commandsBucket = "commands"
+const commandsBucket = driver.CommandsBucket
 
 const (
 	// AnswerWithin is how long Tell waits for an answer.

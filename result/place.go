@@ -24,7 +24,7 @@ func placeOf(b *ferry.Broker, topic, group, id string) place {
 	name := topic + "/" + group + "/" + id
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // never fails
-	return place{b, topic, group, id, fmt.Sprintf("results.%02x", h.Sum32()%buckets), name}
+	return place{b, topic, group, id, fmt.Sprintf("%s.%02x", driver.ResultsBucket, h.Sum32()%buckets), name}
 }
 
 // check says what is wrong with a place, or nil.

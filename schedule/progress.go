@@ -11,9 +11,9 @@ import (
 // Buckets of named values. What a schedule is and how far it is are apart, so that a definition is written by edits alone: its revision
 // and the time it was written are those of the edit.
 const (
-	bucketSchedules = "schedules"
-	bucketProgress  = "schedules.progress"
-	bucketLook      = "schedules.look"
+	bucketSchedules = driver.SchedulesBucket
+	bucketProgress  = driver.SchedulesBucket + ".progress"
+	bucketLook      = driver.SchedulesBucket + ".look"
 )
 
 // progress is how far a schedule is. It follows the ticks: a crash may leave it one behind, and who looks for overdue schedules sets it right.

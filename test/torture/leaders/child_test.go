@@ -18,7 +18,7 @@ const (
 	childURL  = "FERRY_LEADERS_URL"
 	childTape = "FERRY_LEADERS_TAPE"
 
-	bucket = "lead.torture"
+	bucket = "torture.lead"
 	state  = "state" // what leaders write, under their lease: their epoch
 	ttl    = time.Second
 )

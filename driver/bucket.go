@@ -1,0 +1,33 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Buckets of named values that are Ferry's own. Each stands for a family: itself, and what follows it after a dot.
+const (
+	SchedulesBucket = "schedules"
+	ResultsBucket   = "results"
+	MembersBucket   = "members"
+	CommandsBucket  = "commands"
+	LeadBucket      = "lead" // lead.<duty>, in which the leader of that duty keeps its state
+)
+
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, LeadBucket}
+
+// ReservedBucket reports whether a bucket is one of Ferry's own.
+func ReservedBucket(bucket string) bool {
+	family, _, _ := strings.Cut(bucket, ".")
+	return slices.Contains(ownBuckets, family)
+}
+
+// CheckBucket says what is wrong with the name of a bucket that a program chooses, or nil. Like CheckTopic it is asked above the seam.
+func CheckBucket(bucket string) error {
+	if err := CheckName("bucket", bucket); err != nil || !ReservedBucket(bucket) {
+		return err
+	}
+	return NewError(ErrInvalid, fmt.Sprintf("bucket %s is one of Ferry's own", quote(bucket)),
+		fmt.Sprintf("use another name; %s and what begins with one of them and a dot are taken", strings.Join(ownBuckets, ", ")), nil)
+}
