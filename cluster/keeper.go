@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -49,8 +48,8 @@ func (l *Lock) keep() {
 	}
 }
 
-// renew prolongs the lock, trying as long as it can still be held, and reports whether it is. Only its holder writes under its epoch: what is found
-// with that is a write of ours, after the first try, whose answer was lost.
+// renew prolongs the lock, trying as long as it can still be held, and reports whether it is. What is found with our token is a write of ours,
+// after the first try, whose answer was lost. The epoch does not tell that: a write of another that demands nothing keeps it.
 func (l *Lock) renew() bool {
 	l.mu.Lock()
 	revision, until := l.revision, l.until
@@ -62,14 +61,16 @@ func (l *Lock) renew() bool {
 			driver.Write{Name: l.name, Data: l.data(), If: driver.Condition(revision), TTL: l.o.TTL, Quiet: true})[0]
 		again := r.Err != nil && !permanent(r.Err) && sleep(ctx, l.o.TTL/20)
 		cancel()
-		switch conflict := errors.Is(r.Err, ferry.ErrConflict); {
+		conflict := errors.Is(r.Err, ferry.ErrConflict)
+		ours := conflict && r.Epoch == l.epoch && l.wrote(r.Value)
+		switch {
 		case r.Err == nil:
 			l.prolong(r.Revision, before.Add(usable(l.o.TTL)))
 			return true
-		case conflict && r.Epoch == l.epoch && l.o.Level == 0:
+		case ours && l.o.Level == 0:
 			l.prolong(r.Revision, first.Add(usable(l.o.TTL)))
 			return true
-		case conflict && r.Epoch == l.epoch: // ours, but nobody knows whether at its level
+		case ours: // but nobody knows whether at its level
 			revision = r.Revision
 			l.prolong(revision, until)
 			again = sleep(l.ctx, l.o.TTL/20)
@@ -96,8 +97,7 @@ func (l *Lock) prolong(revision uint64, until time.Time) {
 
 // takenAway ends what is done under a lock that another may have.
 func (l *Lock) takenAway(cause error) {
-	why := driver.NewError(ferry.ErrLeaseLost, fmt.Sprintf("lock %q is not held any more", l.name),
-		"it ended, or was deleted: a process that is paused for longer than the TTL loses it", cause)
+	why := l.notOurs(cause)
 	if l.lose(why) {
 		l.end(why)
 	}

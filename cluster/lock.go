@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -124,13 +125,27 @@ func (l *Lock) Release(ctx context.Context) error {
 func (l *Lock) give(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.o.TTL) // by then it has ended by itself
 	defer cancel()
-	w := driver.Write{Name: l.name, Delete: true, Fence: l.Fence(), Request: newToken()}
+	l.mu.Lock()
+	revision := l.revision
+	l.mu.Unlock()
+	w := driver.Write{Name: l.name, Delete: true, If: driver.Condition(revision), Fence: l.Fence(), Request: newToken()}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := l.kv.Apply(ctx, l.bucket, driver.KVOptions{}, w)[0].Err
-		if err == nil || permanent(err) || !sleep(ctx, pause) {
-			return err
+		r := l.kv.Apply(ctx, l.bucket, driver.KVOptions{}, w)[0]
+		switch conflict := errors.Is(r.Err, ferry.ErrConflict); {
+		case conflict && l.wrote(r.Value): // a renewal whose answer was lost
+			w.If, w.Request = driver.Condition(r.Revision), newToken()
+		case conflict:
+			return l.notOurs(r.Err)
+		case r.Err == nil || permanent(r.Err) || !sleep(ctx, pause):
+			return r.Err
 		}
 	}
+}
+
+// notOurs is the error of a lock in whose place something else is found, or nothing.
+func (l *Lock) notOurs(cause error) error {
+	return driver.NewError(ferry.ErrLeaseLost, fmt.Sprintf("lock %q is not held any more", l.name),
+		"it ended, or was deleted or overwritten: a process that is paused for longer than the TTL loses it", cause)
 }
 
 func (l *Lock) timedOut() error {

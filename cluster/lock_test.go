@@ -264,6 +264,70 @@ func TestAcquireWaits(t *testing.T) {
 	})
 }
 
+// overwrite puts data in the place of the lock, with a write that demands nothing and so keeps its epoch.
+func overwrite(t *testing.T, b *ferry.Broker, data string) {
+	t.Helper()
+	if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{}, driver.Write{Name: "report", Data: []byte(data)})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+func wantData(t *testing.T, b *ferry.Broker, want string) {
+	t.Helper()
+	vs, err := b.Driver().KV().Get(context.Background(), cluster.DefaultBucket, "report")
+	if err != nil || vs[0].Revision == 0 || string(vs[0].Data) != want {
+		t.Errorf("there is %q, %v; want %q", vs[0].Data, err, want)
+	}
+}
+
+// A value that another wrote in the place of a lock is neither taken for it nor replaced nor deleted, although it has the epoch of the lock.
+func TestLockIsOverwritten(t *testing.T) {
+	for name, data := range map[string]string{"no lock": "theirs", "another lock": `{"owner":"them","token":"other"}`} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+				l := acquire(t, b, cluster.LockOptions{TTL: 9 * time.Second})
+				overwrite(t, b, data)
+				pause(4 * time.Second)
+				if !errors.Is(l.Err(), ferry.ErrLeaseLost) || !errors.Is(context.Cause(l.Context()), ferry.ErrLeaseLost) {
+					t.Errorf("after a renewal: %v, %v", l.Err(), context.Cause(l.Context()))
+				}
+				if err := l.Release(context.Background()); !errors.Is(err, ferry.ErrLeaseLost) {
+					t.Errorf("Release: %v", err)
+				}
+				wantData(t, b, data)
+			})
+		})
+	}
+}
+
+// The same, where the release is what finds it.
+func TestReleaseLeavesWhatIsNotItsOwn(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		l := acquire(t, b, cluster.LockOptions{})
+		overwrite(t, b, "theirs")
+		if err := l.Release(context.Background()); !errors.Is(err, ferry.ErrLeaseLost) {
+			t.Errorf("Release: %v", err)
+		}
+		wantData(t, b, "theirs")
+	})
+}
+
+// A lock is released under whatever revision a renewal gave it whose answer was lost.
+func TestReleaseAfterALostRenewal(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		l := acquire(t, b, cluster.LockOptions{})
+		f.set(nil, func(w driver.Write) error {
+			if w.Quiet {
+				return ferry.ErrUnknown
+			}
+			return nil
+		})
+		pause(2 * time.Second)
+		release(t, l)
+		release(t, acquire(t, b, cluster.LockOptions{}))
+	})
+}
+
 // A lock ends with the context it was acquired with, and is free at once.
 func TestLockEndsWithItsContext(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
