@@ -115,33 +115,48 @@ func (o LockOptions) resolve(b *ferry.Broker, name string) (LockOptions, error) 
 
 // take gets the lock, or says who has it.
 func (l *Lock) take(ctx context.Context, wait bool) error {
+	within := ctx // Wait too, where that is set
 	if wait && l.o.Wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, l.o.Wait)
+		within, cancel = context.WithTimeout(ctx, l.o.Wait)
 		defer cancel()
 	}
 	for {
-		found, err := l.try(ctx, wait)
-		if err != nil || found.Revision == 0 {
+		found, err := l.try(within, wait)
+		switch {
+		case err != nil && within.Err() != nil && ctx.Err() == nil && !permanent(err):
+			return l.unreached(err)
+		case err != nil || found.Revision == 0:
+			return err
+		case !wait || !isLock(found):
+			return l.heldBy(found)
+		}
+		if found, err = l.untilFree(within, found); err != nil {
 			return err
 		}
-		if !wait {
-			return l.heldBy(found, nil)
+		if found.Revision != 0 {
+			return l.waitedFor(found, ctx.Err())
 		}
-		for last := found; last.Revision != 0; {
-			last, err = l.kv.Wait(ctx, l.bucket, l.name, last.Revision)
-			switch {
-			case err == nil:
-				found = last
-			case ctx.Err() != nil:
-				return l.heldBy(found, ctx.Err())
-			case permanent(err):
-				return err
-			case !sleep(ctx, lastPause):
-				return l.heldBy(found, ctx.Err())
-			default:
-				last = found
-			}
+	}
+}
+
+// untilFree waits while another holds the lock. What it returns is still there when ctx ends, and nothing when the lock may be free.
+func (l *Lock) untilFree(ctx context.Context, found driver.Value) (driver.Value, error) {
+	for {
+		next, err := l.kv.Wait(ctx, l.bucket, l.name, found.Revision)
+		switch {
+		case err == nil && next.Revision == 0:
+			return next, nil
+		case err == nil && !isLock(next):
+			return next, l.heldBy(next)
+		case err == nil:
+			found = next
+		case ctx.Err() != nil:
+			return found, nil
+		case permanent(err):
+			return found, err
+		case !sleep(ctx, lastPause):
+			return found, nil
 		}
 	}
 }
@@ -180,6 +195,12 @@ func (l *Lock) undecided(err error) error {
 		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL), err)
 }
 
+// unreached is the error of a lock that nothing was learned of within Wait. It wraps no error of a context: that of the caller lives.
+func (l *Lock) unreached(err error) error {
+	return driver.NewError(kindOf(err), fmt.Sprintf("lock %q could not be acquired within %v: %v", l.name, l.o.Wait, err),
+		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL), nil)
+}
+
 // kindOf is what a failed write says of itself.
 func kindOf(err error) error {
 	if errors.Is(err, ferry.ErrUnknown) {
@@ -199,18 +220,43 @@ func (l *Lock) wrote(v driver.Value) bool {
 	return v.Revision != 0 && json.Unmarshal(v.Data, &h) == nil && h.Token == l.token
 }
 
-// heldBy is the error of a lock that another holds.
-func (l *Lock) heldBy(v driver.Value, cause error) error {
-	var h holder
-	if json.Unmarshal(v.Data, &h) != nil || h.Owner == "" {
-		return driver.NewError(ferry.ErrConflict, fmt.Sprintf("there is a value %q in bucket %q that is no lock", l.name, l.bucket), "name the lock otherwise", cause)
+// holderOf reads who holds a lock, and reports whether v is a lock at all.
+func holderOf(v driver.Value) (h holder, ok bool) {
+	ok = json.Unmarshal(v.Data, &h) == nil && h.Owner != ""
+	if h.Since.IsZero() {
+		h.Since = v.Written
 	}
-	since := h.Since
-	if since.IsZero() {
-		since = v.Written
+	return h, ok
+}
+
+func isLock(v driver.Value) bool {
+	_, ok := holderOf(v)
+	return ok
+}
+
+// heldBy is the error of a lock that another holds, or of a value that is none.
+func (l *Lock) heldBy(v driver.Value) error {
+	h, ok := holderOf(v)
+	if !ok {
+		return driver.NewError(ferry.ErrConflict, fmt.Sprintf("there is a value %q in bucket %q that is no lock", l.name, l.bucket), "name the lock otherwise", nil)
 	}
-	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("lock %q is held by %q since %s", l.name, h.Owner, since.UTC().Format(time.RFC3339)),
-		"wait for it with Acquire, or try again later", cause)
+	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("lock %q is held by %s", l.name, h), "wait for it with Acquire, or try again later", nil)
+}
+
+// waitedFor is the error of a lock that was not given up in time: by Wait, or with a cause by the caller's context.
+func (l *Lock) waitedFor(v driver.Value, cause error) error {
+	h, _ := holderOf(v)
+	text, hint := fmt.Sprintf("lock %q is held by %s", l.name, h), "allow more time, or see what its holder does"
+	if cause == nil {
+		text = fmt.Sprintf("%s, and was not free within %v", text, l.o.Wait)
+		hint = "wait for longer, or see what its holder does"
+	}
+	return driver.NewError(ferry.ErrConflict, text, hint, cause)
+}
+
+// String says who, and since when.
+func (h holder) String() string {
+	return fmt.Sprintf("%q since %s", h.Owner, h.Since.UTC().Format(time.RFC3339))
 }
 
 // permanent reports whether trying again cannot help.

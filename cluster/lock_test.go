@@ -257,10 +257,30 @@ func TestAcquireWaits(t *testing.T) {
 		l := acquire(t, b, cluster.LockOptions{Owner: "web-1"})
 		begin := time.Now()
 		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
-		if !errors.Is(err, ferry.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "web-1") || time.Since(begin) != 7*time.Second {
+		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), "web-1") || !strings.Contains(err.Error(), "7s") || time.Since(begin) != 7*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
+		if errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "Acquire") {
+			t.Errorf("the wait of the options looks like something else: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err = cluster.Acquire(ctx, b, "report", cluster.LockOptions{Wait: 7 * time.Second})
+		if !errors.Is(err, ferry.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "web-1") {
+			t.Errorf("after the context of the caller: %v", err)
+		}
 		release(t, l)
+	})
+}
+
+// Where Wait is over before the broker answered, that is no deadline of the caller either.
+func TestAcquireWaitsForTheBroker(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		f.set(always(driver.NewError(ferry.ErrNotApplied, "the server did not answer", "see whether it runs", context.DeadlineExceeded)), nil)
+		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
+		if !errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer") {
+			t.Errorf("%v", err)
+		}
 	})
 }
 
@@ -325,6 +345,33 @@ func TestReleaseAfterALostRenewal(t *testing.T) {
 		pause(2 * time.Second)
 		release(t, l)
 		release(t, acquire(t, b, cluster.LockOptions{}))
+	})
+}
+
+// What is no lock is not waited for: it may stay for ever.
+func TestAcquireOfWhatIsNoLock(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		overwrite(t, b, "theirs")
+		_, want := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{})
+		begin := time.Now()
+		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: time.Hour})
+		if !errors.Is(err, ferry.ErrConflict) || err.Error() != want.Error() || time.Since(begin) != 0 {
+			t.Errorf("after %v: %v, want %v", time.Since(begin), err, want)
+		}
+		wantData(t, b, "theirs")
+	})
+}
+
+func TestAcquireOfWhatBecomesNoLock(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		l := acquire(t, b, cluster.LockOptions{})
+		time.AfterFunc(time.Second, func() { overwrite(t, b, "theirs") })
+		begin := time.Now()
+		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: time.Hour})
+		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), "no lock") || time.Since(begin) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+		_ = l.Release(context.Background())
 	})
 }
 
