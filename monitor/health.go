@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +120,7 @@ func (m *Monitor) judge(s *Snapshot, readings map[queueName]reading) Health {
 		h.add(Unhealthy, "broker", "not reachable: %v", s.Err)
 	}
 	m.judgeBackend(&h, s.Backend)
+	m.judgeTopics(&h, s)
 	for i := range s.Queues {
 		m.judgeQueue(&h, s.Queues, i, readings)
 	}
@@ -145,6 +147,18 @@ func (m *Monitor) judgeBackend(h *Health, u driver.Usage) {
 	if u.MemoryLimit > 0 {
 		used := float64(u.Memory) / float64(u.MemoryLimit)
 		h.add(m.o.Limits.Memory.of(used), "broker", "%.0f %% of its memory is used", 100*used)
+	}
+}
+
+// judgeTopics tells which of the topics that were asked for do not exist: nothing is known of them, and that is not health.
+func (m *Monitor) judgeTopics(h *Health, s *Snapshot) {
+	if s.Err != nil {
+		return // some were perhaps not looked at
+	}
+	for _, topic := range m.o.Topics {
+		if !slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Topic == topic }) {
+			h.add(Degraded, "topic "+topic, "it does not exist: nothing was ever published to it, or its name is misspelt")
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Options of a Monitor. The zero value watches every topic.
 type Options struct {
-	// Topics are those to look at. Defaults to all but Ferry's own, at most 1000 of them.
+	// Topics are those to look at; one that does not exist is a reason to be degraded. Defaults to all but Ferry's own, at most 1000 of them.
 	Topics []string
 	// Workers are those of this process, whose figures belong to the picture. Defaults to none.
 	Workers []*worker.Worker
@@ -53,6 +53,11 @@ func New(b *ferry.Broker, o Options) (*Monitor, error) {
 	for i, w := range o.Workers {
 		if w == nil {
 			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("worker %d of the monitor is nil", i), "make it with worker.New", nil)
+		}
+	}
+	for _, topic := range o.Topics {
+		if err := driver.CheckName("topic", topic); err != nil {
+			return nil, err
 		}
 	}
 	if o.Interval < 0 {

@@ -410,3 +410,26 @@ func newMemory(t testing.TB, o memory.Options) *memory.Driver {
 	}
 	return d
 }
+
+// A topic that is asked for and does not exist is a reason, until it does.
+func TestMissingTopic(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		m := r.monitor(monitor.Options{Topics: []string{"orders", "ordres"}, Limits: monitor.Limits{Age: monitor.Level[time.Duration]{Degraded: -1, Unhealthy: -1}}})
+		h := m.Look(t.Context()).Health
+		r.want(h, monitor.Degraded, "topic orders: it does not exist")
+		r.want(h, monitor.Degraded, "topic ordres: it does not exist")
+		r.publish(1)
+		_, stop := r.work(worker.Options{}, func(context.Context, *ferry.Delivery) error { return nil })
+		defer stop()
+		if h = m.Look(t.Context()).Health; len(h.Reasons) != 1 || h.Reasons[0].Subject != "topic ordres" {
+			t.Errorf("%+v", h)
+		}
+		r.away.Store(true)
+		if h = m.Look(t.Context()).Health; len(h.Reasons) != 1 || h.Reasons[0].Subject != "broker" {
+			t.Errorf("while the broker is away: %+v", h)
+		}
+		if _, err := monitor.New(r.broker, monitor.Options{Topics: []string{"no spaces"}}); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("a name that no topic has: %v", err)
+		}
+	})
+}
