@@ -85,10 +85,15 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 var publications = sync.Pool{New: func() any { return new(publication) }}
 
 // PublishBatch stores messages in slice order, with one receipt each. The error joins those of the receipts. Options
-// apply to every message. Nothing is sent if one of them is invalid.
+// apply to every message; ID and Dedup, which would make one of several, belong to each (NewMessage). Nothing is sent if
+// one of them is invalid.
 func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...PublishOption) ([]Receipt, error) {
 	if len(ms) == 0 {
 		return nil, nil
+	}
+	if len(ms) > 1 && identify(opts) {
+		return nil, driver.NewError(ErrInvalid, fmt.Sprintf("%d messages of a batch get one id, and would be stored once", len(ms)),
+			"give ID or Dedup to each message, with NewMessage for example, not to PublishBatch", nil)
 	}
 	room := batches.Get().(*batchRoom)
 	pubs, msgs := room.of(len(ms))
@@ -110,6 +115,19 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 		b.published(ctx, msgs[i], receipts[i], start)
 	}
 	return receipts, err
+}
+
+// identify reports whether options say which message it is.
+func identify(opts []PublishOption) bool {
+	if len(opts) == 0 {
+		return false
+	}
+	p := publications.Get().(*publication)
+	_ = p.apply(opts) // which prepare reports
+	yes := p.msg.ID != "" || p.msg.DedupID != ""
+	*p = publication{}
+	publications.Put(p)
+	return yes
 }
 
 // batches are reused like publications.

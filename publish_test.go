@@ -295,3 +295,21 @@ func TestLongestDelay(t *testing.T) {
 		t.Errorf("%+v %v", page, err)
 	}
 }
+
+// Options of a batch are for all its messages: an id among them would make one message of many, and nobody would know.
+func TestBatchWithOneID(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	two := []*ferry.Message{{Topic: "t", Body: []byte("1")}, {Topic: "t", Body: []byte("2")}}
+	for name, o := range map[string]ferry.PublishOption{"ID": ferry.ID("a"), "Dedup": ferry.Dedup("a", time.Minute)} {
+		if rs, err := b.PublishBatch(t.Context(), two, o); !errors.Is(err, ferry.ErrInvalid) || rs != nil || !strings.Contains(err.Error(), "hint") {
+			t.Errorf("%s for two: %+v, %v", name, rs, err)
+		}
+		if rs, err := b.PublishBatch(t.Context(), two[:1], o); err != nil || len(rs) != 1 {
+			t.Errorf("%s for one: %+v, %v", name, rs, err)
+		}
+	}
+	same := []*ferry.Message{{Topic: "t", ID: "b"}, {Topic: "t", ID: "b"}} // as the caller wants it
+	if rs, err := b.PublishBatch(t.Context(), same, ferry.Level(ferry.InMemory)); err != nil || !rs[1].Duplicate {
+		t.Errorf("%+v, %v", rs, err)
+	}
+}
