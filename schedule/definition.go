@@ -65,8 +65,8 @@ func encode(s *Schedule, first time.Time) ([]byte, error) {
 		return nil, s.invalid(fmt.Sprintf("cannot be stored: %v", err), "report this")
 	}
 	if len(data) > driver.MaxValue {
-		return nil, driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("schedule %s takes %d bytes, more than %d", s.Name, len(data), driver.MaxValue),
-			"keep large data elsewhere, and its address in the message", nil)
+		return nil, driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("schedule %s takes %d bytes as it is stored, more than %d", s.Name, len(data), driver.MaxValue),
+			"its body may have 48 KB, less what headers and names take; keep large data elsewhere, and its address in the message", nil)
 	}
 	return data, nil
 }

@@ -206,7 +206,7 @@ func TestWrongSchedules(t *testing.T) {
 		for part, s := range map[string]schedule.Schedule{
 			"has no name":                       with(func(s *schedule.Schedule) { s.Name = "" }),
 			"has 257 bytes":                     with(func(s *schedule.Schedule) { s.Name = strings.Repeat("n", 257) }),
-			"control characters":                with(func(s *schedule.Schedule) { s.Name = "a\n" }),
+			`the name "a\n" of a schedule`:      with(func(s *schedule.Schedule) { s.Name = "a\n" }),
 			`column "hour"`:                     with(func(s *schedule.Schedule) { s.Spec = "0 25 * * *" }),
 			`"Nowhere" is not known`:            with(func(s *schedule.Schedule) { s.Zone = "Nowhere" }),
 			"for missed ticks":                  with(func(s *schedule.Schedule) { s.Missed = "twice" }),
@@ -223,12 +223,15 @@ func TestWrongSchedules(t *testing.T) {
 			"has no tick after":                 with(func(s *schedule.Schedule) { s.Spec = "@at 1999-12-31T00:00:00Z" }),
 			`2000-01-01T00:00:00Z: "0 0 30 2 *`: with(func(s *schedule.Schedule) { s.Spec = "0 0 30 2 *" }),
 			`: "@at 9999-01-01T00:00:00Z"`:      with(func(s *schedule.Schedule) { s.Spec = "@at 9999-01-01T00:00:00Z" }),
-			"more than 65536":                   with(func(s *schedule.Schedule) { s.Message.Body = make([]byte, 60_000) }),
+			"48 KB":                             with(func(s *schedule.Schedule) { s.Message.Body = make([]byte, 60_000) }),
 		} {
 			err := r.s.Put(r.Context(), s)
 			var e *ferry.Error
 			if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), part) {
 				r.Errorf("%v, want one with a hint and %q", err, part)
+			}
+			if !strings.Contains(part, "name") && s.Name == right.Name && e != nil && !strings.HasPrefix(e.Text, "schedule a") {
+				r.Errorf("%q does not begin with the schedule it is about", e.Text)
 			}
 		}
 		p, err := r.s.List(r.Context(), schedule.Query{})

@@ -350,5 +350,8 @@ func TestUnsupportedBroker(t *testing.T) {
 		if _, err := schedule.New(r.b, schedule.Options{Lease: -1}); !errors.Is(err, ferry.ErrInvalid) {
 			r.Error(err)
 		}
+		if _, err := schedule.New(r.b, schedule.Options{Lease: 999 * time.Millisecond}); !errors.Is(err, ferry.ErrUnsupported) {
+			r.Errorf("a lease that is too short for the broker: %v", err)
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *Schedule) check(caps driver.Capabilities) error {
 		return err
 	}
 	if _, err := parse(s.Spec, s.Zone); err != nil {
-		return fmt.Errorf("schedule %s: %w", s.Name, err)
+		return s.about(err)
 	}
 	switch {
 	case s.Missed != "" && s.Missed != Once && s.Missed != Skip && s.Missed != All:
@@ -99,16 +100,22 @@ func (s *Schedule) check(caps driver.Capabilities) error {
 		return s.invalid("has a message with a time of its own", "leave ferry.At out: Spec says when; ferry.Delay counts from the tick")
 	}
 	if err := driver.CheckTopic(s.Message.Topic); err != nil {
-		return fmt.Errorf("schedule %s: %w", s.Name, err)
+		return s.about(err)
 	}
-	if err := fired(s, 0, time.Time{}).Validate(caps.MaxBody); err != nil {
-		return fmt.Errorf("schedule %s: %w", s.Name, err)
-	}
-	return nil
+	return s.about(fired(s, 0, time.Time{}).Validate(caps.MaxBody))
 }
 
 func (s *Schedule) invalid(text, hint string) error {
 	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("schedule %s %s", s.Name, text), hint, nil)
+}
+
+// about says of which schedule an error is, in front of its text as all others do.
+func (s *Schedule) about(err error) error {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return driver.NewError(e.Kind, fmt.Sprintf("schedule %s: %s", s.Name, e.Text), e.Hint, e.Cause)
 }
 
 // checkName says what is wrong with the name of a schedule, or nil. It is the key of ticks.
@@ -119,5 +126,8 @@ func checkName(name string) error {
 	if len(name) > driver.MaxKeyLen {
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of a schedule has %d bytes", len(name)), fmt.Sprintf("use at most %d", driver.MaxKeyLen), nil)
 	}
-	return driver.CheckValueNames(bucketSchedules, name)
+	if driver.CheckValueNames(bucketSchedules, name) != nil {
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name %.80q of a schedule contains control characters or is not UTF-8", name), "use printable UTF-8 text", nil)
+	}
+	return nil
 }

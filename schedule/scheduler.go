@@ -17,7 +17,8 @@ import (
 type Options struct {
 	// Instance names this scheduler in the broker. Defaults to host, process id and a random part.
 	Instance string
-	// Lease is how soon another takes a tick whose taker was killed. Defaults to three seconds, or the least that the broker allows.
+	// Lease is how soon another takes a tick whose taker was killed. At least Capabilities.MinLease. Defaults to three seconds, or the least
+	// that the broker allows.
 	Lease time.Duration
 }
 
@@ -48,6 +49,9 @@ func New(b *ferry.Broker, o Options) (*Scheduler, error) {
 	s := &Scheduler{broker: b, driver: b.Driver(), kv: b.Driver().KV(), caps: b.Driver().Capabilities(), log: b.Logger(), o: o}
 	if s.o.Lease == 0 {
 		s.o.Lease = max(defaultLease, s.caps.MinLease)
+	}
+	if s.o.Lease < s.caps.MinLease {
+		return nil, driver.NewError(ferry.ErrUnsupported, fmt.Sprintf("a lease of %v is too short for %s", o.Lease, s.caps.Driver), fmt.Sprintf("use at least %v", s.caps.MinLease), nil)
 	}
 	if s.o.Instance == "" {
 		host, _ := os.Hostname()

@@ -19,6 +19,9 @@ type timing func(after time.Time) time.Time
 
 // Next returns the n ticks of a spec after a time, fewer if there are no more.
 func Next(spec, zone string, after time.Time, n int) ([]time.Time, error) {
+	if n < 0 {
+		return nil, wrong(fmt.Sprintf("%d ticks are asked for", n), "ask for none or more", nil)
+	}
 	next, err := parse(spec, zone)
 	if err != nil {
 		return nil, err

@@ -129,6 +129,16 @@ func TestWrongSpecs(t *testing.T) {
 	}
 }
 
+func TestNextOfLessThanNone(t *testing.T) {
+	t.Parallel()
+	if _, err := schedule.Next("@daily", "", begin, -1); !errors.Is(err, ferry.ErrInvalid) {
+		t.Errorf("-1 ticks: %v", err)
+	}
+	if ticks, err := schedule.Next("@daily", "", begin, 0); err != nil || len(ticks) != 0 {
+		t.Errorf("no ticks: %v, %v", ticks, err)
+	}
+}
+
 // FuzzNext demands of any spec that its ticks, if it has any, go forward.
 func FuzzNext(f *testing.F) {
 	f.Add("*/5 2 * * *", "Europe/Berlin", int64(1774746000))
