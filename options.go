@@ -76,7 +76,14 @@ func MaxAttempts(n int) PublishOption {
 }
 
 // Retry overrides the retry policy for this message.
-func Retry(policy RetryPolicy) PublishOption { return func(p *publication) { p.msg.Retry = &policy } }
+func Retry(policy RetryPolicy) PublishOption {
+	return func(p *publication) {
+		p.msg.Retry = &policy
+		if err := policy.Check(); err != nil {
+			p.err = err
+		}
+	}
+}
 
 // Level is what the acknowledged publish must survive. A level the broker cannot give is refused, never lowered.
 func Level(level Durability) PublishOption { return func(p *publication) { p.send.Level = level } }

@@ -296,6 +296,16 @@ func TestLongestDelay(t *testing.T) {
 	}
 }
 
+// A policy that would be ignored is refused when it is published.
+func TestPolicyThatIsNotMeant(t *testing.T) {
+	b := newBroker(t, nil, ferry.Options{})
+	for name, p := range map[string]ferry.RetryPolicy{"no delays": ferry.Delays(), "limit below base": ferry.Exponential(time.Minute, time.Second)} {
+		if _, err := ferry.Publish(t.Context(), b, "t", 1, ferry.Retry(p)); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Options of a batch are for all its messages: an id among them would make one message of many, and nobody would know.
 func TestBatchWithOneID(t *testing.T) {
 	b := newBroker(t, nil, ferry.Options{})

@@ -82,6 +82,19 @@ func (p RetryPolicy) Validate() error {
 	return nil
 }
 
+// Check says what is wrong with a policy that a program makes, or nil: what Validate does, and what would be ignored. A stored one may have it.
+func (p RetryPolicy) Check() error {
+	switch err := p.Validate(); {
+	case err != nil:
+		return err
+	case p.Delays != nil && len(p.Delays) == 0:
+		return NewError(ErrInvalid, "retry policy: the delays are none", "list at least one, or leave the policy out for the default", nil)
+	case p.Cap > 0 && p.Base > p.Cap:
+		return NewError(ErrInvalid, fmt.Sprintf("retry policy: the first wait %v is longer than the longest, %v", p.Base, p.Cap), "give the shorter one first", nil)
+	}
+	return nil
+}
+
 // spread maps a message and an attempt to [0, 1): random over messages, the same on every instance.
 func spread(id string, attempt int) float64 {
 	h := fnv.New64a()

@@ -123,3 +123,29 @@ func TestRetryPolicyAtTheEdges(t *testing.T) {
 		}
 	}
 }
+
+// What a program makes must be meant; a message that was stored with it is read all the same.
+func TestRetryPolicyThatIsNotMeant(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]driver.RetryPolicy{
+		"no delays": {Delays: []time.Duration{}}, "cap below base": {Base: time.Minute, Cap: time.Second},
+	} {
+		if err := p.Check(); !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		m := driver.Message{Topic: "t", Retry: &p}
+		if err := m.ValidateStored(); err != nil {
+			t.Errorf("%s, stored: %v", name, err)
+		}
+	}
+	for name, p := range map[string]driver.RetryPolicy{
+		"zero": {}, "only a cap": {Cap: time.Millisecond}, "base alone": {Base: time.Hour}, "equal": {Base: time.Second, Cap: time.Second},
+	} {
+		if err := p.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (driver.RetryPolicy{Base: -1}).Check(); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("a negative base: %v", err)
+	}
+}
