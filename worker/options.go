@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,10 +16,12 @@ type HandlerOption func(*handlerSettings)
 // handlerSettings are what the options of one handler set.
 type handlerSettings struct {
 	group          string
+	groups         []string // all that options named
 	concurrency    int
 	concurrencySet bool // by an option: it does not follow that of the worker
 	maxAttempts    int
 	retry          driver.RetryPolicy
+	retryErr       error
 	backoff        func(attempt int, err error) time.Duration // instead of retry
 	backoffSet     bool
 	timeout        time.Duration
@@ -45,18 +48,21 @@ const (
 func (w *Worker) handlerDefaults() handlerSettings {
 	return handlerSettings{
 		group:       driver.DefaultGroup,
-		concurrency: w.options.most(),
-		maxAttempts: w.options.MaxAttempts,
+		concurrency: max(w.options.most(), 1), // what is wrong with an option of the worker is said once, of the worker
+		maxAttempts: max(w.options.MaxAttempts, 1),
 		retry:       w.options.Retry,
-		lease:       w.options.Lease,
+		lease:       max(w.options.Lease, 0),
 		maxRun:      defaultMaxRun,
 		batchSize:   defaultBatchSize,
 		batchWait:   defaultBatchWait,
 	}
 }
 
-// Group names the group this handler works for. Each group gets every message of the topic. Defaults to "default".
-func Group(name string) HandlerOption { return func(s *handlerSettings) { s.group = name } }
+// Group names the group this handler works for, one for each registration. Each group gets every message of the topic. Defaults to
+// "default".
+func Group(name string) HandlerOption {
+	return func(s *handlerSettings) { s.group, s.groups = name, append(s.groups, name) }
+}
 
 // Concurrency bounds how many messages (or batches) of this handler run at once. Defaults to that of the worker,
 // or to Scaling.Max.
@@ -69,7 +75,7 @@ func MaxAttempts(n int) HandlerOption { return func(s *handlerSettings) { s.maxA
 
 // Retry says when a failed message is tried again. A message may carry its own policy.
 func Retry(policy ferry.RetryPolicy) HandlerOption {
-	return func(s *handlerSettings) { s.retry = resolvePolicy(policy) }
+	return func(s *handlerSettings) { s.retry, s.retryErr = resolvePolicy(policy), policy.Check() }
 }
 
 // Backoff says how long a message waits after an attempt that failed (1 is the first) with err, in place of Retry: it cannot be
@@ -88,7 +94,7 @@ func Timeout(d time.Duration) HandlerOption {
 // Relaxed lets followers of a key pass a message that waits for a retry. It belongs to the group: all members agree.
 func Relaxed() HandlerOption { return func(s *handlerSettings) { s.order = driver.Relaxed } }
 
-// StrictPriority always takes the highest priority there is; low ones may starve. Refused with ErrUnsupported on brokers where
+// StrictPriority always takes the highest priority there is; low ones may starve. Not together with Weights. Refused with ErrUnsupported on brokers where
 // Capabilities.KeyedPriority is not driver.PriorityEverywhere: Redis Streams and Kafka read ahead.
 func StrictPriority() HandlerOption { return func(s *handlerSettings) { s.strictPriority = true } }
 
@@ -126,6 +132,16 @@ func BatchWait(d time.Duration) HandlerOption {
 }
 
 func (s *handlerSettings) checkNumbers(bad func(hint, format string, args ...any)) {
+	if slices.ContainsFunc(s.groups, func(name string) bool { return name != s.group }) {
+		bad("give it one worker.Group, and register the handler once for each", "it names the groups %q", s.groups)
+	}
+	if s.strictPriority && s.weightsSet {
+		bad("use one of them", "strict priority ignores weights")
+	}
+	var wrong *driver.Error
+	if errors.As(s.retryErr, &wrong) {
+		bad(wrong.Hint, "%s", wrong.Text)
+	}
 	if s.concurrency < 1 {
 		bad("use 1 or more", "concurrency %d", s.concurrency)
 	}

@@ -40,6 +40,15 @@ func TestRegistrationErrors(t *testing.T) {
 		{"weights too large", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Weights(1, 4, 16, 10_001)) }, []string{"weights", "10000"}},
 		{"batch of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchSize(5)) }, []string{"options of a batch", "HandleBatch"}},
 		{"wait of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchWait(time.Second)) }, []string{"options of a batch"}},
+		{"weights that are ignored", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.StrictPriority(), worker.Weights(1, 2, 3, 4))
+		}, []string{"strict priority ignores weights"}},
+		{"two groups", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Group("a"), worker.Group("b")) }, []string{`the groups ["a" "b"]`}},
+		{"no delays", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.Delays())) }, []string{"the delays are none", `topic "` + topic}},
+		{"a limit below the base", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.Exponential(time.Minute, time.Second)))
+		}, []string{"first wait 1m0s is longer"}},
+		{"a negative wait", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.RetryPolicy{Base: -1})) }, []string{"a time is negative"}},
 		{"all together", func(w *worker.Worker) {
 			worker.HandleRaw(w, "", nothing)
 			worker.HandleRaw(w, topic, nil)
@@ -82,13 +91,18 @@ func TestBadOptions(t *testing.T) {
 		"stop timeout":   {StopTimeout: -1},
 		"max attempts":   {MaxAttempts: -1},
 		"max deliveries": {MaxDeliveries: 2},
+		"retry":          {Retry: ferry.Delays()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, r *rig) {
 				w := worker.New(r.broker, o)
 				worker.HandleRaw(w, topic, nothing)
-				if err := w.Run(context.Background()); !errors.Is(err, ferry.ErrInvalid) {
+				err := w.Run(context.Background())
+				if !errors.Is(err, ferry.ErrInvalid) {
 					t.Errorf("Run returned %v", err)
+				}
+				if err != nil && strings.Contains(err.Error(), "handler of topic") {
+					t.Errorf("the handler is blamed for it, too: %v", err)
 				}
 			})
 		})

@@ -164,6 +164,9 @@ func (o Options) check(b *ferry.Broker) []error {
 	if o.Concurrency < 0 || o.MaxAttempts < 0 || o.Lease < 0 || o.StopTimeout < 0 {
 		bad("Concurrency, MaxAttempts, Lease or StopTimeout is negative", "leave it zero for the default")
 	}
+	if err := o.Retry.Check(); err != nil {
+		errs = append(errs, err)
+	}
 	o.Emergency.check(bad)
 	if o.MaxDeliveries != 0 && o.MaxDeliveries < suspectDeliveries {
 		bad(fmt.Sprintf("MaxDeliveries %d is too small to tell a killer from its neighbours", o.MaxDeliveries),
