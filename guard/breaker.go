@@ -107,6 +107,10 @@ func (o *BreakerOptions) resolve() error {
 		return bad("leave it zero for the default", "a time is negative")
 	case !(o.Ratio >= 0 && o.Ratio <= 1): // written so that NaN is refused
 		return bad("use a share such as 0.5, or zero for none", "ratio %v", o.Ratio)
+	case o.Ratio == 0 && (o.MinRequests > 0 || o.Interval > 0):
+		return bad("set Ratio, or leave them out: Failures counts those in a row", "MinRequests or Interval without a ratio")
+	case o.MaxBreakers > 0 && o.Key == nil && o.Template == "":
+		return bad("set Key or Template, or leave it out: there is one breaker", "MaxBreakers without a key")
 	case o.Failures > 1<<30 || o.Probes > 1<<30 || o.MinRequests > 1<<30:
 		return bad("use less than a billion", "a number is too large")
 	}

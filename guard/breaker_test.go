@@ -264,6 +264,9 @@ func TestBreakerOptionsThatAreWrong(t *testing.T) {
 		"policy 7":      {Name: "b", OnOpen: 7},
 		"too large":     {Name: "b", Probes: 1 << 31},
 		"{x} does not ": {Name: "b", Template: "{x}"},
+		"or Interval":   {Name: "b", MinRequests: 10},
+		"MinRequests":   {Name: "b", Interval: time.Minute},
+		"MaxBreakers":   {Name: "b", MaxBreakers: 10},
 	} {
 		_, err := guard.NewBreaker(o)
 		wantError(t, err, driver.ErrInvalid, says)

@@ -74,11 +74,14 @@ func NewLimiter(s Store, o LimiterOptions) (*Limiter, error) {
 	if o.MaxPark < 0 {
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("MaxPark %v is negative", o.MaxPark), "leave it zero for the default", nil)
 	}
-	if o.MaxPark == 0 {
-		o.MaxPark = DefaultMaxPark
-	}
 	if o.OnBlocked == Park {
 		o.OnBlocked = o.OnLimited
+	}
+	if o.MaxPark > 0 && o.OnLimited != Park && o.OnBlocked != Park {
+		return nil, driver.NewError(driver.ErrInvalid, "the limiter has a MaxPark and parks nothing", "leave MaxPark out, or let OnLimited be Park", nil)
+	}
+	if o.MaxPark == 0 {
+		o.MaxPark = DefaultMaxPark
 	}
 	for _, p := range []Policy{o.OnLimited, o.OnBlocked} {
 		if err := p.validate("limiter"); err != nil {
@@ -116,6 +119,9 @@ func (l *Limiter) add(o Limit) error {
 		if rules[name], err = resolve(o.Name, name, rule); err != nil {
 			return err
 		}
+	}
+	if o.Group == nil && len(o.Groups) > 0 {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("limit %q has groups, and nothing says which key belongs to one", o.Name), "set Group", nil)
 	}
 	if rules[""], err = resolve(o.Name, "", o.Rule); err != nil {
 		return err

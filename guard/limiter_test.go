@@ -317,6 +317,8 @@ func TestLimiterOptionsThatAreWrong(t *testing.T) {
 		"template":         {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Template: "{user}"}}}, "{user} does not exist"},
 		"both keys":        {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Template: "{key}", Key: guard.ByKey}}}, "both"},
 		"policy":           {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, OnLimited: 9}, "policy 9"},
+		"groups of none":   {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"vip": rule}}}}, "set Group"},
+		"park nothing":     {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, OnLimited: guard.Drop, MaxPark: time.Second}, "parks nothing"},
 		"max park":         {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, MaxPark: -1}, "MaxPark"},
 	} {
 		t.Run(name, func(t *testing.T) {
