@@ -33,8 +33,8 @@ type Clerk struct {
 }
 
 // NewClerk checks the options and returns a clerk.
-func NewClerk(o *Queue, opts ClerkOptions) (*Clerk, error) {
-	if o == nil {
+func NewClerk(q *Queue, opts ClerkOptions) (*Clerk, error) {
+	if q == nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the queue is nil", "make one with deadletter.New", nil)
 	}
 	if opts.Lease < 0 || opts.Every < 0 {
@@ -45,12 +45,12 @@ func NewClerk(o *Queue, opts ClerkOptions) (*Clerk, error) {
 		opts.Instance = fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
 	}
 	if opts.Lease == 0 {
-		opts.Lease = o.driver.Capabilities().DefaultLease
+		opts.Lease = q.driver.Capabilities().DefaultLease
 	}
 	if opts.Every == 0 {
 		opts.Every = time.Second
 	}
-	return &Clerk{o, opts}, nil
+	return &Clerk{q, opts}, nil
 }
 
 // Run does jobs as they come, until ctx ends. It then returns nil, and another clerk goes on with the job at hand. A broker

@@ -35,7 +35,7 @@ func SetBody(body []byte, contentType string) Edit {
 	}
 }
 
-// SetHeader sets a header, and RemoveHeader takes one away.
+// SetHeader sets a header.
 func SetHeader(name, value string) Edit {
 	return func(_ Letter, m *driver.Message) error {
 		if m.Headers == nil {

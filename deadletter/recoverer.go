@@ -78,8 +78,8 @@ type Recoverer struct {
 }
 
 // NewRecoverer checks the options and returns a recoverer.
-func NewRecoverer(o *Queue, opts RecovererOptions) (*Recoverer, error) {
-	if o == nil {
+func NewRecoverer(q *Queue, opts RecovererOptions) (*Recoverer, error) {
+	if q == nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the queue is nil", "make one with deadletter.New", nil)
 	}
 	if opts.Interval < 0 || opts.MaxScan < 0 || opts.Rate < 0 || opts.Lease < 0 {
@@ -112,9 +112,9 @@ func NewRecoverer(o *Queue, opts RecovererOptions) (*Recoverer, error) {
 		host, _ := os.Hostname()
 		opts.Instance = fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
 	}
-	r := &Recoverer{queue: o, o: opts, lease: opts.Lease, escalated: map[string]int{}}
+	r := &Recoverer{queue: q, o: opts, lease: opts.Lease, escalated: map[string]int{}}
 	if r.lease == 0 {
-		r.lease = o.driver.Capabilities().DefaultLease
+		r.lease = q.driver.Capabilities().DefaultLease
 	}
 	return r, nil
 }
