@@ -12,23 +12,30 @@ import (
 )
 
 // ledger stands for a table with a unique column.
-type ledger struct{ booked map[string]int }
+type ledger struct {
+	booked map[string]int
+	down   bool // the next insert fails
+}
 
-func (l *ledger) insertOnce(id string, amount int) {
+func (l *ledger) insertOnce(id string, amount int) error {
+	if l.down {
+		l.down = false
+		return errors.New("the database is away")
+	}
 	if _, done := l.booked[id]; !done {
 		l.booked[id] = amount
 	}
+	return nil
 }
 
 func TestIdempotent(t *testing.T) {
 	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
-		db := &ledger{map[string]int{}}
+		db := &ledger{booked: map[string]int{}, down: true}
 		w := worker.New(k.Broker, worker.Options{})
 
 		//snippet:begin insert
 		worker.Handle(w, "payments", func(_ context.Context, m *ferry.Msg[int]) error {
-			db.insertOnce(m.ID, m.Value) // INSERT ... ON CONFLICT (message_id) DO NOTHING
-			return nil
+			return db.insertOnce(m.ID, m.Value) // INSERT ... ON CONFLICT (message_id) DO NOTHING
 		})
 		//snippet:end
 

@@ -1,6 +1,7 @@
 package howto_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -39,13 +40,25 @@ func TestOwnID(t *testing.T) {
 
 		//snippet:begin id
 		// The id is yours: a publish whose answer was lost is simply sent again.
-		for range 3 {
-			if _, err := ferry.Publish(ctx, b, "payments", 100, ferry.ID("payment-4711")); err == nil {
-				break
+		pay := func() (err error) {
+			for range 3 {
+				if _, err = ferry.Publish(ctx, b, "payments", 100, ferry.ID("payment-4711")); err == nil {
+					return nil
+				}
 			}
+			return err
 		}
 		//snippet:end
 
+		for n := range 3 {
+			k.FailPublish(n+1, ferry.ErrUnknown)
+		}
+		if err := pay(); !errors.Is(err, ferry.ErrUnknown) {
+			t.Fatalf("three lost answers are no success: %v", err)
+		}
+		if err := pay(); err != nil {
+			t.Fatal(err)
+		}
 		r, err := ferry.Publish(ctx, b, "payments", 100, ferry.ID("payment-4711"))
 		if err != nil || !r.Duplicate {
 			t.Fatalf("%+v %v", r, err)
