@@ -25,7 +25,7 @@ func (c *consumer) noticeUnread(ctx context.Context) {
 			if g.Group == driver.DefaultGroup && g.NeverConsumed() {
 				e.log.WarnContext(ctx, "a publish made the group default before there was another, and nothing consumes it",
 					"topic", c.topic, "group", c.group, "waiting", g.Ready,
-					"hint", "subscribe before the first publish; consume group default, or remove it with 'ferry group delete'")
+					"hint", "subscribe before the first publish; consume group default, or remove it with 'ferry group rm'")
 			}
 		}
 	})

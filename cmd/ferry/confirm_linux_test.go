@@ -82,9 +82,9 @@ func TestOnATerminalTheNameMustBeTyped(t *testing.T) {
 		d := newDesk(t)
 		d.ok("pub", "orders", "x")
 		term := d.at(c.typed)
-		r := d.run("topic", "delete", "orders")
+		r := d.run("topic", "rm", "orders")
 		screen := term.text()
-		d.has(screen, "delete topic orders with 1 unsettled messages, 0 dead letters, 0 parse errors and groups: default", "type orders to go on: ")
+		d.has(screen, "remove topic orders with 1 unsettled messages, 0 dead letters, 0 parse errors and groups: default", "type orders to go on: ")
 		topics, err := d.driver.Topics(t.Context())
 		if gone := len(topics) == 0; err != nil || gone != c.gone || (r.code == exitOK) != c.gone {
 			t.Errorf("typed %q: deleted is %v, exit code %d, %v", c.typed, gone, r.code, err)
@@ -121,7 +121,7 @@ func TestAQuestionCanBeInterrupted(t *testing.T) {
 	term := d.at("")
 	ctx, interrupt := context.WithCancel(t.Context())
 	d.driver = asking{d.driver, interrupt}
-	if r := d.runUntil(ctx, "topic", "delete", "orders"); r.code != exitFailure || len(d.bodies("orders", "ready")) != 1 {
+	if r := d.runUntil(ctx, "topic", "rm", "orders"); r.code != exitFailure || len(d.bodies("orders", "ready")) != 1 {
 		t.Errorf("exit code %d", r.code)
 	}
 	if _, err := io.WriteString(term.keyboard, "\n"); err != nil { // lets the abandoned read end
@@ -142,7 +142,7 @@ func TestNobodyAnswersFromTheNullDevice(t *testing.T) {
 	defer func() { _ = null.Close() }()
 	term := d.at("")
 	d.in = null
-	if r := d.run("topic", "delete", "orders"); r.code != exitUsage {
+	if r := d.run("topic", "rm", "orders"); r.code != exitUsage {
 		t.Errorf("exit code %d", r.code)
 	}
 	d.has(term.text(), "hint: add --yes if you mean it")

@@ -95,7 +95,7 @@ func TestDLQRetry(t *testing.T) {
 	if g := d.stats("orders").Groups[0]; g.Ready != 3 || g.Dead != 1 {
 		t.Errorf("%+v", g)
 	}
-	d.has(d.ok("msg", "get", "orders", "bad"), "body          mended", "key           other", "attempt       1, delivery 1")
+	d.has(d.ok("msg", "show", "orders", "bad"), "body          mended", "key           other", "attempt       1, delivery 1")
 	d.fails(exitUsage, "no MESSAGE is given", "dlq", "retry", "orders")
 	d.fails(exitUsage, "both --all and a MESSAGE", "dlq", "retry", "orders", "x", "--all")
 	d.fails(exitUsage, "go with --all", "dlq", "retry", "orders", "x", "--dry-run")
@@ -215,7 +215,7 @@ func TestDLQEdit(t *testing.T) {
 	if out := d.ok("dlq", "edit", "orders", "1", "--patch", `[{"op":"replace","path":"/user/id","value":8}]`, "--header", "by=me"); out != "edited  1  default\n" {
 		t.Errorf("printed %q", out)
 	}
-	d.has(d.ok("msg", "get", "orders", "1"), `body          {"user":{"id":8}}`, "by=me")
+	d.has(d.ok("msg", "show", "orders", "1"), `body          {"user":{"id":8}}`, "by=me")
 }
 
 func TestDLQMove(t *testing.T) {

@@ -16,10 +16,10 @@ const groupExample = `  ferry group ls orders
   ferry group pending orders billing                   what it has read and not settled
   ferry group reset orders audit --to begin --dry-run  what starting again would do
   ferry group replay orders audit --from begin         deliver settled messages again
-  ferry group delete orders debug`
+  ferry group rm orders debug`
 
 func newGroup(p process) *cobra.Command {
-	return newNoun("group", "List, create, reset and delete the groups of a topic", groupExample, newGroupList(p), newGroupCreate(p), newGroupDelete(p),
+	return newNoun("group", "List, create, reset, replay and remove the groups of a topic", groupExample, newGroupList(p), newGroupCreate(p), newGroupRemove(p),
 		newGroupReset(p), newGroupReplay(p), newGroupPending(p))
 }
 
@@ -78,25 +78,25 @@ func groupOptions(order, start string) (o driver.GroupOptions, err error) {
 	return o, err
 }
 
-func newGroupDelete(p process) *cobra.Command {
-	c := &cobra.Command{Use: "delete TOPIC GROUP", Short: "Remove a group with what it has not settled, and its dead letters",
+func newGroupRemove(p process) *cobra.Command {
+	c := &cobra.Command{Use: "rm TOPIC GROUP", Short: "Remove a group with what it has not settled, and its dead letters",
 		Long:    "Removes a group with what it has not settled, and its dead letters. Its consumers must be stopped first.\nIt asks for the name of the group, or takes --yes.",
-		Example: "  ferry group delete orders debug\n  ferry group delete orders debug --yes"}
+		Example: "  ferry group rm orders debug\n  ferry group rm orders debug --yes"}
 	r := newRemote(p, c)
 	var yes bool
 	yesFlag(c.Flags(), &yes)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return r.with(c.Context(), func(s session) error { return s.deleteGroup(c.Context(), args[0], args[1], yes) })
+		return r.with(c.Context(), func(s session) error { return s.removeGroup(c.Context(), args[0], args[1], yes) })
 	}
 	return c
 }
 
-func (s session) deleteGroup(ctx context.Context, topic, group string, yes bool) error {
+func (s session) removeGroup(ctx context.Context, topic, group string, yes bool) error {
 	st, err := s.driver.Stats(ctx, topic)
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("delete group %s of topic %s", group, topic)
+	what := fmt.Sprintf("remove group %s of topic %s", group, topic)
 	for _, g := range st.Groups {
 		if g.Group == group {
 			what += fmt.Sprintf(" with %d unsettled messages and %d dead letters", g.Ready+g.Inflight+g.Waiting, g.Dead)
@@ -108,5 +108,5 @@ func (s session) deleteGroup(ctx context.Context, topic, group string, yes bool)
 	if err := s.driver.DeleteGroup(ctx, topic, group); err != nil {
 		return err
 	}
-	return s.did(change{Topic: topic, Group: group, Result: "deleted"})
+	return s.did(change{Topic: topic, Group: group, Result: "removed"})
 }

@@ -47,10 +47,10 @@ func TestNothingHostileReachesTheTerminal(t *testing.T) {
 	d.plant("orders", hostile)
 	for _, args := range [][]string{
 		{"topic", "ls"}, {"topic", "show", "orders"}, {"group", "ls", "orders"}, {"msg", "ls", "orders"}, {"msg", "ls", "orders", "--state", "dead"},
-		{"msg", "ls", "orders", "--state", "delayed"}, {"msg", "get", "orders", "dead" + hostileText}, {"msg", "get", "orders", "later" + hostileText},
+		{"msg", "ls", "orders", "--state", "delayed"}, {"msg", "show", "orders", "dead" + hostileText}, {"msg", "show", "orders", "later" + hostileText},
 		{"dlq", "ls"}, {"dlq", "ls", "--group-by", "error"}, {"dlq", "show", "orders", "0-1"}, {"parse-errors", "ls"}, {"parse-errors", "show", "orders", "0-4"},
 		{"sub", "orders", "--count", "1"}, {"audit"}, {"doctor"},
-		{"msg", "get", "orders", hostile}, {"msg", "get", hostile, "x"}, {"msg", "ls", "orders", "--group", hostile}, {"msg", "ls", "orders", "--state", hostile},
+		{"msg", "show", "orders", hostile}, {"msg", "show", hostile, "x"}, {"msg", "ls", "orders", "--group", hostile}, {"msg", "ls", "orders", "--state", hostile},
 		{"msg", "ls", "orders", "--cursor", hostile, "--group", "default"}, {"topic", hostile}, {hostile}, {"pub", "orders", "x", "--header", hostile},
 		{"pub", "orders", "x", "--at", hostile}, {"pub", "orders", "x", "--priority", hostile}, {"group", "create", "orders", "g", "--start", hostile},
 		{"msg", "move", "orders", "later" + hostileText, "--file", hostile}, {"dlq", "ls", "--group-by", hostile}, {"topic", "ls", "--output", hostile},

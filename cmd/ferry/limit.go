@@ -12,8 +12,8 @@ import (
 )
 
 const limitExample = `  export FERRY_STORE=redis://localhost:6379
-  ferry limit blocked                                          who is kept out?
-  ferry limit status user 4711                                 what is known of a key
+  ferry limit ls                                               who is kept out?
+  ferry limit show user 4711                                   what is known of a key
   ferry limit check user 4711                                  would a message of it pass now?
   ferry limit unblock user 4711 --reason "false alarm"
   ferry limit block user 4711 --for 24h --reason spam          without --for: for good
@@ -23,13 +23,13 @@ const limitExample = `  export FERRY_STORE=redis://localhost:6379
 
 func newLimit(p process) *cobra.Command {
 	c := newNoun("limit", "See and change whom rate limits keep out", limitExample,
-		newLimitStatus(p), newLimitBlocked(p), newLimitCheck(p), newLimitBlock(p), newLimitUnblock(p), newLimitOverride(p), newLimitWhitelist(p), newLimitAudit(p))
+		newLimitList(p), newLimitShow(p), newLimitCheck(p), newLimitBlock(p), newLimitUnblock(p), newLimitOverride(p), newLimitWhitelist(p), newLimitAudit(p))
 	c.Long = "See and change whom rate limits keep out.\n\n" + storeHelp
 	return c
 }
 
-func newLimitStatus(p process) *cobra.Command {
-	c := &cobra.Command{Use: "status LIMIT KEY", Short: "Tell everything about one key", Example: "  ferry limit status user 4711"}
+func newLimitShow(p process) *cobra.Command {
+	c := &cobra.Command{Use: "show LIMIT KEY", Short: "Show everything about one key", Example: "  ferry limit show user 4711"}
 	d := newGuardDesk(p, c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
@@ -43,8 +43,8 @@ func newLimitStatus(p process) *cobra.Command {
 	return c
 }
 
-func newLimitBlocked(p process) *cobra.Command {
-	c := &cobra.Command{Use: "blocked [LIMIT]", Short: "List the keys that are blocked", Example: "  ferry limit blocked\n  ferry limit blocked user --output json"}
+func newLimitList(p process) *cobra.Command {
+	c := &cobra.Command{Use: "ls [LIMIT]", Short: "List the keys that are blocked", Example: "  ferry limit ls\n  ferry limit ls user --output json"}
 	d := newGuardDesk(p, c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.listKeys(c.Context(), guard.KindBlocked, args, "Nobody is blocked.")

@@ -118,5 +118,5 @@ func (d *guardDesk) showVerdict(v guard.Verdict) error {
 	if err := d.one(view, func() error { return d.sayf("%s", text) }); err != nil || v.Admitted {
 		return err
 	}
-	return failure("a message of this key would be refused", "see 'ferry limit status' for why; 'unblock' and 'override' change it")
+	return failure("a message of this key would be refused", "see 'ferry limit show' for why; 'unblock' and 'override' change it")
 }

@@ -15,8 +15,8 @@ const msgExample = `  ferry msg ls orders                              what is r
   ferry msg ls orders --state delayed --limit 0    everything that is scheduled
   ferry msg ls orders --where 'key == "alice"'      search, as in ferry dlq ls
   ferry msg range orders --partition 3             what is in a log, settled or not (Redis Streams, Kafka)
-  ferry msg get orders 0-42                        one message as every group sees it
-  ferry msg get orders 0-42 --raw > body           its body, byte by byte
+  ferry msg show orders 0-42                       one message as every group sees it
+  ferry msg show orders 0-42 --raw > body          its body, byte by byte
   ferry msg move orders 0-42                       run it now
   ferry msg move orders 0-42 --delay 1h            or in an hour
   ferry msg rm orders 0-42 --group billing         remove it, for one group only
@@ -24,7 +24,7 @@ const msgExample = `  ferry msg ls orders                              what is r
   ferry msg wait reports default order-42          what its handler returned, as soon as it is there`
 
 func newMsg(p process) *cobra.Command {
-	return newNoun("msg", "List, show, move, remove, cancel and wait for single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgGet(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p), newMsgWait(p))
+	return newNoun("msg", "List, show, move, remove, cancel and wait for single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgShow(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p), newMsgWait(p))
 }
 
 var states = []string{
@@ -144,9 +144,9 @@ func columnsOf(state driver.State) []column[entryView] {
 	return entryColumns
 }
 
-func newMsgGet(p process) *cobra.Command {
-	c := &cobra.Command{Use: "get TOPIC MESSAGE", Short: "Show one message as every group sees it", Long: "Shows one message as every group sees it, with its history.\n\n" + targetHelp,
-		Example: "  ferry msg get orders 0-42\n  ferry msg get orders 0198c0de-0000-7000-8000-000000000001 --output json\n  ferry msg get orders 0-42 --raw > body"}
+func newMsgShow(p process) *cobra.Command {
+	c := &cobra.Command{Use: "show TOPIC MESSAGE", Short: "Show one message as every group sees it", Long: "Shows one message as every group sees it, with its history.\n\n" + targetHelp,
+		Example: "  ferry msg show orders 0-42\n  ferry msg show orders 0198c0de-0000-7000-8000-000000000001 --output json\n  ferry msg show orders 0-42 --raw > body"}
 	r := newRemote(p, c)
 	var raw bool
 	rawFlag(c.Flags(), &raw)

@@ -102,8 +102,8 @@ func TestMsgListOfWhatIsDone(t *testing.T) {
 	}
 	year := time.Now().Format("2006-")
 	d.has(d.ok("msg", "ls", "orders", "--state", "done"), "settled", "took", "by", year, "1.5s  desk  x")
-	d.has(d.ok("msg", "get", "orders", "one"), "done in group default", "settled       "+year, "took          1.5s", "by            desk")
-	d.hasNot(d.ok("msg", "get", "orders", "one"), "held by")
+	d.has(d.ok("msg", "show", "orders", "one"), "done in group default", "settled       "+year, "took          1.5s", "by            desk")
+	d.hasNot(d.ok("msg", "show", "orders", "one"), "held by")
 	var all []entryView
 	if err := json.Unmarshal([]byte(d.ok("msg", "ls", "orders", "--state", "done", "--output", "json")), &all); err != nil || len(all) != 1 ||
 		all[0].SettledAt == nil || time.Since(all[0].SettledAt.Time).Abs() > time.Hour || time.Duration(all[0].Took) != 1500*time.Millisecond || all[0].Instance != "desk" {
@@ -119,13 +119,13 @@ func TestMsgGet(t *testing.T) {
 	ref := d.put(driver.Message{ID: "one", Topic: "orders", Body: []byte("\x00bytes\xff"), Headers: map[string]string{"h": "v"}}).Ref.String()
 	d.settle("orders", "b", driver.Retry, &driver.Failure{Error: "it failed", Reason: driver.ReasonTimeout, Duration: 5e6})
 	for _, name := range []string{"one", "id:one", ref, "ref:" + ref} {
-		d.has(d.ok("msg", "get", "orders", name), "one  ready in group a", "one  waiting in group b", `body          \x00bytes\xff`, "headers       h=v", "by desk after 5ms: timeout: it failed")
+		d.has(d.ok("msg", "show", "orders", name), "one  ready in group a", "one  waiting in group b", `body          \x00bytes\xff`, "headers       h=v", "by desk after 5ms: timeout: it failed")
 	}
-	if out := d.ok("msg", "get", "orders", "one", "--raw"); out != "\x00bytes\xff" {
+	if out := d.ok("msg", "show", "orders", "one", "--raw"); out != "\x00bytes\xff" {
 		t.Errorf("raw bytes %q", out)
 	}
 	var views []entryView
-	if err := json.Unmarshal([]byte(d.ok("msg", "get", "orders", "one", "--output", "json")), &views); err != nil {
+	if err := json.Unmarshal([]byte(d.ok("msg", "show", "orders", "one", "--output", "json")), &views); err != nil {
 		t.Fatal(err)
 	}
 	if len(views) != 2 || views[1].History[0].Error != "it failed" || views[1].Attempt != 2 || views[0].ContentType != "" || string(views[0].BodyBase64) != "\x00bytes\xff" {
@@ -143,10 +143,10 @@ func TestANameThatFitsTwoMessagesIsRefused(t *testing.T) {
 		t.Fatalf("ref %s", first.Ref)
 	}
 	d.has(d.fails(exitUsage, `"0-2" is the ref of one message and the id of another`, "msg", "rm", "orders", "0-2", "--yes").err, "write ref:0-2 or id:0-2")
-	d.has(d.ok("msg", "get", "orders", "id:0-2"), "by id")
-	d.has(d.ok("msg", "get", "orders", "ref:0-2"), "by ref")
+	d.has(d.ok("msg", "show", "orders", "id:0-2"), "by id")
+	d.has(d.ok("msg", "show", "orders", "ref:0-2"), "by ref")
 	d.ok("msg", "rm", "orders", "id:0-2", "--yes")
-	d.has(d.ok("msg", "get", "orders", "0-2"), "by ref")
+	d.has(d.ok("msg", "show", "orders", "0-2"), "by ref")
 }
 
 func TestMsgRemove(t *testing.T) {

@@ -17,7 +17,7 @@ const parseErrorsExample = `  ferry parse-errors ls
   ferry parse-errors export > found.ndjson`
 
 func newParseErrors(p process) *cobra.Command {
-	return newNoun("parse-errors", "List, show, mend, export and remove what could not be decoded", parseErrorsExample,
+	return newNoun("parse-errors", "List, show, requeue, move, export and remove what could not be decoded", parseErrorsExample,
 		newLettersList(p, badStore, invalidColumns, "  ferry parse-errors ls\n  ferry parse-errors ls orders --output ndjson\n  ferry parse-errors ls --group-by error"),
 		newLettersShow(p, badStore, "Show why something could not be decoded, or its bytes", "  ferry parse-errors show orders 0-42\n  ferry parse-errors show orders 0-42 --raw > found.bin"),
 		newParseErrorsRequeue(p), newLettersMove(p, badStore), newLettersRemove(p, badStore), newLettersExport(p, badStore), newLettersImport(p, badStore), newLettersExpire(p, badStore))

@@ -193,10 +193,10 @@ func passPlanted(m driver.Driver, topic string) error {
 // every is each command on a broker, with arguments that fit.
 var every = [][]string{
 	{"pub", "orders", "x"}, {"sub", "orders"}, {"topic", "ls"}, {"topic", "show", "orders"}, {"topic", "create", "orders"},
-	{"topic", "alter", "orders", "--keep", "1h"}, {"topic", "pause", "orders"}, {"topic", "resume", "orders"}, {"topic", "purge", "orders", "--yes"}, {"topic", "retain", "orders"}, {"topic", "trim", "orders"}, {"topic", "delete", "orders", "--yes"},
-	{"group", "ls", "orders"}, {"group", "create", "orders", "g"}, {"group", "delete", "orders", "g", "--yes"},
+	{"topic", "alter", "orders", "--keep", "1h"}, {"topic", "pause", "orders"}, {"topic", "resume", "orders"}, {"topic", "purge", "orders", "--yes"}, {"topic", "retain", "orders"}, {"topic", "trim", "orders"}, {"topic", "rm", "orders", "--yes"},
+	{"group", "ls", "orders"}, {"group", "create", "orders", "g"}, {"group", "rm", "orders", "g", "--yes"},
 	{"group", "reset", "orders", "g", "--to", "end", "--yes"}, {"group", "replay", "orders", "g", "--yes"}, {"group", "pending", "orders", "g"},
-	{"msg", "ls", "orders"}, {"msg", "range", "orders"}, {"msg", "get", "orders", "0-1"}, {"msg", "rm", "orders", "0-1", "--yes"}, {"msg", "move", "orders", "0-1"},
+	{"msg", "ls", "orders"}, {"msg", "range", "orders"}, {"msg", "show", "orders", "0-1"}, {"msg", "rm", "orders", "0-1", "--yes"}, {"msg", "move", "orders", "0-1"},
 	{"dlq", "ls"}, {"dlq", "show", "orders", "0-1"}, {"dlq", "retry", "orders", "0-1"}, {"dlq", "rm", "orders", "0-1", "--yes"}, {"dlq", "edit", "orders", "0-1", "--body", "x"},
 	{"dlq", "move", "orders", "0-1", "--to", "other"}, {"dlq", "expire", "orders", "--max-count", "1", "--yes"}, {"dlq", "export", "orders"},
 	{"parse-errors", "ls"}, {"parse-errors", "show", "orders", "0-1"}, {"parse-errors", "requeue", "orders", "0-1", "--body", "x"}, {"parse-errors", "rm", "orders", "0-1", "--yes"},
@@ -274,7 +274,7 @@ func TestWhatIsNotThereEndsWithCode3(t *testing.T) {
 	d.fails(exitNotFound, "orders", "dlq", "ls", "orders")
 	d.ok("pub", "orders", "x")
 	d.fails(exitNotFound, `no group "g"`, "msg", "ls", "orders", "--group", "g")
-	d.fails(exitNotFound, "no message", "msg", "get", "orders", "nothing")
+	d.fails(exitNotFound, "no message", "msg", "show", "orders", "nothing")
 	d.fails(exitNotFound, `has no group "g"`, "sub", "orders", "--group", "g")
 }
 
@@ -283,7 +283,7 @@ func TestAVariableNeverConfirms(t *testing.T) {
 	d := newDesk(t)
 	d.ok("pub", "orders", "x")
 	d.env["FERRY_YES"], d.env["FERRY_ALL"], d.env["FERRY_ACK"], d.env["FERRY_FIX"] = "true", "true", "true", "true"
-	d.fails(exitUsage, "nobody can be asked", "topic", "delete", "orders")
+	d.fails(exitUsage, "nobody can be asked", "topic", "rm", "orders")
 	d.fails(exitUsage, "no MESSAGE is given", "dlq", "rm", "orders")
 	d.env["FERRY_OUTPUT"] = "ndjson"
 	d.has(d.ok("sub", "orders", "--count", "1"), `"body":"x"`)

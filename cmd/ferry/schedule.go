@@ -26,7 +26,7 @@ const scheduleExample = `  ferry schedule put daily-report '0 3 * * *' reports '
   ferry schedule next '0 3 * * MON-FRI' --zone Asia/Shanghai`
 
 func newSchedule(p process) *cobra.Command {
-	c := newNoun("schedule", "List, make, change and trigger schedules", scheduleExample, newScheduleList(p), newScheduleShow(p), newSchedulePut(p),
+	c := newNoun("schedule", "List, show, put, pause, trigger and remove schedules", scheduleExample, newScheduleList(p), newScheduleShow(p), newSchedulePut(p),
 		newScheduleRemove(p), newSchedulePause(p, true), newSchedulePause(p, false), newScheduleTrigger(p), newScheduleNext(p))
 	c.Long = scheduleLong
 	return c
@@ -75,7 +75,7 @@ func (r *remote) listSchedules(ctx context.Context, s *schedule.Scheduler, q sch
 }
 
 func newScheduleShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show NAME", Short: "Tell everything about one schedule, and its next ticks", Example: "  ferry schedule show daily-report"}
+	c := &cobra.Command{Use: "show NAME", Short: "Show everything about one schedule, and its next ticks", Example: "  ferry schedule show daily-report"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.schedules(c.Context(), func(s *schedule.Scheduler) error {

@@ -20,7 +20,7 @@ messages, and of one key those that were ready together. With --ack it takes the
 queue for good: other consumers of the group never see them.
 
 A group that does not exist is not created unless you say --create: from then on it keeps
-every message for its consumers. Remove it with 'ferry group delete' when you are done.`
+every message for its consumers. Remove it with 'ferry group rm' when you are done.`
 
 const subExample = `  ferry sub orders --count 3                       look at three messages
   ferry sub orders --group billing --ack           consume until Ctrl-C
@@ -82,7 +82,7 @@ func (o subOptions) receive(ctx context.Context, s session, topic string) (err e
 		return err
 	}
 	if created {
-		s.notef("created group %s of topic %s; remove it with: ferry group delete %s %s", o.group, topic, topic, o.group)
+		s.notef("created group %s of topic %s; remove it with: ferry group rm %s %s", o.group, topic, topic, o.group)
 	}
 	w := newWatcher(s.remote, member, s.driver.Capabilities().DefaultLease, o)
 	final := context.WithoutCancel(ctx)

@@ -73,7 +73,7 @@ func TestSubCreatesAGroup(t *testing.T) {
 	if r.code != exitOK {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
-	d.has(r.err, "ferry group delete orders debug", "0 messages, given back")
+	d.has(r.err, "ferry group rm orders debug", "0 messages, given back")
 	d.driver = d.memory
 	d.ok("group", "create", "orders", "loose", "--order", "relaxed")
 	d.ok("pub", "orders", "x")

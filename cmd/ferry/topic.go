@@ -21,12 +21,12 @@ const topicExample = `  ferry topic ls                              what is ther
   ferry topic purge orders                    remove what waits
   ferry topic retain orders --age 72h         bound the log (Redis Streams)
   ferry topic trim orders                     and apply the bounds now
-  ferry topic delete orders --yes             remove everything, without a question`
+  ferry topic rm orders --yes                 remove everything, without a question`
 
 func newTopic(p process) *cobra.Command {
-	return newNoun("topic", "List, create, pause, purge and delete topics", topicExample,
+	return newNoun("topic", "List, show, create, alter, pause, purge and remove topics", topicExample,
 		newTopicList(p), newTopicShow(p), newTopicCreate(p), newTopicAlter(p), newTopicPause(p, true), newTopicPause(p, false), newTopicPurge(p),
-		newTopicRetain(p), newTopicTrim(p), newTopicDelete(p))
+		newTopicRetain(p), newTopicTrim(p), newTopicRemove(p))
 }
 
 func newTopicList(p process) *cobra.Command {
@@ -163,26 +163,26 @@ func purgeable(st driver.TopicStats, group string) int64 {
 	return n
 }
 
-func newTopicDelete(p process) *cobra.Command {
-	c := &cobra.Command{Use: "delete TOPIC", Short: "Remove a topic with all its messages, groups and dead letters",
+func newTopicRemove(p process) *cobra.Command {
+	c := &cobra.Command{Use: "rm TOPIC", Short: "Remove a topic with all its messages, groups and dead letters",
 		Long:    "Removes a topic with all its messages, groups and dead letters. Its consumers must be stopped first.\nIt asks for the name of the topic, or takes --yes.",
-		Example: "  ferry topic delete orders\n  ferry topic delete orders --yes"}
+		Example: "  ferry topic rm orders\n  ferry topic rm orders --yes"}
 	r := newRemote(p, c)
 	var yes bool
 	yesFlag(c.Flags(), &yes)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return r.with(c.Context(), func(s session) error { return s.deleteTopic(c.Context(), args[0], yes) })
+		return r.with(c.Context(), func(s session) error { return s.removeTopic(c.Context(), args[0], yes) })
 	}
 	return c
 }
 
-func (s session) deleteTopic(ctx context.Context, topic string, yes bool) error {
+func (s session) removeTopic(ctx context.Context, topic string, yes bool) error {
 	st, err := s.driver.Stats(ctx, topic)
 	if err != nil {
 		return err
 	}
 	v := viewTopic(st)
-	what := fmt.Sprintf("delete topic %s with %d unsettled messages, %d dead letters, %d parse errors and groups: %s",
+	what := fmt.Sprintf("remove topic %s with %d unsettled messages, %d dead letters, %d parse errors and groups: %s",
 		topic, st.Messages, v.Dead, st.Invalid, strings.Join(v.names(), ", "))
 	if err := s.confirm(ctx, yes, what, topic); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s session) deleteTopic(ctx context.Context, topic string, yes bool) error 
 	if err := s.driver.DeleteTopic(ctx, topic); err != nil {
 		return err
 	}
-	return s.did(change{Topic: topic, Result: "deleted"})
+	return s.did(change{Topic: topic, Result: "removed"})
 }
 
 // change is what was done to a topic or a group.

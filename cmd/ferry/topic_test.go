@@ -91,8 +91,8 @@ func TestTopicPurgeAndDelete(t *testing.T) {
 	if out := d.ok("topic", "purge", "orders", "--yes"); out != "purged 1 entries of topic orders\n" {
 		t.Errorf("printed %q", out)
 	}
-	d.fails(exitUsage, "delete topic orders with 0 unsettled messages, 1 dead letters, 0 parse errors and groups: default", "topic", "delete", "orders")
-	if out := d.ok("topic", "delete", "orders", "--yes"); out != "deleted topic orders\n" {
+	d.fails(exitUsage, "remove topic orders with 0 unsettled messages, 1 dead letters, 0 parse errors and groups: default", "topic", "rm", "orders")
+	if out := d.ok("topic", "rm", "orders", "--yes"); out != "removed topic orders\n" {
 		t.Errorf("printed %q", out)
 	}
 	d.fails(exitNotFound, "orders", "topic", "show", "orders")
@@ -113,8 +113,8 @@ func TestGroups(t *testing.T) {
 	d.fails(exitUsage, `--order "loose" does not exist`, "group", "create", "orders", "g", "--order", "loose")
 	d.fails(exitUsage, `--start "soon" is neither`, "group", "create", "orders", "g", "--start", "soon")
 	d.fails(exitFailure, "order", "group", "create", "orders", "billing")
-	d.fails(exitUsage, "delete group billing of topic orders with 1 unsettled messages and 0 dead letters", "group", "delete", "orders", "billing")
-	if out := d.ok("group", "delete", "orders", "billing", "--yes"); out != "deleted topic orders group billing\n" {
+	d.fails(exitUsage, "remove group billing of topic orders with 1 unsettled messages and 0 dead letters", "group", "rm", "orders", "billing")
+	if out := d.ok("group", "rm", "orders", "billing", "--yes"); out != "removed topic orders group billing\n" {
 		t.Errorf("printed %q", out)
 	}
 	d.hasNot(d.ok("group", "ls", "orders"), "billing")
