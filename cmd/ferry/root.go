@@ -86,14 +86,13 @@ func newRoot(p process) *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return setFromEnvironment(c.Flags(), p.env) },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(err.Error(), seeHelp(c))
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
 		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
 		newSchedule(p), newLimit(p), newBreaker(p),
 	)
+	suggests(root)
 	p.completes(root)
 	return root
 }
@@ -111,10 +110,18 @@ func helpOrUnknown(c *cobra.Command, args []string) error {
 		return c.Help()
 	}
 	hint := seeHelp(c)
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+	if near := meant(c, args[0]); len(near) > 0 {
 		hint = "did you mean '" + c.CommandPath() + " " + strings.Join(near, "' or '"+c.CommandPath()+" ") + "'?"
 	}
 	return usage(fmt.Sprintf("unknown command %q", printable(args[0])), hint)
+}
+
+// wrongFlag says what is wrong with the flags of a command. Behind a word that is no command no flag is known, and it is the word that is wrong.
+func wrongFlag(c *cobra.Command, err error) error {
+	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
+		return helpOrUnknown(c, words)
+	}
+	return usage(err.Error(), seeHelp(c))
 }
 
 func seeHelp(c *cobra.Command) string { return "see '" + c.CommandPath() + " --help'" }
