@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,18 +39,40 @@ type problem struct {
 }
 
 // report prints an error with its hint as the last line, or as JSON, and returns the exit code.
-func report(w io.Writer, c *cobra.Command, err error) int {
-	p := problemOf(c, err)
-	if f := c.Flags().Lookup("output"); f != nil && (f.Value.String() == formatJSON || f.Value.String() == formatNDJSON) {
-		_ = writeJSON(w, p, "")
-		return p.Code
+func (p process) report(c *cobra.Command, err error) int {
+	found := problemOf(c, err)
+	if p.asksForJSON(c) {
+		_ = writeJSON(p.err, found, "")
+		return found.Code
 	}
-	for _, text := range p.Errors {
-		_, _ = fmt.Fprintf(w, "error: %s\n", printable(text))
+	for _, text := range found.Errors {
+		p.notef("error: %s", text)
 	}
-	_, _ = fmt.Fprintf(w, "hint: %s\n", printable(p.Hint))
-	return p.Code
+	p.notef("hint: %s", found.Hint)
+	return found.Code
 }
+
+// asksForJSON tells whether the command line or the environment asks for JSON, also where neither was read to the end: a flag
+// before --output may be what is wrong.
+func (p process) asksForJSON(c *cobra.Command) bool {
+	if f := c.Flags().Lookup("output"); f != nil && isJSON(f.Value.String()) {
+		return true
+	}
+	format, _ := p.env(variableOf("output"))
+	for i, arg := range p.args {
+		if arg == "--" {
+			break
+		}
+		if value, ok := strings.CutPrefix(arg, "--output="); ok {
+			format = value
+		} else if arg == "--output" && i+1 < len(p.args) {
+			format = p.args[i+1]
+		}
+	}
+	return isJSON(format)
+}
+
+func isJSON(format string) bool { return format == formatJSON || format == formatNDJSON }
 
 func problemOf(c *cobra.Command, err error) problem {
 	var wrong *usageError

@@ -42,7 +42,7 @@ func run(ctx context.Context, p process) int {
 	if err == nil {
 		return exitOK
 	}
-	return report(p.err, command, err)
+	return p.report(command, err)
 }
 
 const rootLong = `Ferry (摆渡) is a message queue for Go: the same program runs on a broker inside its own
