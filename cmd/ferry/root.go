@@ -36,8 +36,6 @@ func run(ctx context.Context, p process) int {
 	defer stop()
 	root := newRoot(p)
 	root.SetArgs(p.args)
-	root.SetOut(p.out)
-	root.SetErr(p.err)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -92,6 +90,9 @@ func newRoot(p process) *cobra.Command {
 		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
 		newSchedule(p), newLimit(p), newBreaker(p),
 	)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	ownCommands(root)
 	suggests(root)
 	p.completes(root)
 	return root
