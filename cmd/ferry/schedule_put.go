@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +14,8 @@ import (
 	"github.com/ferrymq/ferry/schedule"
 )
 
-const schedulePutLong = `Makes a schedule, or changes the one of that name at once. What is there already in the same form stays as it is.
+const schedulePutLong = `Makes a schedule, or changes the one of that name at once. Of one that is there, what is not given stays as it is: its
+body, its zone, its delay, whether it is paused. Headers that are given take the place of all. --replace keeps nothing.
 
 SPEC is five cron fields (minute, hour, day of month, month, day of week), or six with seconds before them; or @hourly,
 @daily, @weekly, @monthly, @yearly, '@every 90s', '@at 2030-01-31T08:00:00Z'. BODY may be - for standard input.`
@@ -30,44 +33,127 @@ type schedulePut struct {
 	dedup       string
 	dedupWindow time.Duration
 	maxAttempts int
+	replace     bool
 }
 
 func newSchedulePut(p process) *cobra.Command {
 	var o schedulePut
 	c := &cobra.Command{Use: "put NAME SPEC TOPIC [BODY]", Short: "Make a schedule, or change one", Long: schedulePutLong,
 		Example: `  ferry schedule put daily-report '0 3 * * *' reports '{"kind":"daily"}' --zone Europe/Berlin --missed once
+  ferry schedule put daily-report '0 4 * * *' reports            an hour later, and all else as it is
   ferry schedule put poll '*/30 * * * * *' polls --jitter 5s --ttl 1m
   ferry schedule put launch '@at 2030-01-31T08:00:00Z' mails - < mail.json`}
 	r := newRemote(p, c)
 	r.begins = true
 	o.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s := schedule.Schedule{Name: args[0], Spec: args[1], Zone: o.zone, Missed: schedule.Missed(o.missed), Jitter: o.jitter, Paused: o.paused}
-		if o.until != "" {
-			var err error
-			if s.Until, err = parseTime(o.until); err != nil {
-				return err
-			}
-		}
-		m := &driver.Message{Topic: args[2], Delay: o.delay, TTL: o.ttl, DedupID: o.dedup, DedupWindow: o.dedupWindow, MaxAttempts: o.maxAttempts}
-		if err := o.content.apply(c.Flags(), m); err != nil {
+		if err := o.change(c.Flags(), args, fresh()); err != nil {
 			return err
 		}
-		var body []byte
-		if len(args) > 3 {
-			body = []byte(args[3])
-		}
-		return r.schedules(c.Context(), func(sc *schedule.Scheduler) (err error) {
-			if string(body) == "-" {
-				if body, err = readBody(patient{c.Context(), p.in}, driver.MaxValue); err != nil {
-					return err
-				}
-			}
-			s.Message = withBody(m, body)
-			return r.putSchedule(c.Context(), sc, s)
-		})
+		return r.schedules(c.Context(), func(sc *schedule.Scheduler) error { return o.put(c.Context(), r, sc, c.Flags(), args) })
 	}
 	return c
+}
+
+// fresh returns a schedule of which nothing is said yet.
+func fresh() *schedule.Schedule {
+	return &schedule.Schedule{Missed: schedule.Once, Message: &driver.Message{}}
+}
+
+// put changes the schedule that is there, or makes one.
+func (o schedulePut) put(ctx context.Context, r *remote, sc *schedule.Scheduler, f *pflag.FlagSet, args []string) error {
+	before, err := sc.Get(ctx, args[0])
+	s := fresh()
+	switch {
+	case err == nil && !o.replace:
+		*s = before.Schedule
+		s.Message = s.Message.Clone()
+		if kept := o.kept(f, args, s); len(kept) > 0 {
+			r.notef("kept of schedule %s: %s; --replace keeps nothing", s.Name, strings.Join(kept, ", "))
+		}
+	case err != nil && !errors.Is(err, driver.ErrNotFound) && !errors.Is(err, driver.ErrInvalid): // what cannot be read is put anew
+		return err
+	}
+	if err := o.change(f, args, s); err != nil {
+		return err
+	}
+	body := s.Message.Body
+	if len(args) > 3 {
+		if body, err = bodyOf(ctx, r.process, args[3]); err != nil {
+			return err
+		}
+	}
+	s.Message = withBody(s.Message, body)
+	return r.putSchedule(ctx, sc, *s, before.Revision)
+}
+
+// bodyOf returns the body that an argument gives.
+func bodyOf(ctx context.Context, p process, arg string) ([]byte, error) {
+	if arg == "-" {
+		return readBody(patient{ctx, p.in}, driver.MaxValue)
+	}
+	return []byte(arg), nil
+}
+
+// kept returns what the command line does not give of what a schedule has.
+func (o schedulePut) kept(f *pflag.FlagSet, args []string, s *schedule.Schedule) (names []string) {
+	m := s.Message
+	for _, k := range []struct {
+		name  string
+		there bool
+	}{
+		{"body", len(m.Body) > 0 && len(args) < 4}, {"zone", s.Zone != ""}, {"missed", s.Missed != schedule.Once}, {"until", !s.Until.IsZero()},
+		{"jitter", s.Jitter != 0}, {"paused", s.Paused}, {"key", m.Key != ""}, {"header", len(m.Headers) > 0}, {"priority", m.Priority != driver.Normal},
+		{"delay", m.Delay != 0}, {"ttl", m.TTL != 0}, {"dedup", m.DedupID != ""}, {"max-attempts", m.MaxAttempts != 0}, {"retry policy", m.Retry != nil},
+	} {
+		if k.there && !f.Changed(k.name) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// change sets what the command line gives, but for the body. Of the rest s keeps its own.
+func (o schedulePut) change(f *pflag.FlagSet, args []string, s *schedule.Schedule) (err error) {
+	s.Name, s.Spec = args[0], args[1]
+	m := s.Message
+	m.Topic = args[2]
+	for name, set := range map[string]func(){
+		"zone":         func() { s.Zone = o.zone },
+		"missed":       func() { s.Missed = schedule.Missed(o.missed) },
+		"jitter":       func() { s.Jitter = o.jitter },
+		"paused":       func() { s.Paused = o.paused },
+		"delay":        func() { m.Delay = o.delay },
+		"ttl":          func() { m.TTL = o.ttl },
+		"dedup":        func() { m.DedupID = o.dedup },
+		"dedup-window": func() { m.DedupWindow = o.dedupWindow },
+		"max-attempts": func() { m.MaxAttempts = o.maxAttempts },
+		"header":       func() { m.Headers = nil },
+	} {
+		if f.Changed(name) {
+			set()
+		}
+	}
+	if m.DedupID != "" && m.DedupWindow == 0 {
+		m.DedupWindow = o.dedupWindow
+	}
+	if f.Changed("until") {
+		if s.Until, err = optionalTime(o.until); err != nil {
+			return err
+		}
+	}
+	if len(args) > 3 {
+		m.ContentType = "" // that of the body that is given
+	}
+	return o.content.apply(f, m)
+}
+
+// optionalTime reads a time; nothing is none.
+func optionalTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return parseTime(text)
 }
 
 func (o *schedulePut) flags(f *pflag.FlagSet) {
@@ -82,11 +168,12 @@ func (o *schedulePut) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")
 	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try the message (default: as they are set up)")
-	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "max-attempts")
+	f.BoolVar(&o.replace, "replace", false, "keep nothing of a schedule that is there: what is not given is as if it were new")
+	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "max-attempts", "replace")
 }
 
-func (r *remote) putSchedule(ctx context.Context, sc *schedule.Scheduler, s schedule.Schedule) error {
-	before, _ := sc.Get(ctx, s.Name) // one that is not there, or not readable, has another revision
+// putSchedule puts a schedule in the place of one of that revision, and says whether it changed.
+func (r *remote) putSchedule(ctx context.Context, sc *schedule.Scheduler, s schedule.Schedule, before uint64) error {
 	if err := sc.Put(ctx, s); err != nil {
 		return err
 	}
@@ -95,7 +182,7 @@ func (r *remote) putSchedule(ctx context.Context, sc *schedule.Scheduler, s sche
 		return err
 	}
 	done := scheduleChange{Schedule: s.Name, Result: "put", Next: jsontime.At(st.Next)}
-	if st.Revision == before.Revision {
+	if st.Revision == before {
 		done.Result = "unchanged"
 	}
 	return r.didSchedule(done)
