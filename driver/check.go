@@ -123,11 +123,14 @@ func (m *Move) Check(maxBody int) error {
 
 // Check says what is wrong with a configuration, or nil. What only some backends have is for them to refuse.
 func (c TopicConfig) Check() error {
+	for _, s := range c.settings() {
+		if s.sign < 0 {
+			return NewError(ErrInvalid, s.text+" is negative", "use zero for no bound", nil)
+		}
+	}
 	switch {
-	case c.MaxMessages < 0 || c.MaxBytes < 0 || c.Keep < 0 || c.KeepMost < 0 || c.Partitions < 0:
-		return NewError(ErrInvalid, fmt.Sprintf("topic configuration %+v contains a negative value", c), "use zero for no bound", nil)
 	case c.KeepMost > 0 && c.Keep == 0:
-		return NewError(ErrInvalid, "KeepMost bounds what Keep holds, and Keep is zero", "set Keep too", nil)
+		return NewError(ErrInvalid, "keep most bounds what is kept, and nothing is", "set how long to keep it, too", nil)
 	case c.Partitions > MaxPartitions:
 		return NewError(ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions), fmt.Sprintf("use at most %d", MaxPartitions), nil)
 	}
@@ -180,7 +183,7 @@ func (p Position) CheckKept(topic string, keep time.Duration) error {
 		return nil
 	}
 	return NewError(ErrUnsupported, fmt.Sprintf("topic %s keeps no history for a new group to start from", quote(topic)),
-		"start at the end, or set TopicConfig.Keep (ferry topic alter --keep) before what it shall get is published", nil)
+		"start at the end, or have the topic keep messages (Keep, ferry topic alter --keep) before what it shall get is published", nil)
 }
 
 // Check says what is wrong with a reset of a group, or nil.
@@ -193,10 +196,18 @@ func (o ResetOptions) Check(topic, group string) error {
 
 // Check says what is wrong with a retention, or nil.
 func (r Retention) Check() error {
-	if r.Age < 0 || r.Entries < 0 || r.Bytes < 0 {
-		return NewError(ErrInvalid, fmt.Sprintf("retention %+v contains a negative value", r), "use zero for no bound", nil)
+	text := ""
+	switch {
+	case r.Age < 0:
+		text = fmt.Sprintf("age %v", r.Age)
+	case r.Entries < 0:
+		text = fmt.Sprintf("entries %d", r.Entries)
+	case r.Bytes < 0:
+		text = fmt.Sprintf("bytes %d", r.Bytes)
+	default:
+		return nil
 	}
-	return nil
+	return NewError(ErrInvalid, text+" is negative", "use zero for no bound", nil)
 }
 
 // Check says what is wrong with a replay to a group, or nil.

@@ -159,9 +159,9 @@ func (m *Message) checkHeaders() error {
 func (m *Message) checkNumbers() error {
 	switch {
 	case !m.Priority.Valid():
-		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority), "use Low, Normal, High or Urgent", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority), "use low, normal, high or urgent", nil)
 	case m.Delay != 0 && !m.At.IsZero():
-		return NewError(ErrInvalid, "both a delay and a schedule are set", "use one of Delay and At", nil)
+		return NewError(ErrInvalid, "both a delay and a schedule are set", "give a delay or a time, not both", nil)
 	case m.TTL < 0:
 		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is negative", m.TTL), "leave it out for a message that never expires", nil)
 	case m.TTL > 0 && m.Delay != Hold && m.Delay >= m.TTL:
@@ -172,9 +172,9 @@ func (m *Message) checkNumbers() error {
 	case (m.DedupID == "") != (m.DedupWindow == 0):
 		return NewError(ErrInvalid, "a dedup id needs a window, and a window an id", "set both", nil)
 	case m.MaxAttempts < 0:
-		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts), "use 1 for no retry, or leave it out", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts), fmt.Sprintf("use 1 for no retry, %d for no end (Unlimited), or leave it out", Unlimited), nil)
 	case m.MaxAttempts > Unlimited:
-		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts), "use Unlimited", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts), fmt.Sprintf("use %d for no end (Unlimited)", Unlimited), nil)
 	case m.OwnID && m.ID == "":
 		return NewError(ErrInvalid, "the message id is empty", "leave the id out, or set one", nil)
 	}

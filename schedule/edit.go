@@ -83,7 +83,7 @@ func contended(name string) error {
 }
 
 func unknown(name string) error {
-	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no schedule %s", name), "List shows which there are", nil)
+	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no schedule %s", name), "'ferry schedule ls' lists those that there are", nil)
 }
 
 // edit writes a definition over the one that change was shown, if it differs, and lays its first tick.
@@ -212,7 +212,7 @@ func (s *Scheduler) clock(ctx context.Context) (time.Time, error) {
 // inTime says why a schedule makes no sense from now on, or nil.
 func (s *Schedule) inTime(now time.Time) error {
 	if !s.Until.IsZero() && !s.Until.After(now) {
-		return s.invalid(fmt.Sprintf("ends at %s, which is past", s.Until.UTC().Format(time.RFC3339)), "give a later Until, or none")
+		return s.invalid(fmt.Sprintf("ends at %s, which is past", s.Until.UTC().Format(time.RFC3339)), "give a later end, or none")
 	}
 	ticks, err := Next(s.Spec, s.Zone, now, 10)
 	switch {

@@ -97,7 +97,7 @@ func (s *Schedule) check(caps driver.Capabilities) error {
 	case s.Message.ID != "" || s.Message.OwnID:
 		return s.invalid("has a message with an id, and would publish it once only", "leave the id out: each tick gives its message one")
 	case !s.Message.At.IsZero() || s.Message.Delay == driver.Hold:
-		return s.invalid("has a message with a time of its own", "leave ferry.At out: Spec says when; ferry.Delay counts from the tick")
+		return s.invalid("has a message with a time of its own", "leave the time out: the spec says when, and a delay counts from the tick")
 	}
 	if err := driver.CheckTopic(s.Message.Topic); err != nil {
 		return s.about(err)

@@ -86,7 +86,7 @@ func location(zone string) (*time.Location, error) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil || loc == time.Local {
 		return nil, wrong(fmt.Sprintf("time zone %.80q is not known", zone),
-			"use a name like Europe/Berlin or Asia/Shanghai; where the machine has no zones, import time/tzdata", err)
+			"use a name like Europe/Berlin or Asia/Shanghai; where the machine has no zones, import time/tzdata", nil) // its text is the same
 	}
 	return loc, nil
 }
@@ -96,7 +96,7 @@ func parseEvery(text string) (timing, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		return nil, wrong(fmt.Sprintf("@every %.40q is no duration", text), "write it as @every 90s, @every 10m or @every 1h30m", err)
+		return nil, wrong(fmt.Sprintf("@every %.40q is no duration", text), "write it as @every 90s, @every 10m or @every 1h30m", nil)
 	case d < MinEvery || d%time.Millisecond != 0:
 		return nil, wrong(fmt.Sprintf("@every %v is not possible", d), fmt.Sprintf("use %v or more, in whole milliseconds", MinEvery), nil)
 	}
@@ -113,7 +113,7 @@ func parseEvery(text string) (timing, error) {
 func parseAt(text string) (timing, error) {
 	at, err := time.Parse(time.RFC3339, strings.TrimSpace(text))
 	if err != nil {
-		return nil, wrong(fmt.Sprintf("@at %.40q is no time", text), "write it as @at 2026-01-31T08:00:00Z, or with an offset: @at 2026-01-31T08:00:00+08:00", err)
+		return nil, wrong(fmt.Sprintf("@at %.40q is no time", text), "write it as @at 2026-01-31T08:00:00Z, or with an offset: @at 2026-01-31T08:00:00+08:00", nil)
 	}
 	at = at.Truncate(time.Millisecond).UTC()
 	return func(after time.Time) time.Time {
@@ -170,7 +170,7 @@ func checkField(column, field string) error {
 		}
 	}
 	if _, err := parser.Parse(strings.Join(alone, " ")); err != nil || strings.Trim(field, ",") == "" {
-		return wrong(fmt.Sprintf("column %q of the spec is wrong: %.80q", column, field), fieldHints[column], err)
+		return wrong(fmt.Sprintf("column %q of the spec is wrong: %.80q", column, field), fieldHints[column], nil)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestDirectoryInUse(t *testing.T) {
 	d.env["FERRY_BROKER"] = "disk://" + filepath.Join(dir, "store")
 	inUse := fmt.Sprintf("store is in use by process %d", os.Getpid())
 	r := d.fails(exitFailure, inUse, "backup", "--to", filepath.Join(dir, "copy"))
-	d.has(r.err, "Backup of disk.Driver")
+	d.has(r.err, "docs/disk.md")
 	d.fails(exitFailure, inUse, "doctor")
 	if _, err := os.Stat(filepath.Join(dir, "copy")); !os.IsNotExist(err) {
 		t.Errorf("something was made: %v", err)

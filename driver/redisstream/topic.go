@@ -199,7 +199,7 @@ func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
 }
 
 func errNoTopic(name string) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "publish to it, or create it with EnsureTopic", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "publish to it, or create it: 'ferry topic create'", nil)
 }
 
 func (t *topic) noGroup(name string, names []string) error {

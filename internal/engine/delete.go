@@ -171,7 +171,7 @@ func (t *topic) findItem(e *entry, target driver.Target) (*item, error) {
 
 func (t *topic) errNoMessage(target driver.Target) error {
 	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no message %s", t.name, describe(target)),
-		"it was settled or removed; TopicConfig.Keep holds settled messages for a while", nil)
+		"it was settled or removed; 'ferry topic alter --keep' has a topic keep settled messages for a while", nil)
 }
 
 func describe(target driver.Target) string {
