@@ -15,7 +15,7 @@ checksum. The copy is a store: to restore it, stop the broker, move the damaged 
 and copy the backup to its place (cp -a).
 
 The directory must not be in use. The process that uses it can make the same copy while it goes
-on working, with the method Backup of disk.Driver.
+on working, if its program asks for one: docs/disk.md.
 
 Files that never change are linked, not copied, where both directories are on one file system:
 that is fast and takes no room, but a copy for a disk that breaks belongs on another disk.`

@@ -95,6 +95,9 @@ func (o pubOptions) template(f *pflag.FlagSet, topic string, bodies []string) (*
 	case o.batch < 1 || o.batch > 1000:
 		return nil, usage(fmt.Sprintf("--batch %d is out of range", o.batch), "use 1 to 1000")
 	}
+	if err := driver.CheckTopic(topic); err != nil {
+		return nil, err
+	}
 	m := &driver.Message{Topic: topic, ID: o.id, Delay: o.delay, TTL: o.ttl, DedupID: o.dedup, DedupWindow: o.dedupWindow, MaxAttempts: o.maxAttempts}
 	if o.at != "" {
 		var err error

@@ -117,12 +117,4 @@ func helpOrUnknown(c *cobra.Command, args []string) error {
 	return usage(fmt.Sprintf("unknown command %q", printable(args[0])), hint)
 }
 
-// wrongFlag says what is wrong with the flags of a command. Behind a word that is no command no flag is known, and it is the word that is wrong.
-func wrongFlag(c *cobra.Command, err error) error {
-	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
-		return helpOrUnknown(c, words)
-	}
-	return usage(err.Error(), seeHelp(c))
-}
-
 func seeHelp(c *cobra.Command) string { return "see '" + c.CommandPath() + " --help'" }
