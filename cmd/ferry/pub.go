@@ -79,8 +79,12 @@ func (o *pubOptions) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ttl, "ttl", 0, "removed this long from now if it is not handled by then (default: never)")
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")
-	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try it (default: as they are set up)")
-	onlyOnCommandLine(f, "ndjson", "id", "delay", "at", "ttl", "dedup", "max-attempts")
+	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try it; 2147483647: without end (default: as they are set up)")
+	onlyOnCommandLine(f, "ndjson", "id", "delay", "at", "ttl", "dedup", "dedup-window", "max-attempts")
+}
+
+func negativeDelay(what string, d time.Duration) error {
+	return usage(fmt.Sprintf("%s %v is negative", what, d), "leave it out for a message that is due now")
 }
 
 // template returns a message with what the flags say, and checks everything that needs no broker.
@@ -94,6 +98,10 @@ func (o pubOptions) template(f *pflag.FlagSet, topic string, bodies []string) (*
 		return nil, usage("--id names one message, and there may be more", `with --ndjson give each line its "id"`)
 	case o.batch < 1 || o.batch > 1000:
 		return nil, usage(fmt.Sprintf("--batch %d is out of range", o.batch), "use 1 to 1000")
+	case f.Changed("dedup-window") && o.dedup == "" && !o.ndjson:
+		return nil, usage("--dedup-window is given without --dedup", "give both, or none")
+	case o.delay < 0:
+		return nil, negativeDelay("--delay", o.delay)
 	}
 	if err := driver.CheckTopic(topic); err != nil {
 		return nil, err

@@ -182,6 +182,12 @@ func (l pubLine) applyTimes(m *driver.Message) (err error) {
 			return usage(fmt.Sprintf("its %s %q is not a duration", d.name, d.text), `write it as "10s", "5m" or "1h30m"`)
 		}
 	}
+	switch {
+	case m.Delay < 0:
+		return negativeDelay("its delay", m.Delay)
+	case l.DedupWindow != "" && m.DedupID == "":
+		return usage("it has a dedup_window and no dedup", "give both, or none")
+	}
 	return nil
 }
 

@@ -91,6 +91,8 @@ func TestPubMistakes(t *testing.T) {
 		{"TTL -1s is negative", []string{"x", "--ttl", "-1s"}},
 		{"both a delay and a schedule", []string{"x", "--delay", "1s", "--at", "2030-01-02 15:04"}},
 		{"dedup window", []string{"x", "--dedup", "d", "--dedup-window", "1000h"}},
+		{"--dedup-window is given without --dedup", []string{"x", "--dedup-window", "5s"}},
+		{"--delay -5s is negative", []string{"x", "--delay", "-5s"}},
 		{`key "a\nb" contains control characters`, []string{"x", "--key", "a\nb"}},
 	} {
 		d.fails(exitUsage, c.want, append([]string{"pub", "orders"}, c.args...)...)
@@ -152,6 +154,8 @@ func TestPubNamesTheBadLine(t *testing.T) {
 		`{"body":"x","at":"soon"}`:          `line 4: "soon" is not a time`,
 		`{"body":"x","priority":"top"}`:     `line 4: priority "top" does not exist`,
 		`{"body":"x","ttl":"-1s"}`:          "line 4: TTL -1s is negative",
+		`{"body":"x","delay":"-1s"}`:        "line 4: its delay -1s is negative",
+		`{"body":"x","dedup_window":"1m"}`:  "line 4: it has a dedup_window and no dedup",
 		`["body"]`:                          "line 4: it is not a message",
 	} {
 		d := newDesk(t)

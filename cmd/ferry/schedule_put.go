@@ -77,6 +77,9 @@ func (o schedulePut) put(ctx context.Context, r *remote, sc *schedule.Scheduler,
 	if err := o.change(f, args, s); err != nil {
 		return err
 	}
+	if f.Changed("dedup-window") && s.Message.DedupID == "" {
+		return usage("--dedup-window is given without --dedup", "give both, or none")
+	}
 	body := s.Message.Body
 	if len(args) > 3 {
 		if body, err = bodyOf(ctx, r.process, args[3]); err != nil {
@@ -137,6 +140,9 @@ func (o schedulePut) change(f *pflag.FlagSet, args []string, s *schedule.Schedul
 	if m.DedupID != "" && m.DedupWindow == 0 {
 		m.DedupWindow = o.dedupWindow
 	}
+	if o.delay < 0 {
+		return negativeDelay("--delay", o.delay)
+	}
 	if f.Changed("until") {
 		if s.Until, err = optionalTime(o.until); err != nil {
 			return err
@@ -167,9 +173,9 @@ func (o *schedulePut) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ttl, "ttl", 0, "the message is removed this long after the tick if it is not handled by then (default: never)")
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")
-	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try the message (default: as they are set up)")
+	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try the message; 2147483647: without end (default: as they are set up)")
 	f.BoolVar(&o.replace, "replace", false, "keep nothing of a schedule that is there: what is not given is as if it were new")
-	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "max-attempts", "replace")
+	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "dedup-window", "max-attempts", "replace")
 }
 
 // putSchedule puts a schedule in the place of one of that revision, and says whether it changed.

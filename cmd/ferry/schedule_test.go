@@ -60,3 +60,11 @@ func TestSchedulePutReplacesWhenItIsTold(t *testing.T) {
 	}
 	d.has(d.ok("schedule", "put", "nightly", "@daily", "reports", "--replace"), "unchanged schedule nightly")
 }
+
+func TestSchedulePutRefusesWhatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.fails(exitUsage, "--delay -5s is negative", "schedule", "put", "nightly", "@daily", "reports", "x", "--delay", "-5s")
+	d.fails(exitUsage, "--dedup-window is given without --dedup", "schedule", "put", "nightly", "@daily", "reports", "x", "--dedup-window", "5s")
+	d.fails(exitNotFound, "there is no schedule nightly", "schedule", "show", "nightly")
+}

@@ -40,6 +40,15 @@ func (c configFlags) change(f *pflag.FlagSet, old driver.TopicConfig) driver.Top
 	return old
 }
 
+// fits says why a broker cannot do what the flags ask for, or nil. Those inside one process take a number of partitions, for programs that run
+// on others too, and make nothing of it.
+func (c configFlags) fits(caps driver.Capabilities) error {
+	if c.Partitions > 0 && (caps.Driver == "memory" || caps.Driver == "disk") {
+		return driver.NewError(driver.ErrUnsupported, caps.Driver+" has no partitions", "leave --partitions out: consumers share a topic there without them", nil)
+	}
+	return nil
+}
+
 func newTopicCreate(p process) *cobra.Command {
 	c := &cobra.Command{Use: "create TOPIC", Short: "Create a topic with these settings",
 		Long:    "Creates a topic. One that exists with the same settings is fine, one with others is refused; one that\nexists only because something was published takes them on. It answers \"created\" or \"configured\".",
@@ -52,6 +61,9 @@ func newTopicCreate(p process) *cobra.Command {
 			return err
 		}
 		return r.with(c.Context(), func(s session) error {
+			if err := config.fits(s.driver.Capabilities()); err != nil {
+				return err
+			}
 			_, err := configOf(c.Context(), s.driver, args[0])
 			if err != nil && !errors.Is(err, driver.ErrNotFound) {
 				return err
@@ -79,10 +91,13 @@ func newTopicAlter(p process) *cobra.Command {
 	var config configFlags
 	config.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if !changesAny(c.Flags(), "max-messages", "max-bytes", "keep", "expired-dead", "partitions") {
+		if !changesAny(c.Flags(), "max-messages", "max-bytes", "keep", "keep-most", "expired-dead", "partitions") {
 			return usage("there is nothing to change", seeHelp(c))
 		}
 		return r.with(c.Context(), func(s session) error {
+			if err := config.fits(s.driver.Capabilities()); err != nil {
+				return err
+			}
 			old, err := configOf(c.Context(), s.driver, args[0])
 			if err != nil {
 				return err

@@ -119,3 +119,17 @@ func TestGroups(t *testing.T) {
 	}
 	d.hasNot(d.ok("group", "ls", "orders"), "billing")
 }
+
+// A number of partitions is refused where there are none, instead of being shown as if there were.
+func TestPartitionsAreRefusedWhereThereAreNone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.fails(exitFailure, "memory has no partitions", "topic", "create", "orders", "--partitions", "4")
+	if topics, _ := d.driver.Topics(t.Context()); len(topics) > 0 {
+		t.Error("something was written")
+	}
+	d.ok("topic", "create", "orders")
+	d.fails(exitFailure, "memory has no partitions", "topic", "alter", "orders", "--partitions", "4")
+	d.ok("topic", "alter", "orders", "--keep", "1h")
+	d.has(d.ok("topic", "alter", "orders", "--keep-most", "10"), "altered topic orders")
+}
