@@ -316,3 +316,14 @@ func TestParseErrorsInBulk(t *testing.T) {
 	d.has(d.ok("parse-errors", "import", "-", "--to", "again"), "imported 1 parse errors")
 	d.has(d.ok("msg", "ls", "again"), `{"n":3}`)
 }
+
+// An export of what is not there says so, and not that nothing was written.
+func TestAnExportOfNothingThatIsThereSaysOnlyThat(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.hasNot(d.fails(exitNotFound, "nope", "dlq", "export", "nope").err, "written")
+	d.ok("pub", "orders", "x")
+	if r := d.run("dlq", "export", "orders"); r.code != exitOK || r.err != "0 dead letters of topic orders written\n" {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}

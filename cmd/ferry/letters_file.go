@@ -54,7 +54,9 @@ func (s session) export(ctx context.Context, sel deadletter.Selection, f deadlet
 	w := bufio.NewWriter(tame{s.out, isTerminal(s.out)})
 	x, err := queue.Export(ctx, w, sel, f)
 	err = errors.Join(err, w.Flush())
-	s.notef("%d %s of %s written", x.Written, st.many, of(sel.Topic))
+	if err == nil || x.Written > 0 {
+		s.notef("%d %s of %s written", x.Written, st.many, of(sel.Topic))
+	}
 	if x.Faulty > 0 {
 		s.notef("%d could not be asked, and were left out", x.Faulty)
 	}

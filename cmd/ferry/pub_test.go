@@ -63,7 +63,7 @@ func TestPubArguments(t *testing.T) {
 
 	d.ok("pub", "orders", "a", "b", "c")
 	d.in = strings.NewReader("from\x00stdin")
-	d.ok("pub", "orders", "-", "--at", "2020-01-02 15:04")
+	d.has(d.ok("pub", "orders", "-", "--at", "2020-01-02 15:04"), "orders  due now, its time is past")
 	if diff := cmp.Diff([]string{"a", "b", "c", "from\x00stdin"}, d.bodies("orders", driver.StateReady)); diff != "" {
 		t.Error(diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
@@ -104,6 +105,8 @@ func when(m *driver.Message) string {
 	switch {
 	case m.Delay > 0:
 		return "delivers in " + m.Delay.String()
+	case !m.At.IsZero() && !m.At.After(time.Now()):
+		return "due now, its time is past"
 	case !m.At.IsZero():
 		return "delivers at " + clock(jsontime.At(m.At))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry/internal/jsontime"
@@ -135,6 +136,9 @@ var tickColumns = []column[tickView]{
 
 func ticksOf(spec, zone string, from time.Time, n int) ([]tickView, error) {
 	ticks, err := schedule.Next(spec, zone, from, n)
+	if err == nil && len(ticks) == 0 {
+		err = everTicks(spec, zone)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +151,15 @@ func ticksOf(spec, zone string, from time.Time, n int) ([]tickView, error) {
 		views[i] = tickView{jsontime.Time{Time: t}, t.In(loc).Format("Mon 2006-01-02 15:04:05 -0700"), t.Sub(from).Round(time.Second).String()}
 	}
 	return views, nil
+}
+
+// everTicks says of a spec without a tick to come that it never had one either, or nil.
+func everTicks(spec, zone string) error {
+	ticks, err := schedule.Next(spec, zone, time.Unix(0, 0), 1)
+	if err == nil && len(ticks) == 0 {
+		return usage(fmt.Sprintf("the spec %q never ticks", printable(spec)), "give a date that exists")
+	}
+	return err
 }
 
 // scheduleChange is what was done to a schedule.
