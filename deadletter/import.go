@@ -151,7 +151,7 @@ func (q *Queue) checkGroups(ctx context.Context, topic string, every bool) error
 	}
 	if err == nil && len(st.Groups) > 1 && !every {
 		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %s has %d groups, and each would get the messages; nothing was imported", topic, len(st.Groups)),
-			"import to a topic that only one group reads (To), or allow it (EveryGroup)", nil)
+			"import to a topic that only one group reads (To, --to), or allow it (EveryGroup, --every-group)", nil)
 	}
 	return err
 }

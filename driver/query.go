@@ -118,7 +118,7 @@ func openCursor(cursor, listing string) (at string, err error) {
 	_, at, _ = strings.Cut(cursor, ".")
 	if len(cursor) > maxCursor || at == "" || cursor != sealCursor(at, listing) {
 		return "", NewError(ErrInvalid, fmt.Sprintf("cursor %s is not one of this listing", quote(cursor)),
-			"use the Next of an earlier page of the same query, or none", nil)
+			"use the cursor that an earlier page of the same query ended with, or none", nil)
 	}
 	return at, nil
 }

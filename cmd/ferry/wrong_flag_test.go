@@ -28,6 +28,7 @@ func TestErrorsSpeakOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.ok("topic", "create", "there", "--max-messages", "5")
+	d.ok("group", "create", "there", "g")
 	for _, c := range []struct{ line, want string }{
 		{"topic create orders --max-messages -1", "error: max messages -1 is negative\n"},
 		{"topic create orders --keep -1h", "error: keep -1h0m0s is negative\n"},
@@ -38,6 +39,7 @@ func TestErrorsSpeakOfTheCommandLine(t *testing.T) {
 		{"pub orders x --delay 5s --at 2090-01-01T00:00:00Z", "hint: give a delay or a time, not both\n"},
 		{"pub orders x --max-attempts -3", "hint: use 1 for no retry, 2147483647 for no end (Unlimited), or leave it out\n"},
 		{"pub ferry.schedules x", "error: topic \"ferry.schedules\" is one of Ferry's own"},
+		{"msg ls there --cursor nope", "error: cursor \"nope\" is not one of this listing\nhint: use the cursor that an earlier page of the same query ended with, or none\n"},
 		{"msg show there nope", "has no message \"nope\"\nhint: it was settled or removed; 'ferry topic alter --keep' has a topic keep settled messages for a while\n"},
 	} {
 		r := d.run(strings.Fields(c.line)...)

@@ -52,7 +52,7 @@ func (d *Driver) withinBound(ctx context.Context, t *topicState, c driver.TopicC
 	defer b.mu.Unlock()
 	if b.full(c) {
 		return driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q holds about %d messages and %d bytes, of %d and %d (0: no bound)", t.name, b.messages, b.bytes, c.MaxMessages, c.MaxBytes),
-			"wait for consumers, or raise MaxMessages or MaxBytes", nil)
+			"wait for consumers, or raise the bounds of the topic: 'ferry topic alter'", nil)
 	}
 	if b.size == 0 { // until there is something to look at
 		b.size = int64(len(m.Body) + len(m.Key))

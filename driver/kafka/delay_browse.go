@@ -39,7 +39,7 @@ func (w *delays) readCursor(text string) (c tierCursor, err error) {
 		return tierCursor{partition: int32(tiers*w.width) - 1}, nil
 	}
 	if _, err = fmt.Sscanf(text, "tier.%d.%d.0", &c.partition, &c.offset); err != nil || c.partition >= int32(tiers*w.width) {
-		err = driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use Page.Next of the page before", err)
+		err = driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use the cursor that an earlier page ended with, or none", err)
 	}
 	return c, err
 }

@@ -168,7 +168,7 @@ func readCursor(cursor string) (l row, err error) {
 	var sub int
 	_, err = fmt.Sscanf(cursor, "%d.%d.%d.%d", &l.second, &l.partition, &l.offset, &sub)
 	if err != nil {
-		return l, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use Page.Next of the page before", err)
+		return l, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use the cursor that an earlier page ended with, or none", err)
 	}
 	return l, nil
 }

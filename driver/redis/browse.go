@@ -81,7 +81,7 @@ func (b *browser) resolve() error {
 }
 
 func errCursor(cursor string, cause error) error {
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", cursor), "use Page.Next of an earlier page, or none", cause)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", cursor), "use the cursor that an earlier page ended with, or none", cause)
 }
 
 // check makes sure that topic and group exist.

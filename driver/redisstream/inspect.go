@@ -236,7 +236,7 @@ func cursorOf(q driver.Query, parts int) (at int, rest string, err error) {
 }
 
 func errCursor() error {
-	return driver.NewError(driver.ErrInvalid, "the cursor is not one of ours", "pass Page.Next, or nothing", nil)
+	return driver.NewError(driver.ErrInvalid, "the cursor is not one of ours", "use the cursor that an earlier page ended with, or none", nil)
 }
 
 // isScore tells whether a text is the score of a member of a sorted set.

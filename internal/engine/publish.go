@@ -185,7 +185,7 @@ func (t *topic) errFull(bound string) error {
 
 func errAllFull(most int64) error {
 	return driver.NewError(driver.ErrFull, fmt.Sprintf("the broker holds its most, %d messages", most),
-		"publish again when consumers have caught up, delete dead letters, or raise MaxMessages", nil)
+		"publish again when consumers have caught up, remove dead letters, or raise the bounds of the topic: 'ferry topic alter'", nil)
 }
 
 // store puts a new message into the topic: to the groups if it is due, else aside. The engine has counted it already.
