@@ -54,8 +54,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 		if d.client, err = redisconn.Connect(o.URL); err != nil {
 			return nil, err
 		}
-		d.closing = new(redisconn.Closing)
-		d.client.AddHook(d.closing)
+		d.closing = redisconn.NewClosing(d.client)
 	}
 	if err := d.examine(ctx); err != nil {
 		if d.closing != nil {

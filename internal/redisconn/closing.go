@@ -13,6 +13,16 @@ import (
 // Closing is a hook of a client that is closed while commands are under way: they say so, and not that the server went away.
 type Closing struct{ begun atomic.Bool }
 
+// NewClosing returns the hook of a client that was not used yet. Of a cluster, which is asked node by node for some things, every node has it, too.
+func NewClosing(client goredis.UniversalClient) *Closing {
+	c := new(Closing)
+	client.AddHook(c)
+	if cluster, ok := client.(*goredis.ClusterClient); ok {
+		cluster.OnNewNode(func(node *goredis.Client) { node.AddHook(c) })
+	}
+	return c
+}
+
 // Close closes the client that this is the hook of.
 func (c *Closing) Close(client goredis.UniversalClient) error {
 	c.begun.Store(true)

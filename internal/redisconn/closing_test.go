@@ -34,8 +34,7 @@ func TestClosedWhileACommandIsUnderWay(t *testing.T) {
 			t.Parallel()
 			asked := make(chan struct{})
 			c := goredis.NewClient(&goredis.Options{Addr: silent(t, asked), Protocol: 2, DisableIdentity: true, MaxRetries: -1})
-			closing := &Closing{}
-			c.AddHook(closing)
+			closing := NewClosing(c)
 			ended := make(chan error, 1)
 			go func() { ended <- send(context.Background(), c) }()
 			<-asked
@@ -47,6 +46,27 @@ func TestClosedWhileACommandIsUnderWay(t *testing.T) {
 				t.Errorf("it says %v, want ErrClosed, and of a script ErrUnknown behind it", err)
 			}
 		})
+	}
+}
+
+// The same holds for a command that is sent to one node of a cluster.
+func TestClosedWhileANodeIsAsked(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	all := []goredis.ClusterSlot{{End: 16383, Nodes: []goredis.ClusterNode{{Addr: silent(t, asked)}}}}
+	c := goredis.NewClusterClient(&goredis.ClusterOptions{Protocol: 2, DisableIdentity: true, MaxRedirects: -1,
+		ClusterSlots: func(context.Context) ([]goredis.ClusterSlot, error) { return all, nil }})
+	closing := NewClosing(c)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.ForEachMaster(context.Background(), func(ctx context.Context, node *goredis.Client) error { return node.Incr(ctx, "k").Err() })
+	}()
+	<-asked
+	if err := closing.Close(c); err != nil {
+		t.Error(err)
+	}
+	if err := Classify(<-ended); !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("it says %v, want ErrClosed", err)
 	}
 }
 
