@@ -27,7 +27,7 @@ func pair(t *testing.T) (owner, operator *kafka.Driver, s driver.Subscription) {
 
 func receive(t *testing.T, s driver.Subscription) *driver.Delivery {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ds, err := s.Receive(ctx, 1)
 	if err != nil {
