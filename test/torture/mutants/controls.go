@@ -22,7 +22,7 @@ func controlMutants() []Mutant {
 		},
 		{
 			Name: "lock-renewed-anyway", Bug: "a lock that is another's, or gone, counts as renewed",
-			Edits: edit("cluster/keeper", "case conflict && r.Epoch == l.epoch && l.o.Level == 0:", "case conflict && l.o.Level == 0:"),
+			Edits: edit("cluster/keeper", "ours := conflict && r.Epoch == l.epoch && l.wrote(r.Value)", "ours := conflict"),
 			Check: locks("TestLockIsTakenAway"),
 		},
 		{
