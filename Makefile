@@ -19,6 +19,8 @@ TIMEOUT    ?= 15m
 PARALLEL   ?= 6
 # Packages tested at once. Most tests wait for servers, so that two of them leave two cores idle for a quarter of the time.
 PACKAGES   ?= 4
+# The longest of them begin first, so that none of them is left alone at the end.
+LONGEST    := ./driver/redis ./driver/kafka ./driver/disk ./driver/redisstream
 FUZZTIME   ?= 10s
 START      := $(shell date +%s)
 
@@ -74,7 +76,7 @@ test: setup build fmt-check vet lint ## Everything a change must pass: format, v
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "the race detector needs a C compiler: install gcc or clang"; exit 1; fi
 	@for m in $(NESTED); do echo "go test -race ./... in $$m"; (cd $$m && go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...); done
 	go mod verify
-	go test -race -json -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(PARALLEL) $(TEST_FLAGS) ./... | go run ./test/summary
+	go test -race -json -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(PARALLEL) $(TEST_FLAGS) $(LONGEST) ./... | go run ./test/summary
 	go run ./test/torture/cmd/mutants -quick
 	@echo "make test took $$(( $$(date +%s) - $(START) ))s"
 
