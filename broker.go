@@ -69,7 +69,8 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 }
 
 // Driver returns the driver underneath, for inspection and management: EnsureTopic, EnsureGroup, Pause, Topics, Stats, Browse,
-// Get, Delete and more. What they take and return has its names in this package.
+// Get, Delete and more. What these take and return has its names in this package; of what is rarer (resets, audits, named values) they are
+// in package driver.
 func (b *Broker) Driver() driver.Driver { return b.driver }
 
 // Log returns what only a broker with partitions can do: tell of each how far a group has come, replay a range, trim.
