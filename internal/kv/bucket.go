@@ -88,7 +88,6 @@ func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(p
 // Effect is what a write did beyond its result, for whoever stores the bucket.
 type Effect struct {
 	Applied bool // something changed
-	Known   bool // it was answered as the first time
 	// Expired and Forgotten are values and requests that made room before the write.
 	Expired, Forgotten []string
 }
@@ -96,7 +95,7 @@ type Effect struct {
 // Apply judges a write, which is checked, and applies it at a revision that is above the last one and at least this.
 func (b *Bucket) Apply(w *driver.Write, now time.Time, least uint64) (driver.WriteResult, Effect) {
 	if known, ok := b.requests.find(w.Request, now); ok {
-		return driver.WriteResult{Value: known}, Effect{Known: true}
+		return driver.WriteResult{Value: known}, Effect{}
 	}
 	effect := b.makeRoom(w, now)
 	there := b.Get(w.Name, now)

@@ -71,7 +71,7 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
-	if r, e := c.Apply(&driver.Write{Name: "b", Request: "r"}, at.Add(59*time.Second), 0); !e.Known || r.Revision != b.Get("b", at).Revision {
+	if r, e := c.Apply(&driver.Write{Name: "b", Request: "r"}, at.Add(59*time.Second), 0); e.Applied || r.Revision != b.Get("b", at).Revision {
 		t.Errorf("the request: %+v", r)
 	}
 }
