@@ -58,8 +58,8 @@ func onBroker(r *rig) {
 	}
 	r.until(func(fires []fire) bool { return len(fires) >= 10 })
 	r.put(schedule.Schedule{Name: "s0", Spec: "@every 1s", Message: message("new")})
-	r.ok(r.s.Pause(ctx, "s1"))
 	r.ok(r.s.Delete(ctx, "s2"))
+	r.ok(r.s.Pause(ctx, "s1")) // the last of the edits: its time is after theirs
 	_, err := r.s.Trigger(ctx, "s1")
 	r.ok(err)
 	edited := r.status("s1").Edited // by the broker's clock
