@@ -14,7 +14,8 @@ NESTED   := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 GOFILES  := find . \( -path ./bin -o -path ./.cache -o -name testdata -o -name .git \) -prune -o -name '*.go' -print
 
 TEST_FLAGS ?=
-TIMEOUT    ?= 15m
+# A package that hangs is ended; a slow machine is not punished.
+TIMEOUT    ?= 40m
 # Tests against real servers mostly wait, so more of them may run at once than there are processors.
 PARALLEL   ?= 6
 # Packages tested at once. Most tests wait for servers, so that two of them leave two cores idle for a quarter of the time.
