@@ -43,7 +43,8 @@ type KV interface {
 type Value struct {
 	Name string
 	Data []byte
-	// Revision grows with every write of the bucket, over deletions and restarts. Zero: there is no such value.
+	// Revision grows with every write of the bucket, over deletions and restarts. Zero: there is no such value. A backend that loses
+	// acknowledged writes (a fail-over, a power loss within a sync interval) may give revisions again: who needs more asks for a level.
 	Revision uint64
 	// Epoch is the revision of the write that made the value exist: writes that replace it keep the epoch, one after absence or expiry starts a
 	// new one. It is what fences and locks compare.

@@ -99,7 +99,9 @@ func (j *judge) wrong(format string, a ...any) {
 }
 
 // safe reports whether what was acknowledged must be there: an interval promises that only after kill -9.
-func (j *judge) safe() bool { return j.o.Sync.always() || j.c.percent == 100 }
+func (j *judge) safe() bool { return j.world.safe(j.c) }
+
+func (w *world) safe(c *crash) bool { return w.o.Sync.always() || c.percent == 100 }
 
 // listing demands a clean audit, nothing in flight, and nothing that was never published.
 func (j *judge) listing() {

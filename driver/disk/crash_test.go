@@ -155,7 +155,10 @@ func (w *world) resume(c *crash) {
 			delete(w.sent, id)
 		}
 	}
-	w.given = w.newestRevision(c.events)
+	w.given = 0
+	if w.safe(c) {
+		w.given = w.newestRevision(c.events)
+	}
 	events = append(events, w.foundValues(d)...)
 	w.events = events
 	w.ok(d.Close(ctx), "Close")
