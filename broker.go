@@ -2,6 +2,7 @@ package ferry
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
@@ -14,7 +15,8 @@ type Options struct {
 	Hooks Hooks
 	// Logger gets what cannot be returned to anybody. Defaults to slog.Default; slog.New(slog.DiscardHandler) is silent.
 	Logger *slog.Logger
-	// Codecs encode and decode values by content type; the first one encodes. Defaults to JSON, then raw bytes.
+	// Codecs encode and decode values by content type: the first one encodes, unless a publish asks for another, and each decodes what has
+	// its type. Defaults to JSON, then raw bytes.
 	Codecs []codec.Codec
 	// MaxAsync bounds how many asynchronous publishes are under way. Defaults to 10,000.
 	MaxAsync int
@@ -52,6 +54,9 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 	if len(o.Codecs) == 0 {
 		o.Codecs = []codec.Codec{codec.JSON, codec.Raw}
 	}
+	if err := checkCodecs(o.Codecs); err != nil {
+		return nil, err
+	}
 	if o.MaxAsync == 0 {
 		o.MaxAsync = 10_000
 	}
@@ -66,6 +71,24 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 		gather:     newBatcher(d, gatherSenders),
 		async:      newAsyncPublisher(d, o.MaxAsync, o.FailWhenFull),
 	}, nil
+}
+
+// checkCodecs refuses codecs of which one would never decode anything.
+func checkCodecs(codecs []codec.Codec) error {
+	for i, c := range codecs {
+		if c == nil {
+			return driver.NewError(ErrInvalid, fmt.Sprintf("codec %d of %d is nil", i+1, len(codecs)), "leave it out", nil)
+		}
+		other, found := codec.ForContentType(c.ContentType(), codecs[:i]...)
+		if !found {
+			continue
+		}
+		if _, same := codec.ForContentType(other.ContentType(), c); same { // not only by a suffix such as +json
+			return driver.NewError(ErrInvalid, fmt.Sprintf("two codecs for content type %q", c.ContentType()),
+				"keep one of them, and give the other to single publishes with ferry.Codec", nil)
+		}
+	}
+	return nil
 }
 
 // Driver returns the driver underneath, for inspection and management: EnsureTopic, EnsureGroup, Pause, Topics, Stats, Browse,

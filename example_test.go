@@ -65,7 +65,7 @@ func ExampleBroker_PublishBatch() {
 
 	var batch []*ferry.Message
 	for i := range 3 {
-		m, err := ferry.NewMessage(b, "orders", Order{ID: i}, ferry.ID(fmt.Sprint("order-", i)))
+		m, err := ferry.NewMessage(ctx, b, "orders", Order{ID: i}, ferry.ID(fmt.Sprint("order-", i)))
 		if err != nil {
 			panic(err)
 		}

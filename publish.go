@@ -16,19 +16,20 @@ func Publish[T any](ctx context.Context, b *Broker, topic string, value T, opts 
 	if b == nil {
 		return Receipt{}, errNilBroker
 	}
-	p, err := encode(b, topic, value, opts)
+	p, err := encode(ctx, b, topic, value, opts)
 	if err != nil {
 		return Receipt{}, err
 	}
 	return b.Publish(ctx, &p.msg, opts...) // again, for those that say how it is sent
 }
 
-// NewMessage encodes value into a message, for PublishBatch and the asynchronous calls.
-func NewMessage[T any](b *Broker, topic string, value T, opts ...PublishOption) (*Message, error) {
+// NewMessage encodes value into a message, for PublishBatch and the asynchronous calls. The context is for codecs that ask
+// elsewhere, a schema registry for example.
+func NewMessage[T any](ctx context.Context, b *Broker, topic string, value T, opts ...PublishOption) (*Message, error) {
 	if b == nil {
 		return nil, errNilBroker
 	}
-	p, err := encode(b, topic, value, opts)
+	p, err := encode(ctx, b, topic, value, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func NewMessage[T any](b *Broker, topic string, value T, opts ...PublishOption) 
 	return &p.msg, nil
 }
 
-func encode(b *Broker, topic string, value any, opts []PublishOption) (*publication, error) {
+func encode(ctx context.Context, b *Broker, topic string, value any, opts []PublishOption) (*publication, error) {
 	p := &publication{msg: Message{Topic: topic}}
 	if err := p.apply(opts); err != nil {
 		return nil, err
@@ -49,10 +50,9 @@ func encode(b *Broker, topic string, value any, opts []PublishOption) (*publicat
 			p.codec = codec.Raw
 		}
 	}
-	body, err := p.codec.Marshal(value)
+	body, err := p.codec.Marshal(ctx, topic, value)
 	if err != nil {
-		return nil, driver.NewError(ErrInvalid, fmt.Sprintf("a %T cannot be encoded as %s", value, p.codec.ContentType()),
-			"publish a value this codec can encode, or bytes", err)
+		return nil, notEncoded(p.codec, value, err)
 	}
 	p.msg.Body, p.msg.ContentType = body, p.codec.ContentType()
 	return p, nil

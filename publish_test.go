@@ -45,7 +45,7 @@ func TestPublishCarriesEveryOption(t *testing.T) {
 		if diff := cmp.Diff(want, d.Message); diff != "" {
 			t.Errorf("the delivered message differs (-want +got):\n%s", diff)
 		}
-		m, err := ferry.Decode[order](b, d)
+		m, err := ferry.Decode[order](t.Context(), b, d)
 		if err != nil || m.Value != (order{1, "世界"}) {
 			t.Errorf("decoded %+v, error %v", m, err)
 		}
@@ -95,7 +95,7 @@ func TestBytesAreNotEncoded(t *testing.T) {
 	if string(d.Body) != string(body) || d.ContentType != codec.Raw.ContentType() {
 		t.Errorf("got %q as %s", d.Body, d.ContentType)
 	}
-	if m, err := ferry.Decode[[]byte](b, d); err != nil || string(m.Value) != string(body) {
+	if m, err := ferry.Decode[[]byte](t.Context(), b, d); err != nil || string(m.Value) != string(body) {
 		t.Errorf("decoded %v, error %v", m, err)
 	}
 }
@@ -142,14 +142,17 @@ func TestBadInputIsRefusedWithAHint(t *testing.T) {
 		"replicas not available":  {publish("t", ferry.Level(ferry.Replicated(2))), ferry.ErrUnsupported},
 		"value not encodable":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", math.Inf(1)); return err }, ferry.ErrInvalid},
 		"body over the limit":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", make([]byte, 1001)); return err }, ferry.ErrTooLarge},
-		"level of a message":      {func() error { _, err := ferry.NewMessage(b, "t", 1, ferry.Level(ferry.InMemory)); return err }, ferry.ErrInvalid},
-		"nil message":             {func() error { _, err := b.Publish(t.Context(), nil); return err }, ferry.ErrInvalid},
-		"nil in a batch":          {func() error { _, err := b.PublishBatch(t.Context(), []*ferry.Message{nil}); return err }, ferry.ErrInvalid},
-		"nil broker":              {func() error { _, err := ferry.Publish(t.Context(), nil, "t", 1); return err }, ferry.ErrInvalid},
-		"nil callback":            {func() error { return b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, nil) }, ferry.ErrInvalid},
-		"closed broker":           {func() error { _, err := ferry.Publish(t.Context(), closed, "t", 1); return err }, ferry.ErrClosed},
-		"cancelled context":       {func() error { _, err := ferry.Publish(cancelled, b, "t", 1); return err }, ferry.ErrNotApplied},
-		"nil driver":              {func() error { _, err := ferry.New(nil, ferry.Options{}); return err }, ferry.ErrInvalid},
+		"level of a message": {func() error {
+			_, err := ferry.NewMessage(t.Context(), b, "t", 1, ferry.Level(ferry.InMemory))
+			return err
+		}, ferry.ErrInvalid},
+		"nil message":       {func() error { _, err := b.Publish(t.Context(), nil); return err }, ferry.ErrInvalid},
+		"nil in a batch":    {func() error { _, err := b.PublishBatch(t.Context(), []*ferry.Message{nil}); return err }, ferry.ErrInvalid},
+		"nil broker":        {func() error { _, err := ferry.Publish(t.Context(), nil, "t", 1); return err }, ferry.ErrInvalid},
+		"nil callback":      {func() error { return b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, nil) }, ferry.ErrInvalid},
+		"closed broker":     {func() error { _, err := ferry.Publish(t.Context(), closed, "t", 1); return err }, ferry.ErrClosed},
+		"cancelled context": {func() error { _, err := ferry.Publish(cancelled, b, "t", 1); return err }, ferry.ErrNotApplied},
+		"nil driver":        {func() error { _, err := ferry.New(nil, ferry.Options{}); return err }, ferry.ErrInvalid},
 		"negative MaxAsync": {func() error {
 			_, err := memory.Open(t.Context(), memory.Options{Broker: ferry.Options{MaxAsync: -1}})
 			return err
@@ -224,11 +227,11 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		"unknown content type": {Message: &ferry.Message{Body: []byte("{}"), ContentType: "application/x-strange"}},
 		"wrong shape":          {Message: &ferry.Message{Body: []byte(`"text"`), ContentType: "application/json"}},
 	} {
-		if _, err := ferry.Decode[order](b, d); !errors.Is(err, ferry.ErrInvalid) {
+		if _, err := ferry.Decode[order](t.Context(), b, d); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}
-	if m, err := ferry.Decode[order](b, &ferry.Delivery{Message: &ferry.Message{Body: []byte(`{"id":3}`)}}); err != nil || m.Value.ID != 3 {
+	if m, err := ferry.Decode[order](t.Context(), b, &ferry.Delivery{Message: &ferry.Message{Body: []byte(`{"id":3}`)}}); err != nil || m.Value.ID != 3 {
 		t.Errorf("a body without a content type: %+v, error %v", m, err)
 	}
 }

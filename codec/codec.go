@@ -1,7 +1,8 @@
-// Package codec turns values into bytes and back, by content type.
+// Package codec turns values into bytes and back, by content type. Formats that need a library are packages of their own below it.
 package codec
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +14,16 @@ import (
 type Codec interface {
 	// ContentType is the media type of what Marshal returns, for example "application/json".
 	ContentType() string
-	// Marshal encodes v. The bytes may be v itself: do not change one while the other is used.
-	Marshal(v any) ([]byte, error)
-	// Unmarshal decodes data into what v points to, which may be data itself afterwards.
-	Unmarshal(data []byte, v any) error
+	// Marshal encodes v for a topic. The bytes may be v itself: do not change one while the other is used. The context bounds what a
+	// codec asks elsewhere, a schema registry for example; most do not look at it.
+	Marshal(ctx context.Context, topic string, v any) ([]byte, error)
+	// Unmarshal decodes data that came from a topic into what v points to, which may be data itself afterwards. The topic is empty where
+	// there is none. Whatever the bytes are, it returns an error and does not panic, and what it allocates is bounded by their number.
+	Unmarshal(ctx context.Context, topic string, data []byte, v any) error
 }
+
+// ErrUnavailable marks an error of what a codec asks elsewhere: the same value or body may pass later. Any other error of a codec is final.
+var ErrUnavailable = errors.New("unavailable")
 
 // JSON encodes any value with encoding/json.
 var JSON Codec = jsonCodec{}
@@ -31,10 +37,12 @@ type jsonCodec struct{}
 func (jsonCodec) ContentType() string { return "application/json" }
 
 // Marshal encodes v as json.Marshal does.
-func (jsonCodec) Marshal(v any) ([]byte, error) { return json.Marshal(v) }
+func (jsonCodec) Marshal(_ context.Context, _ string, v any) ([]byte, error) { return json.Marshal(v) }
 
 // Unmarshal decodes data as json.Unmarshal does.
-func (jsonCodec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+func (jsonCodec) Unmarshal(_ context.Context, _ string, data []byte, v any) error {
+	return json.Unmarshal(data, v)
+}
 
 type rawCodec struct{}
 
@@ -42,7 +50,7 @@ type rawCodec struct{}
 func (rawCodec) ContentType() string { return "application/octet-stream" }
 
 // Marshal returns the bytes of a []byte, json.RawMessage or string, and an error for any other type.
-func (rawCodec) Marshal(v any) ([]byte, error) {
+func (rawCodec) Marshal(_ context.Context, _ string, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
 		return v, nil
@@ -55,7 +63,7 @@ func (rawCodec) Marshal(v any) ([]byte, error) {
 }
 
 // Unmarshal sets a *[]byte or *json.RawMessage to data itself, a *string to a copy of it.
-func (rawCodec) Unmarshal(data []byte, v any) error {
+func (rawCodec) Unmarshal(_ context.Context, _ string, data []byte, v any) error {
 	switch v := v.(type) {
 	case *[]byte:
 		*v = data
@@ -71,7 +79,7 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 }
 
 // ForContentType returns the first codec whose media type is that of ct. Parameters and case do not matter. A type
-// that ends in "+json" and has no codec of its own is read by the one for JSON.
+// that ends in a suffix such as "+json" and has no codec of its own is read by that of the suffix, here "application/json".
 func ForContentType(ct string, codecs ...Codec) (Codec, bool) {
 	for _, c := range codecs { // the usual case, without parsing
 		if c.ContentType() == ct {
@@ -85,8 +93,8 @@ func ForContentType(ct string, codecs ...Codec) (Codec, bool) {
 	if c, ok := find(want, codecs); ok {
 		return c, true
 	}
-	if strings.HasSuffix(want, "+json") {
-		return find(JSON.ContentType(), codecs)
+	if i := strings.LastIndexByte(want, '+'); i >= 0 {
+		return find("application/"+want[i+1:], codecs)
 	}
 	return nil, false
 }

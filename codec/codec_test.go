@@ -22,8 +22,9 @@ func TestForContentType(t *testing.T) {
 	t.Parallel()
 	events := named{codec.JSON, "application/cloudevents+json"}
 	text := named{codec.Raw, "Text/Plain; charset=utf-8"}
+	cbor := named{codec.Raw, "application/cbor"}
 	both := []codec.Codec{codec.JSON, codec.Raw}
-	all := []codec.Codec{codec.JSON, codec.Raw, events, text}
+	all := []codec.Codec{codec.JSON, codec.Raw, events, text, cbor}
 	for _, c := range []struct {
 		contentType string
 		codecs      []codec.Codec
@@ -37,6 +38,9 @@ func TestForContentType(t *testing.T) {
 		{"application/cloudevents+json;x=y", both, codec.JSON},
 		{"application/cloudevents+json;x=y", all, events},
 		{"text/plain", all, text},
+		{"application/senml+cbor", all, cbor},
+		{"application/senml+cbor", both, nil},
+		{"application/x+", both, nil},
 		{"application/octet-stream", both, codec.Raw},
 		{"application/vnd.acme.order+json", []codec.Codec{codec.Raw}, nil},
 		{"application/jsonx", both, nil},
@@ -56,7 +60,7 @@ func TestForContentType(t *testing.T) {
 func TestRawPassesThrough(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{[]byte{0, 0xff}, json.RawMessage{0, 0xff}, "\x00\xff"} {
-		data, err := codec.Raw.Marshal(v)
+		data, err := codec.Raw.Marshal(t.Context(), "t", v)
 		if err != nil || string(data) != "\x00\xff" {
 			t.Errorf("Marshal(%T) = %x, %v", v, data, err)
 		}
@@ -65,7 +69,7 @@ func TestRawPassesThrough(t *testing.T) {
 	var m json.RawMessage
 	var s string
 	for _, v := range []any{&b, &m, &s} {
-		if err := codec.Raw.Unmarshal([]byte{0, 0xff}, v); err != nil {
+		if err := codec.Raw.Unmarshal(t.Context(), "t", []byte{0, 0xff}, v); err != nil {
 			t.Error(err)
 		}
 	}
@@ -76,8 +80,8 @@ func TestRawPassesThrough(t *testing.T) {
 
 func TestRawSaysWhatToUseInstead(t *testing.T) {
 	t.Parallel()
-	_, enc := codec.Raw.Marshal(42)
-	dec := codec.Raw.Unmarshal([]byte("42"), new(int))
+	_, enc := codec.Raw.Marshal(t.Context(), "t", 42)
+	dec := codec.Raw.Unmarshal(t.Context(), "t", []byte("42"), new(int))
 	for err, typ := range map[error]string{enc: "int", dec: "*int"} {
 		if err == nil || !strings.Contains(err.Error(), " "+typ+":") || !strings.Contains(err.Error(), "codec.JSON") {
 			t.Errorf("error %v does not name %s and an alternative", err, typ)
@@ -91,18 +95,18 @@ func TestJSONRoundTrip(t *testing.T) {
 		ID    int     `json:"id"`
 		Notes *string `json:"notes"`
 	}
-	data, err := codec.JSON.Marshal(order{ID: 42})
+	data, err := codec.JSON.Marshal(t.Context(), "t", order{ID: 42})
 	if err != nil || string(data) != `{"id":42,"notes":null}` {
 		t.Fatalf("Marshal = %s, %v", data, err)
 	}
 	var got order
-	if err := codec.JSON.Unmarshal(data, &got); err != nil || got != (order{ID: 42}) {
+	if err := codec.JSON.Unmarshal(t.Context(), "t", data, &got); err != nil || got != (order{ID: 42}) {
 		t.Errorf("Unmarshal = %+v, %v", got, err)
 	}
-	if err := codec.JSON.Unmarshal([]byte(`{"id":"42"}`), &got); err == nil {
+	if err := codec.JSON.Unmarshal(t.Context(), "t", []byte(`{"id":"42"}`), &got); err == nil {
 		t.Error("text was decoded as a number")
 	}
-	if _, err := codec.JSON.Marshal(make(chan int)); err == nil {
+	if _, err := codec.JSON.Marshal(t.Context(), "t", make(chan int)); err == nil {
 		t.Error("a channel was encoded")
 	}
 }

@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/ferrymq/ferry/codec"
@@ -11,13 +12,13 @@ func Example() {
 		ID    int    `json:"id"`
 		Total string `json:"total"`
 	}
-	data, err := codec.JSON.Marshal(order{42, "19.90"})
+	data, err := codec.JSON.Marshal(context.Background(), "orders", order{42, "19.90"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	var back order
-	if err := codec.JSON.Unmarshal(data, &back); err != nil {
+	if err := codec.JSON.Unmarshal(context.Background(), "orders", data, &back); err != nil {
 		fmt.Println(err)
 		return
 	}

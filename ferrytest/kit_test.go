@@ -84,7 +84,7 @@ func TestDrainWithASchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := ferry.NewMessage(k.Broker, "orders", Order{ID: 1})
+		m, err := ferry.NewMessage(t.Context(), k.Broker, "orders", Order{ID: 1})
 		if err == nil {
 			err = s.Put(t.Context(), schedule.Schedule{Name: "nightly", Spec: "0 3 * * *", Message: m})
 		}

@@ -18,7 +18,7 @@ func Return[T any](ctx context.Context, value T) error {
 	if err != nil {
 		return err
 	}
-	m, err := ferry.NewMessage(r.broker, r.topic, value)
+	m, err := ferry.NewMessage(ctx, r.broker, r.topic, value)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -122,11 +123,11 @@ func cut(text string, limit int) string {
 }
 
 // Decode decodes what a handler returned. ErrNotFound if that is nothing.
-func Decode[T any](b *ferry.Broker, s Status) (value T, err error) {
+func Decode[T any](ctx context.Context, b *ferry.Broker, s Status) (value T, err error) {
 	if s.Body == nil {
 		return value, driver.NewError(ferry.ErrNotFound, "the handler returned no result", "call result.Return in it, or ask for the status alone with result.Await", nil)
 	}
-	m, err := ferry.Decode[T](b, &ferry.Delivery{Message: &ferry.Message{Body: s.Body, ContentType: s.ContentType}})
+	m, err := ferry.Decode[T](ctx, b, &ferry.Delivery{Message: &ferry.Message{Body: s.Body, ContentType: s.ContentType}})
 	if err != nil {
 		return value, err
 	}

@@ -47,7 +47,7 @@ func Wait[T any](ctx context.Context, b *ferry.Broker, topic, group, id string) 
 	if err := placeOf(b, topic, group, id).failure(s); err != nil {
 		return value, err
 	}
-	return Decode[T](b, s)
+	return Decode[T](ctx, b, s)
 }
 
 // WaitAll waits for several messages of one topic, follow-ups that were emitted together for example, until all have ended. Values are in the order of the ids; the

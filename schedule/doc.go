@@ -1,7 +1,7 @@
 // Package schedule publishes messages at times: every night at three, every ten seconds, once at noon. It is cron without a leader.
 //
 //	s, err := schedule.New(broker, schedule.Options{})
-//	report, err := ferry.NewMessage(broker, "reports", Report{Kind: "daily"})
+//	report, err := ferry.NewMessage(ctx, broker, "reports", Report{Kind: "daily"})
 //	err = s.Put(ctx, schedule.Schedule{Name: "daily-report", Spec: "0 3 * * *", Zone: "Europe/Berlin", Message: report})
 //	err = s.Run(ctx) // in any number of programs
 //

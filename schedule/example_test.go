@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := ferry.NewMessage(broker, "reports", Report{Kind: "daily"})
+	report, err := ferry.NewMessage(ctx, broker, "reports", Report{Kind: "daily"})
 	if err != nil {
 		log.Fatal(err)
 	}

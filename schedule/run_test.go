@@ -64,7 +64,7 @@ func TestManyAtOnce(t *testing.T) {
 // The message comes whole, with headers that name the schedule and its tick, and an id of its own each time.
 func TestMessageIsWhole(t *testing.T) {
 	virtual(t, nil, func(r *rig) {
-		m, err := ferry.NewMessage(r.b, "other", map[string]int{"n": 1}, ferry.Key("k"), ferry.Priority(ferry.High), ferry.Header("tenant", "a"),
+		m, err := ferry.NewMessage(t.Context(), r.b, "other", map[string]int{"n": 1}, ferry.Key("k"), ferry.Priority(ferry.High), ferry.Header("tenant", "a"),
 			ferry.Delay(time.Minute), ferry.TTL(time.Hour), ferry.MaxAttempts(7), ferry.Retry(ferry.Delays(time.Second)))
 		r.ok(err)
 		r.put(schedule.Schedule{Name: "报表 daily/1", Spec: "@hourly", Message: m})

@@ -58,7 +58,7 @@ func decodeBatch[T any](b *ferry.Broker, handler func(context.Context, []*ferry.
 		errs := make([]error, len(ds))
 		ms, at := make([]*ferry.Msg[T], 0, len(ds)), make([]int, 0, len(ds))
 		for i, d := range ds {
-			m, err := decodeItem[T](b, d)
+			m, err := decodeItem[T](ctx, b, d)
 			if err != nil {
 				errs[i] = err
 				continue
@@ -76,14 +76,14 @@ func decodeBatch[T any](b *ferry.Broker, handler func(context.Context, []*ferry.
 }
 
 // decodeItem turns a panic of a codec into a failure of its message alone.
-func decodeItem[T any](b *ferry.Broker, d *ferry.Delivery) (m *ferry.Msg[T], err error) {
+func decodeItem[T any](ctx context.Context, b *ferry.Broker, d *ferry.Delivery) (m *ferry.Msg[T], err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &crash{value: p, stack: string(debug.Stack())}
 		}
 	}()
-	if m, err = ferry.Decode[T](b, d); err != nil {
-		err = Dead(driver.ReasonInvalidMessage, err)
+	if m, err = ferry.Decode[T](ctx, b, d); err != nil {
+		err = undecoded(err)
 	}
 	return m, err
 }

@@ -21,7 +21,7 @@ func Emit[T any](ctx context.Context, topic string, value T, opts ...ferry.Publi
 		return driver.NewError(ferry.ErrUnsupported, "Emit in a batch handler, where no single message is handled",
 			"use ferry.Publish, with ferry.ID to make a repeat harmless", nil)
 	}
-	m, err := ferry.NewMessage(r.c.e.broker, topic, value, opts...)
+	m, err := ferry.NewMessage(ctx, r.c.e.broker, topic, value, opts...)
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,22 @@ func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m 
 	if handler != nil {
 		b := w.broker
 		r.handle = func(ctx context.Context, d *ferry.Delivery) error {
-			m, err := ferry.Decode[T](b, d)
+			m, err := ferry.Decode[T](ctx, b, d)
 			if err != nil {
-				return Dead(driver.ReasonInvalidMessage, err)
+				return undecoded(err)
 			}
 			return handler(ctx, m)
 		}
 	}
 	w.register(r, opts)
+}
+
+// undecoded is the outcome of a body that was not decoded: a dead letter, or a retry if what the codec asked did not answer.
+func undecoded(err error) error {
+	if errors.Is(err, ferry.ErrInvalid) {
+		return Dead(driver.ReasonInvalidMessage, err)
+	}
+	return err
 }
 
 // HandleRaw registers a handler for the messages of a topic as they are. It is what Handle is built on.

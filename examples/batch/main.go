@@ -26,7 +26,7 @@ func main() {
 
 	var ms []*ferry.Message
 	for n := range 25 {
-		m, err := ferry.NewMessage(broker, "measurements", n)
+		m, err := ferry.NewMessage(ctx, broker, "measurements", n)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func main() {
 
 // declare says what is published when. What is there already stays as it is.
 func declare(ctx context.Context, broker *ferry.Broker, s *schedule.Scheduler) {
-	m, err := ferry.NewMessage(broker, "heartbeats", "still here", ferry.Key("heartbeat"))
+	m, err := ferry.NewMessage(ctx, broker, "heartbeats", "still here", ferry.Key("heartbeat"))
 	check(err)
 	check(s.Put(ctx, schedule.Schedule{Name: "heartbeat", Spec: "@every 1s", Missed: schedule.All, Message: m}))
 }
