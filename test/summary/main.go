@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ func (s *summary) add(e event) {
 		s.failed++
 	case "fail":
 		s.failed++
+		if e.Test == "" {
+			s.unfinished(e.Package)
+		}
 		s.say("%s", strings.Join(s.output[key], ""))
 		s.ended(e, key)
 	case "pass", "skip":
@@ -95,6 +99,16 @@ func (s *summary) add(e event) {
 			s.say("%s", s.output[key][len(s.output[key])-1]) // ok, and how long
 		}
 		s.ended(e, key)
+	}
+}
+
+// unfinished shows what tests said that never ended: a process that died says why in one of them.
+func (s *summary) unfinished(pkg string) {
+	for _, key := range slices.Sorted(maps.Keys(s.output)) {
+		if test, ok := strings.CutPrefix(key, pkg+" "); ok && test != "" {
+			s.say("%s of %s did not end:\n%s", test, pkg, strings.Join(s.output[key], ""))
+			delete(s.output, key)
+		}
 	}
 }
 

@@ -29,6 +29,10 @@ func TestSummary(t *testing.T) {
 {"Action":"fail","Package":"q","Test":"TestB","Elapsed":1}
 {"Action":"fail","Package":"q","Elapsed":1}
 `, true, []string{"q_test.go:1: LOST", "2 packages", "2 failed"}, ""},
+		{"died", `{"Action":"output","Package":"q","Test":"TestB","Output":"panic: test timed out\\n"}
+{"Action":"output","Package":"q","Output":"FAIL q\\n"}
+{"Action":"fail","Package":"q","Elapsed":1}
+`, true, []string{"TestB of q did not end", "panic: test timed out", "1 failed"}, ""},
 		{"does not compile", `{"ImportPath":"p","Action":"build-output","Output":"p.go:3: no\n"}
 {"ImportPath":"p","Action":"build-fail"}
 {"Action":"fail","Package":"p","Elapsed":0}
