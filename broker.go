@@ -60,14 +60,13 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 	if o.MaxAsync == 0 {
 		o.MaxAsync = 10_000
 	}
-	partitions, _ := d.(driver.Log)
 	return &Broker{
 		driver:     d,
 		caps:       d.Capabilities(),
 		hooks:      o.Hooks.guarded(o.Logger),
 		log:        o.Logger,
 		codecs:     o.Codecs,
-		partitions: partitions,
+		partitions: driver.LogOf(d),
 		gather:     newBatcher(d, gatherSenders),
 		async:      newAsyncPublisher(d, o.MaxAsync, o.FailWhenFull),
 	}, nil

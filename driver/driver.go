@@ -64,6 +64,9 @@ type Receipt struct {
 	Ref Ref
 	// Duplicate says that the message was known already (by its dedup id, or an id its producer chose) and not stored again.
 	Duplicate bool
+	// Spooled says that the message is not in the backend yet, but in a spool beside the program, which brings it there: see package spool.
+	// No other driver sets it.
+	Spooled bool
 	// Err is nil once the message is stored. Otherwise it is one of ErrNotApplied, ErrUnknown, ErrFull, ErrTooLarge,
 	// ErrUnsupported, ErrClosed, wrapped.
 	Err error

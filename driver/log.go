@@ -25,6 +25,24 @@ type Log interface {
 	Trim(ctx context.Context, topic string) (TrimReport, error)
 }
 
+// Wrapper is a Driver around another one. What is optional of that, its Log, is found through it; a Pipeliner is not, since a wrapper changes Publish.
+type Wrapper interface{ Unwrap() Driver }
+
+// LogOf returns the Log of a driver, or of the one that it wraps; nil where there is none.
+func LogOf(d Driver) Log {
+	for d != nil {
+		if l, ok := d.(Log); ok {
+			return l
+		}
+		w, ok := d.(Wrapper)
+		if !ok {
+			return nil
+		}
+		d = w.Unwrap()
+	}
+	return nil
+}
+
 // Partition is one partition of a topic.
 type Partition struct {
 	Partition   int32
