@@ -62,6 +62,11 @@ var Layers = []Layer{
 		Why:      "users' tests run on the memory driver",
 	},
 	{
+		Packages: []string{"spool/spooldisk"},
+		May:      []string{".", "driver", "driver/disk", "spool", "internal/..."},
+		Why:      "it puts a spool into a directory; the spool itself knows no driver",
+	},
+	{
 		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "result"},
 		May: []string{".", "driver", "codec/...", "worker", "internal/...",
 			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
@@ -69,8 +74,8 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"open"},
-		May:      []string{".", "driver", "driver/*", "internal/..."},
-		Why:      "open chooses a driver by URL, and does nothing else",
+		May:      []string{".", "driver", "driver/*", "spool/...", "internal/..."},
+		Why:      "open chooses a driver by URL, with a spool in front where one is asked for, and does nothing else",
 	},
 	{
 		Packages: []string{"cmd/...", "examples/...", "test/..."},
@@ -86,7 +91,7 @@ var Light = []struct{ Packages, Links []string }{
 		Packages: []string{".", "driver", "codec", "worker", "cluster", "result"},
 	},
 	{
-		Packages: []string{"driver/memory"},
+		Packages: []string{"driver/memory", "spool"},
 		Links:    []string{"google.golang.org/protobuf/encoding/protowire"}, // a leaf of 3 packages, without reflection
 	},
 	{
