@@ -40,7 +40,11 @@ func URL(ctx context.Context, rawURL string, opts ...ferry.Options) (*ferry.Brok
 	if err != nil {
 		return nil, err
 	}
+	so, spooled := p.spool()
 	b, err := openScheme(ctx, scheme, rest, p, o)
+	if err == nil && spooled {
+		b, err = withSpool(ctx, b, so, o)
+	}
 	if err == nil {
 		for _, f := range Diagnose(rawURL) {
 			b.Logger().Warn("ferry: "+f.Text, "hint", f.Hint)
@@ -62,7 +66,11 @@ func openScheme(ctx context.Context, scheme, rest string, p *parameters, o ferry
 	case "kafka", "kafkas":
 		return openKafka(ctx, rest, p, o)
 	}
-	return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("broker scheme %q is not known", scheme), schemes, nil)
+	return nil, errScheme(scheme)
+}
+
+func errScheme(scheme string) error {
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("broker scheme %q is not known", scheme), schemes, nil)
 }
 
 // schemeOf returns what stands before "://", in lower case. Only a well-formed scheme is ever shown: in a URL with a

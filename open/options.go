@@ -16,6 +16,8 @@ type kind struct {
 	options []option
 	// connection are those that the connection to the server takes, besides.
 	connection []option
+	// spool are those of a spool in front of a broker that can be away.
+	spool []option
 }
 
 const (
@@ -72,7 +74,7 @@ var kinds = []kind{
 			{"shards", number, "over how many hash slots a new topic is spread. Defaults to 1"},
 			strict, maxBody, insecure,
 		},
-		connection: redisConnection,
+		connection: redisConnection, spool: spoolOptions,
 	},
 	{
 		name: "redisstream", title: "Redis Streams", forms: []string{"redisstream://host:6379/0", "redisstreams://host (TLS)", "redisstream+sentinel://h1,h2/primary", "redisstream+cluster://h1,h2"},
@@ -82,7 +84,7 @@ var kinds = []kind{
 			{"window", number, "how many entries a group reads ahead in each partition; priorities reach as far. Defaults to 2000"},
 			strict, maxBody, insecure,
 		},
-		connection: redisConnection,
+		connection: redisConnection, spool: spoolOptions,
 	},
 	{
 		name: "kafka", title: "Kafka", forms: []string{"kafka://user:password@h1:9092,h2:9092", "kafkas://h1:9092 (TLS)"},
@@ -103,13 +105,17 @@ var kinds = []kind{
 			{"cert", file, "over TLS: the certificate of this program, with `key`"},
 			{"key", file, "over TLS: the key of `cert`"},
 		},
+		spool: spoolOptions,
 	},
 }
 
-// kindOf returns what a known scheme is of: redisstreams+cluster of redisstream, for example.
+// kindOf returns what a scheme is of: redisstreams+cluster of redisstream, for example. The zero kind takes nothing.
 func kindOf(scheme string) kind {
 	base, _, _ := strings.Cut(scheme, "+")
 	at := slices.IndexFunc(kinds, func(k kind) bool { return base == k.name || base == k.name+"s" })
+	if at < 0 {
+		return kind{}
+	}
 	return kinds[at]
 }
 
@@ -119,6 +125,9 @@ func optionsOf(scheme string) string {
 	text := names(k.options)
 	if len(k.connection) > 0 {
 		text += ", and those of the connection: " + names(k.connection)
+	}
+	if len(k.spool) > 0 {
+		text += "; and those of a spool: " + names(k.spool)
 	}
 	return text
 }

@@ -40,7 +40,7 @@ func reference() string {
 		"`open.URL`, `--broker` and `FERRY_BROKER` take the same URLs.\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n\n| option | value | meaning |\n|---|---|---|\n", k.title, strings.Join(k.forms, "\n"))
-		for _, o := range slices.Concat(k.options, k.connection) {
+		for _, o := range slices.Concat(k.options, k.connection, k.spool) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.name, o.value, o.what)
 		}
 	}
