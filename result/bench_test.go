@@ -3,9 +3,13 @@ package result_test
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/internal/redistest"
@@ -24,9 +28,24 @@ func BenchmarkKeep(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer broker.Close(context.Background())
+			before := used(b, server)
 			handle(b, broker, kept)
+			b.ReportMetric((used(b, server)-before)/float64(b.N), "server-µs/msg")
 		})
 	}
+}
+
+// used is the processor time that a server has used, in microseconds.
+func used(b *testing.B, s *redistest.Server) (sum float64) {
+	c := goredis.NewClient(&goredis.Options{Addr: s.Addr()})
+	defer func() { _ = c.Close() }()
+	for line := range strings.FieldsSeq(c.Info(b.Context(), "cpu").Val()) {
+		if name, v, _ := strings.Cut(line, ":"); name == "used_cpu_sys" || name == "used_cpu_user" {
+			n, _ := strconv.ParseFloat(v, 64)
+			sum += n * 1e6
+		}
+	}
+	return sum
 }
 
 func handle(b *testing.B, broker *ferry.Broker, kept bool) {

@@ -23,9 +23,27 @@ type place struct {
 func placeOf(b *ferry.Broker, topic, group, id string) place {
 	name := topic + "/" + group + "/" + id
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(name)) // never fails
-	return place{b, topic, group, id, fmt.Sprintf("%s.%02x", driver.ResultsBucket, h.Sum32()%buckets), name}
+	_, _ = h.Write([]byte(name[:len(name)-len(id)+shared(id)])) // never fails
+	return place{b, topic, group, id, bucketNames[h.Sum32()%buckets], name}
 }
+
+// shared is how many bytes of an id say in which bucket its result lies. Ids that Ferry makes begin with the time: messages of the same 16 ms share a bucket, and as they tend to end
+// together too, many results are written to few buckets at a time. Of other ids all bytes count.
+func shared(id string) int {
+	const sixteenth = len("01234567-89a") // all digits of its milliseconds but the last
+	if len(id) == 36 && id[8] == '-' && id[13] == '-' && id[14] == '7' {
+		return sixteenth
+	}
+	return len(id)
+}
+
+// bucketNames are the names of the buckets.
+var bucketNames = func() (names [buckets]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("%s.%02x", driver.ResultsBucket, i)
+	}
+	return names
+}()
 
 // check says what is wrong with a place, or nil.
 func (p place) check() error {

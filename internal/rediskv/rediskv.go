@@ -38,6 +38,7 @@ type KV struct {
 	o                         Options
 	waiters                   *kv.Waiters
 	apply, get, list, changes redisconn.Script
+	gatherer                  *gatherer
 
 	mu       sync.Mutex
 	listener *redisconn.Listener // nil until somebody waits
@@ -48,8 +49,10 @@ type KV struct {
 
 // New returns a KV.
 func New(o Options) *KV {
-	return &KV{o: o, waiters: kv.NewWaiters(), buckets: map[string]string{},
+	k := &KV{o: o, waiters: kv.NewWaiters(), buckets: map[string]string{},
 		apply: script("apply"), get: script("get"), list: script("list"), changes: script("changes")}
+	k.gatherer = newGatherer(k)
+	return k
 }
 
 func script(name string) redisconn.Script {
@@ -67,6 +70,7 @@ func script(name string) redisconn.Script {
 // Close ends waiting calls with ErrClosed. The client is not closed.
 func (k *KV) Close() {
 	k.waiters.End() // nobody begins to listen after it
+	k.gatherer.close()
 	k.mu.Lock()
 	listener := k.listener
 	k.mu.Unlock()
@@ -98,8 +102,13 @@ func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level 
 	} else {
 		reply, err = s.Run(ctx, k.o.Client, k.keys(bucket), args...)
 	}
+	return timed(reply, redisconn.Classify(err))
+}
+
+// timed takes the server's time off the answer of a script.
+func timed(reply []any, err error) (now int64, rest []any, _ error) {
 	if err != nil {
-		return 0, nil, redisconn.Classify(err)
+		return 0, nil, err
 	}
 	if len(reply) == 0 {
 		return 0, nil, errShape()
@@ -183,14 +192,15 @@ func chunks(n, most int) func(yield func(span) bool) {
 // Apply makes each write one step.
 func (k *KV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
 	results := make([]driver.WriteResult, len(ws))
-	var sound []int
+	sound := make([]driver.Write, 0, len(ws))
+	which := make([]*driver.WriteResult, 0, len(ws))
 	for i := range ws {
 		if results[i].Err = k.check(ctx, bucket, o, &ws[i]); results[i].Err == nil {
-			sound = append(sound, i)
+			sound, which = append(sound, ws[i]), append(which, &results[i])
 		}
 	}
 	for chunk := range chunks(len(sound), atOnce) {
-		k.applySome(ctx, bucket, o.Level, ws, sound[chunk.from:chunk.to], results)
+		k.applySome(ctx, bucket, o.Level, sound[chunk.from:chunk.to], which[chunk.from:chunk.to])
 	}
 	return results
 }
@@ -207,23 +217,58 @@ func (k *KV) check(ctx context.Context, bucket string, o driver.KVOptions, w *dr
 	return w.Check()
 }
 
-// applySome makes the writes with these numbers in one call.
-func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write, which []int, results []driver.WriteResult) {
-	args := []any{driver.MaxValues, driver.MaxRequests, driver.RequestFor.Milliseconds()}
-	for _, i := range which {
-		args = append(args, words(&ws[i])...)
+// applySome makes writes in one call of the script.
+func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write, results []*driver.WriteResult) {
+	var now int64
+	var reply []any
+	var err error
+	if level.Replicas() > 0 {
+		now, reply, err = k.runApply(ctx, bucket, level, ws)
+	} else {
+		now, reply, err = k.gatherer.write(ctx, bucket, ws)
 	}
-	now, reply, err := k.run(ctx, &k.apply, bucket, level, args...)
-	if err == nil && len(reply) != len(which) {
-		err = errShape()
-	}
-	for n, i := range which {
+	for i := range ws {
 		if err != nil {
 			results[i].Err = err
 			continue
 		}
-		results[i] = resultOf(bucket, &ws[i], reply[n], now)
+		*results[i] = resultOf(bucket, &ws[i], reply[i], now)
 	}
+}
+
+// runApply makes writes of one bucket, and returns an answer to each.
+func (k *KV) runApply(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write) (now int64, reply []any, err error) {
+	now, reply, err = k.run(ctx, &k.apply, bucket, level, appendWrites(limits(), ws)...)
+	if err != nil {
+		return 0, nil, err
+	}
+	if reply = answers(reply, 0); len(reply) != len(ws) {
+		return 0, nil, errShape()
+	}
+	return now, reply, nil
+}
+
+// answers are those to the writes of the i-th bucket of a call.
+func answers(reply []any, i int) []any {
+	if i >= len(reply) {
+		return nil
+	}
+	list, _ := reply[i].([]any)
+	return list
+}
+
+// limits are the arguments that precede those of all writes.
+func limits() []any {
+	return []any{driver.MaxValues, driver.MaxRequests, driver.RequestFor.Milliseconds()}
+}
+
+// appendWrites tells the script of the writes of one bucket.
+func appendWrites(args []any, ws []driver.Write) []any {
+	args = append(args, len(ws))
+	for i := range ws {
+		args = append(args, words(&ws[i])...)
+	}
+	return args
 }
 
 // words tells a script of a write.

@@ -13,7 +13,7 @@ look(GONE, true)
 table.sort(found, function(a, b) return a[2] < b[2] end)
 local upto = math.max(tonumber(call('HGET', META, 'revision') or 0) or 0, tonumber(ARGV[1]))
 if #found > most then upto = found[most][2] end
-local results = {int(now), int(upto)}
+local results = {millis, int(upto)}
 for i = 1, math.min(#found, most) do
   local v = found[i][3] and {int(found[i][2])} or get(found[i][1])
   if v then

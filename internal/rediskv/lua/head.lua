@@ -2,19 +2,19 @@
 -- value, 3 zset: names, 4 zset: names by when they expire, 5 zset: names by revision, 6 zset: deleted names by revision, 7 hash: request to
 -- its answer, 8 zset: requests by when they are forgotten.
 local call, match = redis.call, string.match
-local META, VALUES, NAMES, ENDS, REVISIONS, GONE, REQUESTS, ASKED = unpack(KEYS)
--- Nothing is written if a key is not ours: a script cannot take back what it has written.
-for _, key in ipairs({META, VALUES, REQUESTS}) do call('HLEN', key) end
-for _, key in ipairs({NAMES, ENDS, REVISIONS, GONE, ASKED}) do call('ZCARD', key) end
+local META, VALUES, NAMES, ENDS, REVISIONS, GONE, REQUESTS, ASKED = unpack(KEYS, 1, 8)
 local clock = call('TIME')
-local micros = clock[1] * 1000000 + clock[2]
-local now = math.floor(micros / 1000)
+-- The server's microseconds and milliseconds, as text and as numbers: to print a number costs as much as a command.
+local time = clock[1] .. string.rep('0', 6 - #clock[2]) .. clock[2]
+local millis = string.sub(time, 1, -4)
+local micros, now = tonumber(time), tonumber(millis)
 
 local function int(n) return string.format('%.0f', n) end
 
 -- parsed reads a value: {revision, epoch, written, ends, data}, or nil if there is none or it has expired.
 local function parsed(v)
-  local revision, epoch, written, ends, at = match(v or '', '^(%d+) (%d+) (%d+) (%d+) ()')
+  if not v then return nil end
+  local revision, epoch, written, ends, at = match(v, '^(%d+) (%d+) (%d+) (%d+) ()')
   if not revision or ends ~= '0' and tonumber(ends) <= now then return nil end
   return {revision, epoch, written, ends, string.sub(v, at)}
 end

@@ -2,7 +2,7 @@
 -- Returns now, the revision of the bucket, "1" if there may be more, the name that was looked at last; then name and
 -- {revision, epoch, written, ends, data} of each.
 local names = call('ZRANGE', NAMES, ARGV[1], ARGV[2], 'BYLEX', 'LIMIT', 0, ARGV[3])
-local results = {int(now), call('HGET', META, 'revision') or '0', #names == tonumber(ARGV[3]) and '1' or '', names[#names] or ''}
+local results = {millis, call('HGET', META, 'revision') or '0', #names == tonumber(ARGV[3]) and '1' or '', names[#names] or ''}
 for _, name in ipairs(names) do
   local v = get(name)
   if v then
