@@ -23,6 +23,11 @@ func BenchmarkDriver(b *testing.B) {
 	}))
 }
 
+// BenchmarkKV measures named values that survive a power loss: a swap is one group commit, as a publish is.
+func BenchmarkKV(b *testing.B) {
+	drivertest.BenchKV(b, harness(driver.Synced, func(t testing.TB) Options { return Options{Dir: t.TempDir()} }))
+}
+
 // BenchmarkPublish measures publishes that survive a power loss, by concurrent callers, beside Pebble doing the same.
 func BenchmarkPublish(b *testing.B) {
 	for _, callers := range []int{1, 64, 256} {

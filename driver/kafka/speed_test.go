@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/drivertest"
 	"github.com/ferrymq/ferry/driver/kafka"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
@@ -23,6 +24,11 @@ func cpu(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func BenchmarkKV(b *testing.B) {
+	c := kafkatest.Shared(b)
+	drivertest.BenchKV(b, harness(driver.AtomicNever, func(t testing.TB, namespace string) *kafka.Driver { return open(t, c, namespace) }))
 }
 
 // BenchmarkDrain consumes a backlog, and the same records with a raw poll: time and client CPU of a message.

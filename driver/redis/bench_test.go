@@ -23,6 +23,10 @@ func BenchmarkDriver(b *testing.B) {
 	drivertest.Bench(b, harness(redistest.Shared(b).URL(), capabilities(driver.InMemory, driver.InMemory)))
 }
 
+func BenchmarkKV(b *testing.B) {
+	drivertest.BenchKV(b, harness(redistest.Shared(b).URL(), capabilities(driver.InMemory, driver.InMemory)))
+}
+
 const (
 	loadBatch   = 100
 	loadWorkers = 4
