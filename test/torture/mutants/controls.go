@@ -2,13 +2,14 @@ package mutants
 
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
-// controlMutants are bugs of locks, and of a worker that is told what to do while it runs.
+// controlMutants are bugs of locks, of an outbox, and of a worker that is told what to do while it runs.
 func controlMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: file + ".go", Search: search, Replace: replace}}
 	}
 	locks := func(test string) Check { return Check{Package: "./cluster", Run: test + "$"} }
 	controls := func(test string) Check { return Check{Package: "./worker", Run: test + "$"} }
+	rows := func(test string) Check { return Check{Package: "./outbox", Run: test + "$"} }
 	return []Mutant{
 		{
 			Name: "lock-no-fence", Bug: "what is written under a lock is not fenced",
@@ -29,6 +30,27 @@ func controlMutants() []Mutant {
 			Name: "lock-answer-believed", Bug: "a lock that was taken long ago, by a write whose answer comes only now, counts as held",
 			Edits: edit("cluster/acquire", "case r.Err == nil && time.Since(before) < usable(l.o.TTL):", "case r.Err == nil:"),
 			Check: locks("TestLockWhoseAnswerComesTooLate"),
+		},
+		{
+			Name: "outbox-range", Bug: "rows are removed as a range, with one that was committed late",
+			Edits: edit("outbox/table", `query.WriteString("DELETE FROM " + Table + " WHERE seq IN (")`,
+				`fmt.Fprintf(&query, "DELETE FROM %s WHERE seq BETWEEN %d AND %d OR seq IN (", Table, r.acked[0], r.acked[n-1])`),
+			Check: rows("TestLateCommit"),
+		},
+		{
+			Name: "outbox-removal-forgotten", Bug: "rows that could not be removed are published again and again",
+			Edits: edit("outbox/relay", "if err := r.remove(ctx); err != nil { // before", "r.acked = nil\n\tif err := r.remove(ctx); err != nil { // before"),
+			Check: rows("TestRemovalFails"),
+		},
+		{
+			Name: "outbox-follower-passes", Bug: "a row passes one of its key for which there is no room",
+			Edits: edit("outbox/publish", "if !r.steps {", "if r.steps {"),
+			Check: rows("TestFullTopic"),
+		},
+		{
+			Name: "outbox-unknown-removed", Bug: "a row is removed although it is not known whether it was stored",
+			Edits: edit("outbox/relay", "case row.err == nil:", "case row.err == nil || !isFull(row.err) && !permanent(row.err):"),
+			Check: rows("TestBrokerIsAway"),
 		},
 		{
 			Name: "quiet-keeps", Bug: "a quiet worker keeps what it has not started",
