@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Licences are the modules that the ferry command links, each with the licence in its file. Whoever adds or updates a module
+// Licences are the modules that the ferry command and the codecs link, each with the licence in its file. Whoever adds or updates a module
 // that is not as it says here looks at it, and changes the table.
 var Licences = map[string]string{
 	"github.com/DataDog/zstd":                          "BSD-3-Clause",
@@ -25,6 +25,7 @@ var Licences = map[string]string{
 	"github.com/cockroachdb/swiss":                     "Apache-2.0",
 	"github.com/cockroachdb/tokenbucket":               "Apache-2.0",
 	"github.com/expr-lang/expr":                        "MIT",
+	"github.com/fxamacker/cbor/v2":                     "MIT",
 	"github.com/getsentry/sentry-go":                   "MIT",
 	"github.com/gogo/protobuf":                         "BSD-3-Clause",
 	"github.com/golang/protobuf":                       "BSD-3-Clause",
@@ -49,10 +50,14 @@ var Licences = map[string]string{
 	"github.com/sony/gobreaker/v2":                     "MIT",
 	"github.com/spf13/cobra":                           "Apache-2.0",
 	"github.com/spf13/pflag":                           "BSD-3-Clause",
+	"github.com/twmb/avro":                             "MIT",
 	"github.com/twmb/franz-go":                         "BSD-3-Clause",
 	"github.com/twmb/franz-go/pkg/kadm":                "BSD-3-Clause",
 	"github.com/twmb/franz-go/pkg/kfake":               "BSD-3-Clause",
 	"github.com/twmb/franz-go/pkg/kmsg":                "BSD-3-Clause",
+	"github.com/twmb/franz-go/pkg/sr":                  "BSD-3-Clause",
+	"github.com/ugorji/go/codec":                       "MIT",
+	"github.com/x448/float16":                          "MIT",
 	"go.uber.org/atomic":                               "MIT",
 	"golang.org/x/exp":                                 "BSD-3-Clause",
 	"golang.org/x/sys":                                 "BSD-3-Clause",

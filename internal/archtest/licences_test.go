@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestLicences compares the modules that the ferry command links with the table, both ways.
+// TestLicences compares the modules that the ferry command and the codecs link with the table, both ways.
 func TestLicences(t *testing.T) {
 	t.Parallel()
-	packages, err := list(root, "-deps", "./cmd/ferry")
+	packages, err := list(root, "-deps", "./cmd/ferry", "./codec/...")
 	if err != nil {
 		t.Fatal(err)
 	}

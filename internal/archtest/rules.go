@@ -99,6 +99,29 @@ var Light = []struct{ Packages, Links []string }{
 		Links:    []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
+		Packages: []string{"codec/cloudevents", "codec/codectest"},
+	},
+	{
+		Packages: []string{"codec/protobuf"},
+		Links:    []string{"google.golang.org/protobuf/proto"},
+	},
+	{
+		Packages: []string{"codec/msgpack"},
+		Links:    []string{"github.com/ugorji/go/codec"},
+	},
+	{
+		Packages: []string{"codec/cbor"},
+		Links:    []string{"github.com/fxamacker/cbor/v2"},
+	},
+	{
+		Packages: []string{"codec/registry"},
+		Links:    []string{"github.com/twmb/franz-go/pkg/sr"},
+	},
+	{
+		Packages: []string{"codec/avro"},
+		Links:    []string{"github.com/twmb/avro", "github.com/twmb/franz-go/pkg/sr"},
+	},
+	{
 		Packages: []string{"schedule"},
 		Links:    []string{"github.com/netresearch/go-cron"}, // one package without dependencies
 	},
