@@ -39,8 +39,8 @@ type asyncPublisher struct {
 	change chan struct{} // closed and replaced whenever ended grows and somebody flushes
 }
 
-func newAsyncPublisher(d driver.Driver, limit int, fail bool) *asyncPublisher {
-	return &asyncPublisher{batcher: newBatcher(d, 1), fail: fail, room: make(chan struct{}, limit)}
+func newAsyncPublisher(to sender, limit int, fail bool) *asyncPublisher {
+	return &asyncPublisher{batcher: newBatcher(to, 1), fail: fail, room: make(chan struct{}, limit)}
 }
 
 // pending is one asynchronous publish.

@@ -21,8 +21,8 @@ const (
 // its own goroutine: no latency is added when idle. Callers that come while all senders are busy queue up, and the
 // first sender that finishes takes them all. A sender goroutine lives only while there is a queue.
 type batcher struct {
-	driver  driver.Driver
-	ahead   driver.Pipeliner // nil where the driver is none, and with several senders
+	sender  sender
+	ahead   driver.Pipeliner // nil where the sender is none, and with several senders
 	senders int
 
 	mu     sync.Mutex
@@ -49,10 +49,10 @@ type batch struct {
 	cancel  context.CancelFunc
 }
 
-func newBatcher(d driver.Driver, senders int) *batcher {
-	b := &batcher{driver: d, senders: senders}
+func newBatcher(to sender, senders int) *batcher {
+	b := &batcher{sender: to, senders: senders}
 	if senders == 1 {
-		b.ahead, _ = d.(driver.Pipeliner)
+		b.ahead, _ = to.(driver.Pipeliner)
 	}
 	return b
 }
@@ -64,7 +64,7 @@ func (b *batcher) publish(ctx context.Context, p *publication) Receipt {
 		b.active++
 		b.mu.Unlock()
 		defer b.handOver()
-		return sendAlone(ctx, b.driver, p)
+		return sendAlone(ctx, b.sender, p)
 	}
 	// The message is cloned: its publisher may give up and reuse it while a sender still reads it.
 	r := &request{msg: p.msg.Clone(), options: p.send, done: make(chan struct{})}
@@ -80,9 +80,9 @@ func (b *batcher) publish(ctx context.Context, p *publication) Receipt {
 }
 
 // sendAlone publishes one message in the caller's goroutine, with the caller's context.
-func sendAlone(ctx context.Context, d driver.Driver, p *publication) Receipt {
+func sendAlone(ctx context.Context, to sender, p *publication) Receipt {
 	p.alone[0] = &p.msg
-	receipts, err := d.Publish(ctx, p.alone[:], p.send)
+	receipts, err := to.Publish(ctx, p.alone[:], p.send)
 	if len(receipts) != 1 {
 		return Receipt{ID: p.msg.ID, Err: errors.Join(ErrUnknown, err)}
 	}
@@ -147,7 +147,7 @@ func (b *batcher) send() {
 			cancel()
 			return
 		}
-		receipts, err := b.driver.Publish(ctx, msgs, requests[0].options)
+		receipts, err := b.sender.Publish(ctx, msgs, requests[0].options)
 		cancel()
 		b.answer(requests, receipts, err)
 	}

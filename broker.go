@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/unique"
 )
 
 // Options of a Broker. The zero value is a good one.
@@ -27,6 +28,8 @@ type Options struct {
 // Broker publishes to one backend, and is what workers consume from. It is safe for concurrent use.
 type Broker struct {
 	driver driver.Driver
+	sender sender // publishes to it
+	names  *unique.Keeper
 	caps   driver.Capabilities
 	hooks  Hooks
 	log    *slog.Logger
@@ -60,15 +63,19 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 	if o.MaxAsync == 0 {
 		o.MaxAsync = 10_000
 	}
+	names := unique.New(d)
+	to := newSender(d, names)
 	return &Broker{
 		driver:     d,
+		sender:     to,
+		names:      names,
 		caps:       d.Capabilities(),
 		hooks:      o.Hooks.guarded(o.Logger),
 		log:        o.Logger,
 		codecs:     o.Codecs,
 		partitions: driver.LogOf(d),
-		gather:     newBatcher(d, gatherSenders),
-		async:      newAsyncPublisher(d, o.MaxAsync, o.FailWhenFull),
+		gather:     newBatcher(to, gatherSenders),
+		async:      newAsyncPublisher(to, o.MaxAsync, o.FailWhenFull),
 	}, nil
 }
 
@@ -120,6 +127,7 @@ func (b *Broker) Close(ctx context.Context) error {
 		return nil
 	}
 	flushErr := b.async.flush(ctx)
+	b.closeNames(ctx)
 	err := b.driver.Close(ctx) // fails what still waits, so that the senders end
 	b.async.wait()
 	b.gather.wait()

@@ -35,6 +35,8 @@ type (
 	Reason = driver.Reason
 	// Error is every error Ferry makes itself, with a hint that says what to do next.
 	Error = driver.Error
+	// UniqueError is the ErrConflict of a publish whose Unique id another message has, with that one's id.
+	UniqueError = driver.UniqueError
 	// Outcome is how a delivery ended: see OutcomeAck.
 	Outcome = driver.Outcome
 	// Position is where a new group begins: see Beginning and Since. The zero value is the end.

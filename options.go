@@ -50,6 +50,13 @@ func Dedup(id string, window time.Duration) PublishOption {
 	return func(p *publication) { p.msg.DedupID, p.msg.DedupWindow = id, window }
 }
 
+// Unique makes the message the only one of its topic with this id that is not settled: until every group has acknowledged, dropped or buried it, or it has expired or
+// been removed, another publish with the id fails with a UniqueError, which is an ErrConflict and tells the first one's message id. After a crash in the wrong
+// moment the id is free when ttl is over: choose it longer than a message may take, retries included, because after it another is accepted in any case.
+func Unique(id string, ttl time.Duration) PublishOption {
+	return func(p *publication) { p.msg.Unique = &driver.Unique{ID: id, TTL: ttl} }
+}
+
 // Header adds a header.
 func Header(name, value string) PublishOption {
 	return func(p *publication) {

@@ -68,7 +68,7 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 	start := b.started()
 	var r Receipt
 	if b.caps.Local {
-		r = sendAlone(ctx, b.driver, p)
+		r = sendAlone(ctx, b.sender, p)
 	} else {
 		r = b.gather.publish(ctx, p)
 	}
@@ -85,7 +85,7 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 var publications = sync.Pool{New: func() any { return new(publication) }}
 
 // PublishBatch stores messages in slice order, with one receipt each. The error joins those of the receipts. Options
-// apply to every message; ID and Dedup, which would make one of several, belong to each (NewMessage). Nothing is sent if
+// apply to every message; ID, Dedup and Unique, which would make one of several, belong to each (NewMessage). Nothing is sent if
 // one of them is invalid.
 func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...PublishOption) ([]Receipt, error) {
 	if len(ms) == 0 {
@@ -93,7 +93,7 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	}
 	if len(ms) > 1 && identify(opts) {
 		return nil, driver.NewError(ErrInvalid, fmt.Sprintf("%d messages of a batch get one id, and would be stored once", len(ms)),
-			"give ID or Dedup to each message, with NewMessage for example, not to PublishBatch", nil)
+			"give ID, Dedup or Unique to each message, with NewMessage for example, not to PublishBatch", nil)
 	}
 	room := batches.Get().(*batchRoom)
 	pubs, msgs := room.of(len(ms))
@@ -105,7 +105,7 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 		msgs[i] = &pubs[i].msg
 	}
 	start := b.started()
-	receipts, err := b.driver.Publish(ctx, msgs, pubs[0].send)
+	receipts, err := b.sender.Publish(ctx, msgs, pubs[0].send)
 	if b.hooks.Published == nil { // a hook may keep the messages
 		clear(pubs)
 		batches.Put(room)
@@ -124,7 +124,7 @@ func identify(opts []PublishOption) bool {
 	}
 	p := publications.Get().(*publication)
 	_ = p.apply(opts) // which prepare reports
-	yes := p.msg.ID != "" || p.msg.DedupID != ""
+	yes := p.msg.ID != "" || p.msg.DedupID != "" || p.msg.Unique != nil
 	*p = publication{}
 	publications.Put(p)
 	return yes

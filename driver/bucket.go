@@ -12,10 +12,11 @@ const (
 	ResultsBucket   = "results"
 	MembersBucket   = "members"
 	CommandsBucket  = "commands"
-	LeadBucket      = "lead" // lead.<duty>, in which the leader of that duty keeps its state
+	UniqueBucket    = "unique" // unique.00 to unique.0f
+	LeadBucket      = "lead"   // lead.<duty>, in which the leader of that duty keeps its state
 )
 
-var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, LeadBucket}
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
 func ReservedBucket(bucket string) bool {

@@ -100,6 +100,8 @@ type Capabilities struct {
 	Levels     []Durability
 	// MaxBody is the largest body in bytes.
 	MaxBody int
+	// SettleLag is for how long a crash of the consumer can still take back a settlement that was accepted. Zero: it cannot.
+	SettleLag time.Duration
 	// Local says that a publish waits for neither a network nor a disk, so that gathering callers into batches gains nothing.
 	Local bool
 }

@@ -69,6 +69,10 @@ type Message struct {
 	MaxAttempts int
 	Retry       *RetryPolicy
 
+	// Unique asks that no other message of the topic with the same unique id is unsettled. It is resolved above the seam and not stored: drivers
+	// see a header instead. Nil: nothing is asked.
+	Unique *Unique
+
 	// PublishedAt is the backend's time of storing it. Set by the backend, ignored on publish.
 	PublishedAt time.Time
 }

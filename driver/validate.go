@@ -97,6 +97,11 @@ func (m *Message) Validate(maxBody int) error {
 		return NewError(ErrTooLarge, fmt.Sprintf("body of %d bytes exceeds the limit of %d", len(m.Body), maxBody),
 			"store large data elsewhere and publish a reference to it", nil)
 	}
+	if m.Unique != nil {
+		if err := m.Unique.check(m); err != nil {
+			return err
+		}
+	}
 	if m.At.After(lastTime) {
 		return NewError(ErrInvalid, fmt.Sprintf("the time %s is too far away", m.At.UTC().Format(time.RFC3339)),
 			fmt.Sprintf("use one until %s, or hold the message until it is moved", lastTime.Format(time.DateOnly)), nil)

@@ -94,6 +94,11 @@ moon: sold out
 ship boat
 ship rope
 `,
+	"unique": `
+a second report for ann is refused: true true
+one for ben is not
+ann's report is made: she may ask for the next
+`,
 	"fanout": `
 line 1 has 3 words
 line 2 has 2 words
@@ -188,7 +193,7 @@ func TestExamples(t *testing.T) {
 }
 
 // anywhere are those that print the same on every broker, however slow it is.
-var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout", "outbox"}
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout", "outbox", "unique"}
 
 // prints runs an example on a broker, or on its own, and demands what it prints.
 func prints(t *testing.T, program, broker, text string) {

@@ -37,6 +37,7 @@ func (e *engine) drain(endWork func()) error {
 	endWork()
 	e.serving.Wait()
 	err := e.unsubscribe()
+	e.freeUnique()                   // what is closed has committed what it settled
 	e.await(stopGrace, e.slotsEnded) // zombies too, in case they are about to return
 	e.logLeftOut(never)
 	return errors.Join(e.failure(), late, err, e.abandoned())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/unique"
 )
 
 // engine is a worker at work. Everything that changes while it works is guarded by its one mutex, which is held for
@@ -22,6 +23,7 @@ type engine struct {
 	caps     driver.Capabilities
 	hooks    ferry.Hooks
 	log      *slog.Logger
+	names    *unique.Keeper // of unique ids
 	options  Options
 	instance string
 
@@ -65,6 +67,7 @@ func newEngine(ctx context.Context, w *Worker) *engine {
 		caps:     w.broker.Driver().Capabilities(),
 		hooks:    w.broker.Hooks(),
 		log:      w.log,
+		names:    unique.New(w.broker.Driver()),
 		options:  w.options,
 		instance: w.options.Instance,
 		base:     base,

@@ -175,6 +175,7 @@ func (c *consumer) answered(r *run, s *settlement, err error) {
 	e, o := c.e, s.Outcome
 	e.unsettled--
 	r.leave()
+	c.noteUnique(r, s, err)
 	switch lost := errors.Is(err, ferry.ErrLeaseLost); {
 	case err == nil:
 		if o == driver.Release {

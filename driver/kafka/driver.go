@@ -146,7 +146,7 @@ func (d *Driver) capabilities() driver.Capabilities {
 		Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
 		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: idWindow,
 		Bound: driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
-		GetByID: driver.LookupScans, PhysicalDelete: false, History: driver.HistoryKept,
+		GetByID: driver.LookupScans, PhysicalDelete: false, SettleLag: settleLag, History: driver.HistoryKept,
 		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
 	}
 }

@@ -70,6 +70,7 @@ const (
 	lookEvery     = 15 * time.Second // for partitions that were added
 	drainFor      = 3 * time.Second  // how long a revoked partition waits for its deliveries
 	commitEvery   = 200 * time.Millisecond
+	settleLag     = 5 * commitEvery // a commit may take its time
 	fetchWait     = 100 * time.Millisecond
 	windowItems   = 20_000 // fetched and not settled, for each member
 	idWindow      = 60 * time.Second

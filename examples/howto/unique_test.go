@@ -34,6 +34,28 @@ func TestUnique(t *testing.T) {
 	})
 }
 
+func TestOneAtATime(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		ctx, b := t.Context(), k.Broker
+		user := 7
+
+		//snippet:begin unsettled
+		// One report at a time for each user, however long it takes; an hour at most if something goes wrong.
+		publish := func() (ferry.Receipt, error) {
+			return ferry.Publish(ctx, b, "reports", user, ferry.Unique(fmt.Sprint("report of ", user), time.Hour))
+		}
+		first, err := publish()
+		_, err2 := publish()
+		var taken *ferry.UniqueError // an ErrConflict
+		known := errors.As(err2, &taken) && taken.ID == first.ID
+		//snippet:end
+
+		if err != nil || !known {
+			t.Fatalf("%+v %v, %v", first, err, err2)
+		}
+	})
+}
+
 func TestOwnID(t *testing.T) {
 	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
 		ctx, b := t.Context(), k.Broker
