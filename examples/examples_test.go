@@ -99,6 +99,18 @@ a second report for ann is refused: true true
 one for ben is not
 ann's report is made: she may ask for the next
 `,
+	"spool": `
+order 1 is accepted, spooled: false
+alert: the broker is away
+order 2 is accepted, spooled: true
+order 3 is accepted, spooled: true
+2 messages of 1 key wait on the disk
+the broker is back
+order 1 of ann
+order 2 of ann
+order 3 of ann
+order 4 of ann
+`,
 	"fanout": `
 line 1 has 3 words
 line 2 has 2 words

@@ -35,7 +35,7 @@ func checkEmergency(dir string) error {
 func (e *emergency) write(ctx context.Context, m *driver.Message) (string, error) {
 	now := time.Now()
 	name := filepath.Join(e.dir, "spool-"+now.UTC().Format("20060102")+".jsonl")
-	line, err := Line(Record{Message: m}, now).Append(nil)
+	line, err := letterjson.Waiting(m, now).Append(nil)
 	if err != nil {
 		return name, err
 	}
@@ -49,22 +49,4 @@ func (e *emergency) write(ctx context.Context, m *driver.Message) (string, error
 		return name, driver.NewError(driver.ErrNotApplied, "the emergency file cannot be written", "free space, or check the rights of "+e.dir, err)
 	}
 	return name, nil
-}
-
-// Line is the form of a spooled message in exports and emergency files, when it was accepted at a time. Delay and TTL are times in it.
-func Line(r Record, accepted time.Time) letterjson.Record {
-	e := driver.Entry{Message: r.Message, State: driver.StateReady, DueAt: r.At}
-	if r.Delay > 0 && r.Delay != driver.Hold {
-		e.DueAt = accepted.Add(r.Delay)
-	}
-	switch {
-	case r.Delay == driver.Hold:
-		e.State = driver.StateHeld
-	case !e.DueAt.IsZero():
-		e.State = driver.StateDelayed
-	}
-	if r.TTL > 0 {
-		e.ExpiresAt = accepted.Add(r.TTL)
-	}
-	return letterjson.Of(r.Topic, e)
 }

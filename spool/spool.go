@@ -41,7 +41,7 @@ type Options struct {
 	// Every is how often a broker that is away is tried. Defaults to 1 s.
 	Every time.Duration
 	// Emergency is a directory that gets spool-YYYYMMDD.jsonl when the local store is full or broken: one message on each line, synced.
-	// They are acknowledged, and published by hand: their keys are not in order any more. Defaults to none.
+	// They are acknowledged, and published by hand ('ferry spool replay FILE'): their keys are not in order any more. Defaults to none.
 	Emergency string
 	// Orphan opens the local store of a process that died, or returns nil where there is none. What waits in it is taken over: before New
 	// returns, and every AdoptEvery (30 s by default) after that. Defaults to none.

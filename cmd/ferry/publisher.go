@@ -33,6 +33,7 @@ type receiptView struct {
 	Ref       string `json:"ref,omitempty"`
 	Topic     string `json:"topic"`
 	Duplicate bool   `json:"duplicate,omitempty"`
+	Spooled   bool   `json:"spooled,omitempty"` // not in the broker yet
 	when      string
 }
 
@@ -87,13 +88,16 @@ func (p *publisher) flush(ctx context.Context) error {
 
 func (p *publisher) stored(m *ferry.Message, r ferry.Receipt) error {
 	p.sent++
-	v := receiptView{ID: r.ID, Topic: m.Topic, Duplicate: r.Duplicate, when: when(m)}
+	v := receiptView{ID: r.ID, Topic: m.Topic, Duplicate: r.Duplicate, Spooled: r.Spooled, when: when(m)}
 	if !r.Ref.IsZero() {
 		v.Ref = r.Ref.String()
 	}
-	if r.Duplicate {
+	switch {
+	case r.Duplicate:
 		p.duplicates++
 		v.when = "was there already"
+	case r.Spooled:
+		v.when = "spooled: the broker is away"
 	}
 	if p.progress != nil && p.s.format == formatTable { // a line for each of a million says less than their number
 		return nil
