@@ -110,3 +110,15 @@ func TestJSONRoundTrip(t *testing.T) {
 		t.Error("a channel was encoded")
 	}
 }
+
+// Content types come with messages that anybody wrote.
+func FuzzForContentType(f *testing.F) {
+	for _, ct := range []string{"application/json; charset=utf-8", "application/vnd.acme+json", "+", ";", "a/b;" + strings.Repeat("x=y;", 100)} {
+		f.Add(ct)
+	}
+	f.Fuzz(func(t *testing.T, ct string) {
+		if c, ok := codec.ForContentType(ct, codec.JSON, codec.Raw); ok != (c != nil) {
+			t.Errorf("%q: %v, %t", ct, c, ok)
+		}
+	})
+}

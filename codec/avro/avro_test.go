@@ -184,6 +184,19 @@ func TestRegistryIsAway(t *testing.T) {
 	}
 }
 
+// What is registered is what the author wrote, with all that is not Avro's.
+func TestSchemaIsRegisteredAsItIs(t *testing.T) {
+	t.Parallel()
+	const text = `{"type": "record", "name": "line", "doc": "one of an order", "fields": [{"name": "item", "type": "string", "pii": true}, {"name": "sum", "type": "double"}]}`
+	f := newFake(t)
+	if _, err := newCodec(t, f, avro.Of[line](text)).Marshal(t.Context(), "lines", line{}); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := f.GetSchema("lines-value", 1); !ok || s.Schema.Schema != text {
+		t.Errorf("registered %s", s.Schema.Schema)
+	}
+}
+
 // A schema of the registry may use others, which use others.
 func TestReferences(t *testing.T) {
 	t.Parallel()
