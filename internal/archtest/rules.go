@@ -68,9 +68,9 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "result", "outbox"},
-		May: []string{".", "driver", "codec/...", "worker", "internal/...",
+		May: []string{".", "driver", "codec", "worker", "internal/...",
 			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule"},
-		Why: "portable features are written once, above the seam, and know no driver",
+		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{
 		Packages: []string{"open"},
