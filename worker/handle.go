@@ -10,7 +10,8 @@ import (
 )
 
 // Handle registers a handler for the messages of a topic, decoded into T. A body that does not decode is a dead letter
-// at once (invalid_message). What is wrong with a registration is returned by Check and Run.
+// at once (invalid_message); one whose codec waits in vain for a schema registry is retried. What is wrong with a registration is
+// returned by Check and Run.
 func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m *ferry.Msg[T]) error, opts ...HandlerOption) {
 	if w == nil {
 		return // Run on a nil worker says so
