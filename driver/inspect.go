@@ -128,6 +128,9 @@ type GroupStats struct {
 	Ready, Inflight, Waiting, Dead int64
 	// Redelivered counts leases lost, those that do not count as deliveries included.
 	Redelivered uint64
+	// Retried counts attempts that failed and were to be tried again. Died counts messages that became dead letters, each time: unlike Dead it
+	// never falls, so that rates can be told from it.
+	Retried, Died uint64
 	// Oldest is how long the oldest ready message has been ready.
 	Oldest time.Duration
 }

@@ -48,6 +48,8 @@ type groupView struct {
 	Waiting     int64             `json:"waiting"`
 	Dead        int64             `json:"dead"`
 	Redelivered uint64            `json:"redelivered"`
+	Retried     uint64            `json:"retried"`
+	Died        uint64            `json:"died"`
 	Oldest      jsontime.Duration `json:"oldest"`
 }
 
@@ -71,7 +73,7 @@ func viewGroup(g driver.GroupStats) groupView {
 	return groupView{
 		Group: g.Group, Order: g.Order.String(), Paused: g.Paused, Consumers: g.Consumers, Received: g.Received, Acked: g.Acked, Dropped: g.Dropped,
 		Expired: g.Expired, Cancelled: g.Cancelled, Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead,
-		Redelivered: g.Redelivered, Oldest: jsontime.Duration(g.Oldest),
+		Redelivered: g.Redelivered, Retried: g.Retried, Died: g.Died, Oldest: jsontime.Duration(g.Oldest),
 	}
 }
 

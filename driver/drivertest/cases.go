@@ -174,6 +174,7 @@ func Cases() []Case {
 		{"retry/history grows", historyGrows},
 		{"retry/history is bounded", historyIsBounded},
 		{"retry/drop is counted", dropIsCounted},
+		{"retry/failures are counted", failuresAreCounted},
 
 		{"expiry/removed and counted", expiredIsRemoved},
 		{"expiry/never delivered", expiredNeverDelivered},

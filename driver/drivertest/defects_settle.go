@@ -44,6 +44,11 @@ func settleDefects() []Defect {
 				x.Outcome = driver.Ack
 			}
 		}), []string{"retry/drop is counted"}, true},
+		{"a retry is given back instead", settling(func(x *driver.Settlement) {
+			if x.Outcome == driver.Retry {
+				x.Outcome = driver.Release
+			}
+		}), []string{"retry/now", "retry/failures are counted"}, true},
 		{"emit dropped", settling(func(x *driver.Settlement) { x.Emit = nil }),
 			[]string{"emit/with the ack", "emit/with each outcome", "emit/delayed"}, true},
 		{"emit of a stale settlement applied", emitFirst, []string{"lease/stale settle refused"}, true},

@@ -43,7 +43,7 @@ type group struct {
 	paused  bool
 	entries []*entry // everything not settled, dead letters included
 
-	received, acked, dropped, expired, cancelled, redelivered uint64
+	received, acked, dropped, expired, cancelled, redelivered, retried, died uint64
 }
 
 // entry is a message as one group sees it.
@@ -244,8 +244,10 @@ func (m *model) settle(s *member, x driver.Settlement) bool {
 		g.dropped++
 		g.remove(e)
 	case driver.Dead:
+		g.died++
 		e.state, e.holder, e.attempt = driver.StateDead, nil, e.attempt+1
 	case driver.Retry:
+		g.retried++
 		e.attempt++
 		e.loose = e.loose || e.Key == "" || g.order == driver.Relaxed
 		m.wait(g, e, x.After, driver.CauseRetry)

@@ -118,7 +118,8 @@ func (m *model) stats(consumers map[string]int) driver.TopicStats {
 	}
 	for _, g := range m.groups {
 		gs := driver.GroupStats{Group: g.name, Order: g.order, Paused: g.paused, Consumers: consumers[g.name], Received: g.received,
-			Acked: g.acked, Dropped: g.dropped, Expired: g.expired, Cancelled: g.cancelled, Redelivered: g.redelivered}
+			Acked: g.acked, Dropped: g.dropped, Expired: g.expired, Cancelled: g.cancelled, Redelivered: g.redelivered,
+			Retried: g.retried, Died: g.died}
 		for _, e := range g.entries {
 			switch e.state {
 			case driver.StateReady:

@@ -110,3 +110,28 @@ func dropIsCounted(t *T) {
 		t.Errorf("Stats %+v, want one dropped", g)
 	}
 }
+
+// failuresAreCounted: what failed stays counted when the dead letter is replayed, and when nothing is left of it.
+func failuresAreCounted(t *T) {
+	s := t.consumer()
+	counted := func(retried, died uint64) {
+		t.Helper()
+		t.until(fmt.Sprintf("%d are retried and %d died", retried, died), func() bool {
+			g := t.groupStats(driver.DefaultGroup)
+			return g.Retried == retried && g.Died == died
+		})
+	}
+	t.put("a")
+	s.retry(s.one(), 0)
+	s.retry(s.one(), unit)
+	d := s.one()
+	s.bury(d)
+	counted(2, 1)
+	letter := driver.Target{Topic: topic, Group: driver.DefaultGroup, Ref: d.Ref, ID: d.ID}
+	t.move(driver.Move{Target: letter})
+	s.release(s.one())
+	s.bury(s.one())
+	counted(2, 2)
+	t.ok(t.Delete(t.ctx(), []driver.Target{letter})[0], "Delete")
+	counted(2, 2)
+}

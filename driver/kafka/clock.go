@@ -83,5 +83,8 @@ func (m *member) expire(it *item) {
 		return
 	}
 	it.p.tally.Expired++
+	if row.Config.ExpiredDead {
+		it.p.tally.Died++
+	}
 	m.remove(it)
 }

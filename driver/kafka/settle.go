@@ -271,8 +271,10 @@ func (s *subscription) apply(w *settling) {
 		it.p.tally.Dropped++
 		m.remove(it)
 	case driver.Dead:
+		it.p.tally.Died++
 		m.remove(it)
 	case driver.Retry:
+		it.p.tally.Retried++
 		it.attempts++
 		if w.o.Failure != nil {
 			it.history = driver.AppendFailure(it.history, *w.last)

@@ -14,6 +14,7 @@ type tally struct {
 	Next                                            int64  // of the main topic: what is beyond is ready
 	Side                                            int64  // of the side log: what is beyond is not counted
 	Acked, Dropped, Expired, Cancelled, Redelivered uint64
+	Retried, Died                                   uint64
 }
 
 // tallyPart begins a tally in the metadata.
@@ -46,7 +47,8 @@ func (p *partition) current() tally {
 
 func (t tally) String() string {
 	var buf []byte
-	for _, n := range []uint64{t.Ready, t.Inflight, t.Waiting, uint64(t.Next), uint64(t.Side), t.Acked, t.Dropped, t.Expired, t.Cancelled, t.Redelivered} {
+	for _, n := range []uint64{t.Ready, t.Inflight, t.Waiting, uint64(t.Next), uint64(t.Side), t.Acked, t.Dropped, t.Expired, t.Cancelled, t.Redelivered,
+		t.Retried, t.Died} {
 		buf = binary.AppendUvarint(buf, n)
 	}
 	return string(tallyPart) + base64.RawStdEncoding.EncodeToString(buf) + ";"
@@ -64,8 +66,11 @@ func readTally(metadata string, at int64) tally {
 	if err != nil {
 		return t
 	}
-	var ns [10]uint64
+	var ns [12]uint64
 	for i := range ns {
+		if len(buf) == 0 && i == 10 { // written before there were more
+			break
+		}
 		n, size := binary.Uvarint(buf)
 		if size <= 0 {
 			return t
@@ -73,7 +78,7 @@ func readTally(metadata string, at int64) tally {
 		ns[i], buf = n, buf[size:]
 	}
 	return tally{Ready: ns[0], Inflight: ns[1], Waiting: ns[2], Next: int64(ns[3]), Side: int64(ns[4]),
-		Acked: ns[5], Dropped: ns[6], Expired: ns[7], Cancelled: ns[8], Redelivered: ns[9]}
+		Acked: ns[5], Dropped: ns[6], Expired: ns[7], Cancelled: ns[8], Redelivered: ns[9], Retried: ns[10], Died: ns[11]}
 }
 
 // addTo adds a partition to the counts of its group. end is where its main topic ends.
@@ -86,4 +91,6 @@ func (t tally) addTo(gs *driver.GroupStats, end int64) {
 	gs.Expired += t.Expired
 	gs.Cancelled += t.Cancelled
 	gs.Redelivered += t.Redelivered
+	gs.Retried += t.Retried
+	gs.Died += t.Died
 }

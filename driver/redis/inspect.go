@@ -112,6 +112,8 @@ func addStats(total, one *driver.TopicStats) {
 		x.Waiting += g.Waiting
 		x.Dead += g.Dead
 		x.Redelivered += g.Redelivered
+		x.Retried += g.Retried
+		x.Died += g.Died
 		x.Oldest = max(x.Oldest, g.Oldest)
 		x.Consumers = max(x.Consumers, g.Consumers) // a member is in every shard
 	}
@@ -195,7 +197,8 @@ func (c *groupCounts) stats(name string, now time.Time) driver.GroupStats {
 	f := c.fields.Val()
 	g := driver.GroupStats{Group: name, Paused: f["paused"] == "1", Received: number(f, "received"), Acked: number(f, "acked"),
 		Dropped: number(f, "dropped"), Expired: number(f, "expired"), Cancelled: number(f, "cancelled"),
-		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: c.dead.Val(), Redelivered: number(f, "redelivered")}
+		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: c.dead.Val(), Redelivered: number(f, "redelivered"),
+		Retried: number(f, "retried"), Died: number(f, "graves")}
 	if f["o"] == "1" {
 		g.Order = driver.Relaxed
 	}

@@ -124,6 +124,8 @@ func addGroup(g *driver.GroupStats, item []any, members map[string]bool) {
 	g.Expired += uint64(whole(f, "expired"))
 	g.Cancelled += uint64(whole(f, "cancelled"))
 	g.Redelivered += uint64(whole(f, "redelivered"))
+	g.Retried += uint64(whole(f, "retried"))
+	g.Died += uint64(whole(f, "graves"))
 	g.Inflight += number(item, 3)
 	g.Waiting += number(item, 4)
 	g.Dead += number(item, 5)

@@ -58,6 +58,7 @@ func (g *group) strict(it *item) bool { return g.order == driver.Strict && it.co
 func (g *group) statistics(now moment) driver.GroupStats {
 	s := g.stats
 	s.Group, s.Order, s.Paused, s.Consumers = g.name, g.order, g.paused, len(g.members)
+	s.Died = g.buried
 	s.Ready, s.Inflight, s.Waiting, s.Dead = g.count[ready], g.count[inflight], g.count[waiting], g.count[dead]
 	if since := min(g.ready.oldest(), g.oldestCold()); since != never {
 		s.Oldest = time.Duration(max(0, now.tick-since))

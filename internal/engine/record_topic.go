@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -30,6 +31,7 @@ type storedGroup struct {
 	orderFixed, paused                                        bool
 	since, buried                                             uint64
 	received, acked, dropped, expired, cancelled, redelivered uint64
+	retried                                                   uint64
 }
 
 // appendTopic appends the record of a topic as it is now.
@@ -51,10 +53,21 @@ func appendTopic(dst []byte, t *topic, now moment) []byte {
 	for _, g := range t.groups {
 		dst = appendGroup(dst, g)
 	}
-	if t.config.KeepMost > 0 {
+	return seal(appendLater(dst, t), start)
+}
+
+// appendLater appends what records of older programs do not have, unless there is nothing of it: the bound of what is kept, then how often each group retried.
+func appendLater(dst []byte, t *topic) []byte {
+	retried := slices.ContainsFunc(t.groups, func(g *group) bool { return g.stats.Retried > 0 })
+	if t.config.KeepMost > 0 || retried {
 		dst = binary.AppendUvarint(dst, uint64(t.config.KeepMost))
 	}
-	return seal(dst, start)
+	if retried {
+		for _, g := range t.groups {
+			dst = binary.AppendUvarint(dst, g.stats.Retried)
+		}
+	}
+	return dst
 }
 
 func appendGroup(dst []byte, g *group) []byte {
@@ -87,6 +100,9 @@ func decodeTopic(record []byte) (*storedTopic, error) {
 	}
 	if len(r.rest) > 0 && r.err == nil {
 		s.config.KeepMost = int64(r.upTo(math.MaxInt64))
+	}
+	for i := 0; len(r.rest) > 0 && r.err == nil && i < len(s.groups); i++ {
+		s.groups[i].retried = r.uint()
 	}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("a topic: %w", err)

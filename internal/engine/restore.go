@@ -170,7 +170,7 @@ func (r *restorer) open(e *Engine) {
 		g := newGroup(t, sg.name, sg.order, sg.orderFixed)
 		g.number, g.since, g.paused, g.buried = sg.number, sg.since, sg.paused, sg.buried
 		g.stats = driver.GroupStats{Received: sg.received, Acked: sg.acked, Dropped: sg.dropped, Expired: sg.expired,
-			Cancelled: sg.cancelled, Redelivered: sg.redelivered}
+			Cancelled: sg.cancelled, Redelivered: sg.redelivered, Retried: sg.retried}
 		r.groups[g.number] = g
 		t.groups = append(t.groups, g) // they are stored in order of their names
 	}

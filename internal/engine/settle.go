@@ -135,6 +135,7 @@ func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 		g.bury(it, o.Failure, s.o.Instance, now)
 	case driver.Retry:
 		s.fail(it, o.Failure, now)
+		g.stats.Retried++
 		it.cause = driver.CauseRetry
 		g.retry(it, o, now)
 	case driver.Release:

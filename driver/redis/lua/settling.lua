@@ -58,6 +58,7 @@ local function settle_one(o, at, ended)
     if after == '0' then come_back(o, item, s) else wait(o, item, s, soon + after, false, true) end
   else
     fail(o, seq, s, failure)
+    tally(o, 'retried', 1)
     s.cause = RETRY
     if after ~= '0' then
       wait(o, item, s, soon + after, not ordered, true)

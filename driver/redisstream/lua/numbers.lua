@@ -34,7 +34,7 @@ local function numbers()
     read[f.name] = f['last-delivered-id']
   end
   for _, g in ipairs(groups()) do
-    for _, field in ipairs({'received', 'acked', 'dropped', 'expired', 'cancelled', 'redelivered', 'pass', 'pass0', 'pass1', 'pass2', 'pass3'}) do
+    for _, field in ipairs({'received', 'acked', 'dropped', 'expired', 'cancelled', 'redelivered', 'retried', 'pass', 'pass0', 'pass1', 'pass2', 'pass3'}) do
       wrong_number(of(g, 'group'), g, field)
     end
     wrong_number(of(g, 'group'), g, 'graves', function() return highest({of(g, 'dead')}) end)

@@ -37,7 +37,10 @@ for n = 1, tonumber(ARGV[4]) do
       fail(id, s, failure)
       bury(g, id, s, ARGV[3], failure)
     else
-      if outcome == 'r' then fail(id, s, failure) end
+      if outcome == 'r' then
+        fail(id, s, failure)
+        tally(g, 'retried', 1)
+      end
       if outcome ~= 'u' then s.c = outcome == 'r' and RETRY or RELEASED end
       local tail = outcome == 'r' and not ordered
       local key = s.k
