@@ -143,6 +143,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	for i := range runs {
 		size += len(runs[i].d.Body)
 		runs[i].fetch = c.intake.fetches
+		c.count.received(runs[i].d)
 		c.admit(&runs[i])
 	}
 	c.intake.asked = 0
@@ -161,7 +162,9 @@ func (c *consumer) admit(r *run) {
 	case c.e.draining, c.quiet:
 		c.release(r)
 	case r.d.Deliveries > c.e.options.MaxDeliveries:
-		c.post(r, c.tooManyDeliveries(r.d))
+		dead := c.tooManyDeliveries(r.d)
+		c.count.decided(&dead)
+		c.post(r, dead)
 	default:
 		c.lanes.push(r)
 	}

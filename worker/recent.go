@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -18,6 +17,8 @@ type Recent struct {
 	PerSecond float64
 	// Latency is how long handlers took, and Wait how long messages of a first attempt waited for one after they were due.
 	Latency, Wait Quantiles
+	// Latencies and Waits are what those were reckoned from.
+	Latencies, Waits Histogram
 }
 
 // ErrorRate is the share of handled messages that failed, from 0 to 1.
@@ -44,6 +45,8 @@ type recent struct {
 	current *window
 	until   time.Duration // when current is over
 	last    time.Duration // when a handler last returned; zero: never
+
+	latency, wait histogram // since the engine began
 }
 
 // window is what happened in windowSpan.
@@ -72,6 +75,7 @@ func (r *recent) done(now, took time.Duration, n int) {
 	w.handled += uint64(n)
 	w.took += took
 	w.latency.add(took)
+	r.latency.add(took)
 }
 
 // waited counts how long a message waited for its handler. Only first attempts tell: later ones waited on purpose.
@@ -83,7 +87,9 @@ func (r *recent) waited(d *driver.Delivery, here, now time.Duration) {
 	if !d.At.IsZero() && d.At.After(due) {
 		due = d.At
 	}
-	r.at(now).wait.add(max(0, d.ClaimedAt.Sub(due)) + here)
+	waited := max(0, d.ClaimedAt.Sub(due)) + here
+	r.at(now).wait.add(waited)
+	r.wait.add(waited)
 }
 
 // outcome counts how a run ended.
@@ -137,77 +143,11 @@ func (r *recent) report(now time.Duration) Recent {
 		Span:    min(now, (windows-1)*windowSpan+now%windowSpan),
 		Handled: w.handled, Failed: w.failed, Retried: w.retried,
 		Timeouts: w.timeouts, Panics: w.panics, ParseErrors: w.parseErrors,
-		Latency: w.latency.quantiles(), Wait: w.wait.quantiles(),
+		Latencies: w.latency.report(), Waits: w.wait.report(),
 	}
+	out.Latency, out.Wait = out.Latencies.Quantiles(), out.Waits.Quantiles()
 	if out.Span > 0 {
 		out.PerSecond = float64(w.handled) / out.Span.Seconds()
 	}
 	return out
-}
-
-// histogram counts durations in buckets that grow with them, four to each doubling, from a microsecond to days.
-type histogram struct {
-	buckets [152]uint32
-	n       uint64
-	sum     time.Duration
-	max     time.Duration
-}
-
-// bucketOf is the bucket of a duration: 0 to 3 microseconds have one each, and every doubling after that has four.
-func bucketOf(d time.Duration) int {
-	us := uint64(d / time.Microsecond)
-	if us < 4 {
-		return int(us)
-	}
-	exp := bits.Len64(us) - 1
-	return min((exp-1)*4+int(us>>(exp-2)&3), len(histogram{}.buckets)-1)
-}
-
-// middleOf is a duration in the middle of a bucket.
-func middleOf(bucket int) time.Duration {
-	if bucket < 4 {
-		return time.Duration(bucket)*time.Microsecond + time.Microsecond/2
-	}
-	exp := bucket/4 + 1
-	width := uint64(1) << (exp - 2)
-	low := (4 + uint64(bucket%4)) * width
-	return time.Duration(low+width/2) * time.Microsecond
-}
-
-func (h *histogram) add(d time.Duration) {
-	d = max(d, 0)
-	h.buckets[bucketOf(d)]++
-	h.n++
-	h.sum += d
-	h.max = max(h.max, d)
-}
-
-func (h *histogram) merge(o *histogram) {
-	if o.n == 0 {
-		return
-	}
-	for i, n := range o.buckets {
-		h.buckets[i] += n
-	}
-	h.n += o.n
-	h.sum += o.sum
-	h.max = max(h.max, o.max)
-}
-
-func (h *histogram) quantiles() Quantiles {
-	if h.n == 0 {
-		return Quantiles{}
-	}
-	return Quantiles{Mean: h.sum / time.Duration(h.n), P50: h.quantile(0.50), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.max}
-}
-
-func (h *histogram) quantile(q float64) time.Duration {
-	rank := uint64(q * float64(h.n))
-	var seen uint64
-	for i, n := range h.buckets {
-		if seen += uint64(n); seen > rank {
-			return min(middleOf(i), h.max)
-		}
-	}
-	return h.max
 }

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,8 +56,13 @@ func TestRecentTellsTheLastMinute(t *testing.T) {
 			t.Errorf("uptime %v, last handled %v", s.Uptime, s.Consumers[0].LastHandled)
 		}
 		time.Sleep(time.Minute)
-		if late := w.Stats().Consumers[0].Recent; late.Handled != 0 || late.Latency.Max != 0 || late.ErrorRate() != 0 {
+		if late := w.Stats().Consumers[0].Recent; late.Handled != 0 || late.Latency.Max != 0 || late.ErrorRate() != 0 || late.Latencies.Count() != 0 {
 			t.Errorf("a minute later: %+v, want nothing", late)
+		}
+		all := w.Stats().Consumers[0]
+		want := []worker.FailureCount{{Reason: "max_attempts", Dead: 1}, {Reason: "panic", Dead: 1}, {Reason: "timeout", Dead: 1}}
+		if all.Latencies.Count() != 9 || all.Waits.Count() != 9 || !slices.Equal(all.Failures, want) {
+			t.Errorf("in all %d handled, %d waited, failures %+v, want 9, 9, %+v", all.Latencies.Count(), all.Waits.Count(), all.Failures, want)
 		}
 		mustStop(t, stop)
 	})

@@ -1,8 +1,11 @@
 package worker
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -43,11 +46,31 @@ type ConsumerStats struct {
 	Late uint64
 	// Emergencies are dead letters that went to the emergency file because the broker did not take them. Alarm on any.
 	Emergencies uint64
+	// Failures are the failed attempts of Retried and Dead by their reason, in order of reasons. Of reasons of one's own the first 32 are told apart, and the rest is "other".
+	Failures []FailureCount
+	// Redelivered are deliveries that were not the first of their message, by their cause.
+	Redelivered map[driver.Cause]uint64
+	// Latencies is how long handlers took, and Waits how long messages of a first attempt waited for one.
+	Latencies, Waits Histogram
 
 	// LastHandled is when a handler last returned; zero if none has.
 	LastHandled time.Time
 	Recent      Recent
 }
+
+// FailureCount counts attempts that failed for one reason.
+type FailureCount struct {
+	// Reason is "error" for those that a handler returned without another.
+	Reason ferry.Reason
+	// Retried will be tried again, and Dead became dead letters.
+	Retried, Dead uint64
+}
+
+const (
+	mostReasons = 32
+	plainReason = "error" // of an attempt that will be repeated, and of which nothing more is known
+	otherReason = "other" // of those beyond
+)
 
 // counters are guarded by engine.mu.
 type counters struct {
@@ -59,13 +82,54 @@ type counters struct {
 	late        uint64
 	emergencies uint64
 	zombies     int
+	failures    map[driver.Reason]*FailureCount
+	causes      [driver.CauseFailover + 1]uint64 // of deliveries
 }
 
 func (c *consumer) tally(s *settlement) {
-	if int(s.Outcome) < len(c.count.outcomes) {
-		c.count.outcomes[s.Outcome]++
-	}
+	c.count.decided(s)
 	c.recent.outcome(s)
+}
+
+// decided counts an outcome, whether a handler ran or not.
+func (n *counters) decided(s *settlement) {
+	if int(s.Outcome) < len(n.outcomes) {
+		n.outcomes[s.Outcome]++
+	}
+	if s.Outcome == driver.Retry || s.Outcome == driver.Dead {
+		n.failure(s)
+	}
+}
+
+// failure counts a failed attempt by its reason.
+func (n *counters) failure(s *settlement) {
+	reason := driver.Reason(plainReason)
+	if s.Failure != nil && s.Failure.Reason != "" {
+		reason = s.Failure.Reason
+	}
+	if n.failures[reason] == nil && len(n.failures) >= mostReasons {
+		reason = otherReason
+	}
+	f := n.failures[reason]
+	if f == nil {
+		if n.failures == nil {
+			n.failures = map[driver.Reason]*FailureCount{}
+		}
+		f = &FailureCount{Reason: reason}
+		n.failures[reason] = f
+	}
+	if s.Outcome == driver.Dead {
+		f.Dead++
+	} else {
+		f.Retried++
+	}
+}
+
+// received counts why a message was delivered.
+func (n *counters) received(d *driver.Delivery) {
+	if int(d.Cause) < len(n.causes) {
+		n.causes[d.Cause]++
+	}
 }
 
 // Stats returns the numbers of the worker. It is cheap.
@@ -105,7 +169,21 @@ func (c *consumer) stats(now time.Duration) ConsumerStats {
 		Unconfirmed: n.unconfirmed,
 		Late:        n.late,
 		Emergencies: n.emergencies,
+		Latencies:   c.recent.latency.report(),
+		Waits:       c.recent.wait.report(),
 		Recent:      c.recent.report(now),
+	}
+	for _, f := range n.failures {
+		s.Failures = append(s.Failures, *f)
+	}
+	slices.SortFunc(s.Failures, func(a, b FailureCount) int { return strings.Compare(string(a.Reason), string(b.Reason)) })
+	for cause, n := range n.causes {
+		if n > 0 && driver.Cause(cause) != driver.CauseFirst {
+			if s.Redelivered == nil {
+				s.Redelivered = map[driver.Cause]uint64{}
+			}
+			s.Redelivered[driver.Cause(cause)] = n
+		}
 	}
 	if c.recent.last > 0 {
 		s.LastHandled = c.e.epoch.Add(c.recent.last)
