@@ -65,10 +65,10 @@ type Advice struct {
 	Reasons []string
 }
 
-// LoadOf sums up what members tell of one group: how many have a handler for it, how long those take and how many fail, by how many messages each handles.
+// LoadOf sums up what members tell of one group: how many have a handler for it, how busy these are, how long those take and how many fail, by how many messages each handles.
 func LoadOf(all []Info, topic, group string) ScaleLoad {
 	var l ScaleLoad
-	var weight, took, failed float64
+	var weight, took, failed, cpu float64
 	for _, i := range all {
 		has := false
 		for _, w := range i.Workers {
@@ -84,7 +84,11 @@ func LoadOf(all []Info, topic, group string) ScaleLoad {
 		}
 		if has {
 			l.Instances++
+			cpu += i.CPU
 		}
+	}
+	if l.Instances > 0 {
+		l.CPU = cpu / float64(l.Instances)
 	}
 	if weight > 0 {
 		l.HandlerTime, l.ErrorRate = time.Duration(took/weight), failed/weight

@@ -29,8 +29,11 @@ type Info struct {
 	Started time.Time     `json:"started"`
 	Uptime  time.Duration `json:"uptime"`
 	// Beat is how often it says so. Without one for three of them it is gone.
-	Beat    time.Duration `json:"beat"`
-	Workers []WorkerInfo  `json:"workers,omitempty"`
+	Beat time.Duration `json:"beat"`
+	// CPU is the share of its processors that it used since the beat before, from 0 to 1, and Memory what it holds, in bytes; zero: not known.
+	CPU     float64      `json:"cpu,omitempty"`
+	Memory  int64        `json:"memory,omitempty"`
+	Workers []WorkerInfo `json:"workers,omitempty"`
 	// Running are the messages in a handler, the 20 that have run the longest.
 	Running []RunningInfo `json:"running,omitempty"`
 
@@ -71,6 +74,19 @@ type HandlerInfo struct {
 	ErrorRate float64 `json:"error_rate"`
 	// Mean is how long handlers took on average.
 	Mean time.Duration `json:"mean"`
+	// Recent is what rates were reckoned from.
+	Recent RecentInfo `json:"recent,omitzero"`
+}
+
+// RecentInfo counts what became of messages in the last minute, so that it can be added up over members.
+type RecentInfo struct {
+	Handled  uint64 `json:"handled,omitempty"`
+	Failed   uint64 `json:"failed,omitempty"`
+	Retried  uint64 `json:"retried,omitempty"`
+	Timeouts uint64 `json:"timeouts,omitempty"`
+	// Latencies is how long handlers took, and Waits how long messages waited for one.
+	Latencies worker.Histogram `json:"latencies,omitzero"`
+	Waits     worker.Histogram `json:"waits,omitzero"`
 }
 
 // RunningInfo is one message in a handler.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/machine"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -56,6 +57,7 @@ type Member struct {
 	o      Options
 	self   Info // what does not change
 	begin  time.Time
+	sample machine.Sample // of the last beat
 	began  atomic.Bool
 }
 
@@ -66,7 +68,7 @@ func Join(b *ferry.Broker, o Options) (*Member, error) {
 		return nil, err
 	}
 	host, _ := os.Hostname()
-	m := &Member{broker: b, kv: b.Driver().KV(), log: b.Logger(), o: o, begin: time.Now()}
+	m := &Member{broker: b, kv: b.Driver().KV(), log: b.Logger(), o: o, begin: time.Now(), sample: machine.Read()}
 	m.self = Info{Name: o.Name, Incarnation: strings.ToLower(rand.Text()[:10]), Host: host, PID: os.Getpid(), Version: o.Version, Address: o.Address,
 		Labels: maps.Clone(o.Labels), Started: time.Now().UTC().Round(time.Millisecond), Beat: o.Beat}
 	return m, nil
@@ -203,6 +205,9 @@ func (m *Member) leave(ctx context.Context) {
 func (m *Member) data() []byte {
 	info := m.self
 	info.Uptime = time.Since(m.begin).Round(time.Millisecond)
+	now := machine.Read()
+	info.CPU, info.Memory = now.ProcessCPU(m.sample), now.Resident
+	m.sample = now
 	for _, w := range m.o.Workers {
 		info.Workers = append(info.Workers, describe(w))
 		for _, r := range w.Running(0) {
@@ -235,7 +240,9 @@ func describe(w *worker.Worker) WorkerInfo {
 	for i, c := range s.Consumers {
 		h := HandlerInfo{Topic: c.Topic, Group: c.Group, Quiet: c.Quiet, Running: c.Running, Waiting: c.Waiting,
 			Acked: c.Acked, Retried: c.Retried, Dead: c.Dead, Dropped: c.Dropped,
-			PerSecond: c.Recent.PerSecond, ErrorRate: c.Recent.ErrorRate(), Mean: c.Recent.Latency.Mean}
+			PerSecond: c.Recent.PerSecond, ErrorRate: c.Recent.ErrorRate(), Mean: c.Recent.Latency.Mean,
+			Recent: RecentInfo{Handled: c.Recent.Handled, Failed: c.Recent.Failed, Retried: c.Recent.Retried, Timeouts: c.Recent.Timeouts,
+				Latencies: c.Recent.Latencies, Waits: c.Recent.Waits}}
 		if i < len(health) {
 			h.State = health[i].State
 			if health[i].Err != nil {

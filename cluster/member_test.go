@@ -16,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -265,6 +266,39 @@ func TestJoinIsRefused(t *testing.T) {
 		f.set(always(ferry.ErrUnsupported), nil)
 		if err := join(t, b, cluster.Options{}).Run(context.Background()); !errors.Is(err, ferry.ErrUnsupported) {
 			t.Errorf("a broker without values: %v", err)
+		}
+	})
+}
+
+// Processes tells of all members what their handlers did, so that it can be added up.
+func TestProcesses(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+		for i := range 2 {
+			w := worker.New(b, worker.Options{Concurrency: 1})
+			worker.HandleRaw(w, "orders", func(context.Context, *ferry.Delivery) error { time.Sleep(time.Second); return nil })
+			run(t, w)
+			run(t, join(t, b, cluster.Options{Name: fmt.Sprint("web-", i), Workers: []*worker.Worker{w}}))
+		}
+		for i := range 8 {
+			if _, err := ferry.Publish(context.Background(), b, "orders", i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pause(10 * time.Second)
+		c, err := monitor.NewCollector(b, monitor.CollectorOptions{Processes: cluster.Processes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := c.Collect(context.Background())
+		if f.Err != nil || len(f.Processes) != 2 || f.Processes[0].Name != "web-0" || f.Processes[0].Uses.Memory == 0 || f.Processes[1].Uptime != 9*time.Second {
+			t.Fatalf("%+v", f)
+		}
+		h := f.Total
+		if h.Handled != 8 || h.Latencies.Count() != 8 || h.Latency().P50 < 850*time.Millisecond || h.Latency().Max != time.Second || h.Waits.Count() != 8 {
+			t.Errorf("%+v", h)
+		}
+		if load := cluster.LoadOf(members(t, b), "orders", "default"); load.Instances != 2 || load.HandlerTime != time.Second || load.CPU < 0 || load.CPU > 1 {
+			t.Errorf("%+v", load)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -35,16 +37,17 @@ type Queue struct {
 	Consumers    int
 
 	Ready, Inflight, Waiting, Dead int64
-	// Delayed and Invalid belong to the topic: they are set where Group is empty.
-	Delayed, Invalid int64
+	// Delayed, Held and Invalid belong to the topic: they are set where Group is empty.
+	Delayed, Held, Invalid int64
 	// Oldest is how long the oldest ready message has been ready.
 	Oldest time.Duration
 	// Full is how much of the bound of the topic is used, from 0 to 1; zero without a bound.
 	Full float64
 
-	// Counters since the topic began: what came in, was acknowledged, dropped, expired, and lost its lease.
-	In, Acked, Dropped, Expired, Redelivered uint64
-	InPerSecond, OutPerSecond                float64
+	// Counters since the topic began: what came in, was acknowledged, dropped, expired, cancelled, lost its lease, failed and was tried again, and became
+	// a dead letter.
+	In, Acked, Dropped, Expired, Cancelled, Redelivered, Retried, Died uint64
+	InPerSecond, OutPerSecond                                          float64
 	// Growth is how many more wait per second: less than zero while consumers catch up.
 	Growth float64
 
@@ -62,39 +65,73 @@ type reading struct {
 
 // Look takes a snapshot. A part that cannot be had is missing, and the health says so.
 func (m *Monitor) Look(ctx context.Context) Snapshot {
+	s, readings := m.look(ctx)
+	found, err := m.findStuck(ctx, &s, readings)
+	s.Stuck = found
+	if err != nil && s.Err == nil {
+		s.Err = err
+	}
+	s.Health = m.judge(&s, readings)
+	return s
+}
+
+// look asks for counts, and compares them with those of the look before. It reads no message.
+func (m *Monitor) look(ctx context.Context) (Snapshot, map[queueName]reading) {
 	s := Snapshot{At: time.Now()}
 	for _, w := range m.o.Workers {
 		s.Workers = append(s.Workers, w.Stats())
 	}
 	topics, err := m.topics(ctx)
-	var errs []error
-	for _, t := range topics {
-		var stats driver.TopicStats
-		stats, err = m.broker.Driver().Stats(ctx, t.Topic)
-		if errors.Is(err, ferry.ErrNotFound) {
-			err = nil
-			continue // deleted since, or not there yet
-		}
-		if err != nil {
-			break // the next would wait as long for nothing
-		}
-		s.Queues = append(s.Queues, queuesOf(t.Config, stats)...)
+	if err == nil {
+		s.Queues, err = m.queues(ctx, topics)
 	}
 	if err == nil {
 		s.Backend, err = m.broker.Driver().Usage(ctx)
 	}
-	if err != nil {
-		errs = append(errs, err)
+	s.Err = err
+	return s, m.remember(&s)
+}
+
+// queues asks for the counts of topics. Of those that were asked for before an error it tells.
+func (m *Monitor) queues(ctx context.Context, topics []driver.TopicInfo) ([]Queue, error) {
+	each := make([][]Queue, len(topics))
+	err := m.each(ctx, len(topics), func(ctx context.Context, i int) error {
+		stats, err := m.broker.Driver().Stats(ctx, topics[i].Topic)
+		if err == nil {
+			each[i] = queuesOf(topics[i].Config, stats)
+		}
+		return err
+	})
+	return slices.Concat(each...), err
+}
+
+// askers is how many requests are under way at once, where they cross a network.
+const askers = 16
+
+// each calls ask for 0 to n-1, several at once, and returns the first error; after it nothing more is asked, since the next would wait as long for
+// nothing. What does not exist any more is no error.
+func (m *Monitor) each(ctx context.Context, n int, ask func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			if err := ask(ctx, i); err != nil && !errors.Is(err, ferry.ErrNotFound) {
+				cancel(err)
+				return
+			}
+		}
 	}
-	readings := m.remember(&s)
-	found, err := m.findStuck(ctx, &s, readings)
-	s.Stuck = found
-	if err != nil && len(errs) == 0 {
-		errs = append(errs, err)
+	if m.broker.Driver().Capabilities().Local {
+		work()
+		return context.Cause(ctx)
 	}
-	s.Err = errors.Join(errs...)
-	s.Health = m.judge(&s, readings)
-	return s
+	var all sync.WaitGroup
+	for range min(n, askers) {
+		all.Go(work)
+	}
+	all.Wait()
+	return context.Cause(ctx)
 }
 
 // topics returns what to look at.
@@ -126,12 +163,13 @@ func queuesOf(config driver.TopicConfig, s driver.TopicStats) []Queue {
 	if config.MaxBytes > 0 {
 		full = max(full, float64(s.Bytes)/float64(config.MaxBytes))
 	}
-	queues := []Queue{{Topic: s.Topic, Paused: s.Paused, Delayed: s.Delayed, Invalid: s.Invalid, Full: full, In: s.Published, Expired: s.Expired}}
+	queues := []Queue{{Topic: s.Topic, Paused: s.Paused, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid, Full: full, In: s.Published, Expired: s.Expired, Cancelled: s.Cancelled}}
 	for _, g := range s.Groups {
 		queues = append(queues, Queue{
 			Topic: s.Topic, Group: g.Group, Paused: s.Paused || g.Paused, Consumers: g.Consumers,
 			Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead, Oldest: g.Oldest, Full: full,
-			In: g.Received, Acked: g.Acked, Dropped: g.Dropped, Expired: g.Expired, Redelivered: g.Redelivered,
+			In: g.Received, Acked: g.Acked, Dropped: g.Dropped, Expired: g.Expired, Cancelled: g.Cancelled,
+			Redelivered: g.Redelivered, Retried: g.Retried, Died: g.Died,
 			neverConsumed: g.NeverConsumed(),
 		})
 	}
