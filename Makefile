@@ -10,7 +10,7 @@ LINT     := $(BIN)/golangci-lint
 LINT_PKG := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 RETRY    := $(CURDIR)/scripts/retry.sh
 # Nested modules with code of ours. `go build ./...` does not enter them; these targets do, as soon as they exist.
-NESTED   := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+NESTED   := $(patsubst %/go.mod,%,$(wildcard bench/go.mod bench/deploycheck/go.mod))
 GOFILES  := find . \( -path ./bin -o -path ./.cache -o -name testdata -o -name .git \) -prune -o -name '*.go' -print
 
 TEST_FLAGS ?=

@@ -77,6 +77,20 @@ idle:        2 handlers, healthy
 the wave:   32 handlers for 2000 mails
 calm again:  2 handlers, healthy
 `,
+	"metrics": `
+ferry_dead_letters_total{broker="default",group="billing",reason="max_attempts",topic="orders"} 1
+ferry_messages_processed_total{broker="default",group="billing",result="ack",topic="orders"} 4
+ferry_messages_processed_total{broker="default",group="billing",result="dead",topic="orders"} 1
+ferry_messages_processed_total{broker="default",group="billing",result="drop",topic="orders"} 0
+ferry_messages_processed_total{broker="default",group="billing",result="release",topic="orders"} 0
+ferry_messages_processed_total{broker="default",group="billing",result="retry",topic="orders"} 1
+ferry_messages_published_total{broker="default",topic="orders"} 5
+ferry_topic_messages{broker="default",group="billing",state="dead",topic="orders"} 1
+ferry_topic_messages{broker="default",group="billing",state="inflight",topic="orders"} 0
+ferry_topic_messages{broker="default",group="billing",state="ready",topic="orders"} 0
+ferry_topic_messages{broker="default",group="billing",state="waiting",topic="orders"} 0
+ferry_up{broker="default"} 1
+`,
 	"leader": `
 ann leads
 ann writes a report

@@ -48,8 +48,8 @@ type ConsumerStats struct {
 	Emergencies uint64
 	// Failures are the failed attempts of Retried and Dead by their reason, in order of reasons. Of reasons of one's own the first 32 are told apart, and the rest is "other".
 	Failures []FailureCount
-	// Redelivered are deliveries that were not the first of their message, by their cause.
-	Redelivered map[driver.Cause]uint64
+	// Redelivered are deliveries that were not the first of their message, by their cause: retry, lease_expired, released, rebalance, replay, failover.
+	Redelivered map[string]uint64
 	// Latencies is how long handlers took, and Waits how long messages of a first attempt waited for one.
 	Latencies, Waits Histogram
 
@@ -180,9 +180,9 @@ func (c *consumer) stats(now time.Duration) ConsumerStats {
 	for cause, n := range n.causes {
 		if n > 0 && driver.Cause(cause) != driver.CauseFirst {
 			if s.Redelivered == nil {
-				s.Redelivered = map[driver.Cause]uint64{}
+				s.Redelivered = map[string]uint64{}
 			}
-			s.Redelivered[driver.Cause(cause)] = n
+			s.Redelivered[driver.Cause(cause).String()] = n
 		}
 	}
 	if c.recent.last > 0 {

@@ -73,6 +73,11 @@ var Layers = []Layer{
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{
+		Packages: []string{"telemetry/..."},
+		May:      []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool", "telemetry/..."},
+		Why:      "telemetry is told by what it watches, and nothing that is watched knows of it",
+	},
+	{
 		Packages: []string{"open"},
 		May:      []string{".", "driver", "driver/*", "spool/...", "internal/..."},
 		Why:      "open chooses a driver by URL, with a spool in front where one is asked for, and does nothing else",
