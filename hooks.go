@@ -3,6 +3,7 @@ package ferry
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -13,6 +14,9 @@ import (
 type Hooks struct {
 	// Authorize may refuse a publish or a subscription with an error.
 	Authorize func(ctx context.Context, a Access) error
+	// Publishing is called with a copy of a message that has its id, before it is checked and sent: by every publish, worker.Emit, and a replay with an edit. It may set headers; what
+	// else it changes does not count. The context it returns goes on with the message, to Authorize and Published. A replay without an edit is a step inside the broker, and keeps the headers.
+	Publishing func(ctx context.Context, m *Message) context.Context
 
 	Published func(ctx context.Context, e Event) // Message, Receipt or Err, Duration
 	Received  func(ctx context.Context, e Event) // Delivery
@@ -71,10 +75,97 @@ func (h Hooks) guarded(log *slog.Logger) Hooks {
 		WorkerStarted: wrap("WorkerStarted", h.WorkerStarted),
 		WorkerStopped: wrap("WorkerStopped", h.WorkerStopped),
 	}
+	if h.Publishing != nil {
+		out.Publishing = publishing(log, h.Publishing)
+	}
 	if h.Authorize != nil {
 		out.Authorize = authorizer(log, h.Authorize)
 	}
 	return out
+}
+
+// publishing lets a hook set headers, on a copy, and nothing else.
+func publishing(log *slog.Logger, f func(context.Context, *Message) context.Context) func(context.Context, *Message) context.Context {
+	return func(ctx context.Context, m *Message) context.Context {
+		shown, after := *m, ctx
+		shown.Headers = make(map[string]string, len(m.Headers)+1)
+		maps.Copy(shown.Headers, m.Headers)
+		func() {
+			defer logPanic(ctx, log, "Publishing")
+			if c := f(ctx, &shown); c != nil {
+				after = c
+			}
+		}()
+		if len(shown.Headers) > 0 || len(m.Headers) > 0 {
+			m.Headers = shown.Headers
+		}
+		return after
+	}
+}
+
+// And returns hooks that call these, then the others. Both must let a message pass; one that panics does not keep the other from being called.
+func (h Hooks) And(other Hooks) Hooks {
+	return Hooks{
+		Authorize:     bothAuthorize(h.Authorize, other.Authorize),
+		Publishing:    bothPublishing(h.Publishing, other.Publishing),
+		Published:     bothTold(h.Published, other.Published),
+		Received:      bothTold(h.Received, other.Received),
+		Started:       bothTold(h.Started, other.Started),
+		Succeeded:     bothTold(h.Succeeded, other.Succeeded),
+		Failed:        bothTold(h.Failed, other.Failed),
+		Settled:       bothTold(h.Settled, other.Settled),
+		LeaseLost:     bothTold(h.LeaseLost, other.LeaseLost),
+		Emergency:     bothTold(h.Emergency, other.Emergency),
+		WorkerStarted: bothTold(h.WorkerStarted, other.WorkerStarted),
+		WorkerStopped: bothTold(h.WorkerStopped, other.WorkerStopped),
+	}
+}
+
+func bothTold(a, b func(context.Context, Event)) func(context.Context, Event) {
+	if a == nil || b == nil {
+		return either(a, b, a == nil)
+	}
+	return func(ctx context.Context, e Event) {
+		defer b(ctx, e)
+		a(ctx, e)
+	}
+}
+
+func bothAuthorize(a, b func(context.Context, Access) error) func(context.Context, Access) error {
+	if a == nil || b == nil {
+		return either(a, b, a == nil)
+	}
+	return func(ctx context.Context, access Access) error {
+		if err := a(ctx, access); err != nil {
+			return err
+		}
+		return b(ctx, access)
+	}
+}
+
+func bothPublishing(a, b func(context.Context, *Message) context.Context) func(context.Context, *Message) context.Context {
+	if a == nil || b == nil {
+		return either(a, b, a == nil)
+	}
+	return func(ctx context.Context, m *Message) (after context.Context) {
+		after = ctx
+		defer func() {
+			if c := b(after, m); c != nil {
+				after = c
+			}
+		}()
+		if c := a(ctx, m); c != nil {
+			after = c
+		}
+		return after
+	}
+}
+
+func either[T any](a, b T, second bool) T {
+	if second {
+		return b
+	}
+	return a
 }
 
 // authorizer makes every answer of an Authorize hook an ErrRefused, a panic included: in doubt nobody passes.

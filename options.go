@@ -1,6 +1,7 @@
 package ferry
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -13,11 +14,12 @@ type PublishOption func(*publication)
 
 // publication is one message on its way, with what its options asked for.
 type publication struct {
-	msg   Message
-	send  driver.PublishOptions
-	codec codec.Codec
-	err   error       // of an option itself
-	alone [1]*Message // msg as a batch of one
+	msg    Message
+	send   driver.PublishOptions
+	codec  codec.Codec
+	err    error           // of an option itself
+	alone  [1]*Message     // msg as a batch of one
+	hooked context.Context // that the Publishing hook returned; nil without one
 }
 
 // Key orders messages: those of one key are handled one at a time, in publish order.

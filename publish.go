@@ -65,6 +65,7 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 	if err := b.prepare(ctx, p, m, opts, time.Now()); err != nil {
 		return Receipt{}, err
 	}
+	ctx = p.context(ctx)
 	start := b.started()
 	var r Receipt
 	if b.caps.Local {
@@ -112,7 +113,7 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 		return receipts, err
 	}
 	for i := range receipts {
-		b.published(ctx, msgs[i], receipts[i], start)
+		b.published(pubs[i].context(ctx), msgs[i], receipts[i], start)
 	}
 	return receipts, err
 }
@@ -174,6 +175,7 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 	if err := b.prepare(ctx, &p.publication, m, opts, time.Now()); err != nil {
 		return err
 	}
+	p.ctx = p.context(ctx)
 	p.own()
 	p.start = b.started()
 	return b.async.publish(ctx, p)
@@ -197,6 +199,15 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 	if err := p.apply(opts); err != nil {
 		return err
 	}
+	if p.msg.ID == "" {
+		p.msg.ID = uuid7.New(now)
+	} else {
+		p.msg.OwnID = true
+	}
+	if b.hooks.Publishing != nil {
+		ctx = b.hooks.Publishing(ctx, &p.msg)
+		p.hooked = ctx
+	}
 	if err := p.check(&b.caps, now); err != nil {
 		return err
 	}
@@ -205,12 +216,15 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 			return err
 		}
 	}
-	if p.msg.ID == "" {
-		p.msg.ID = uuid7.New(now)
-	} else {
-		p.msg.OwnID = true
-	}
 	return nil
+}
+
+// context is that of a message on its way: what its hook returned, or the caller's.
+func (p *publication) context(ctx context.Context) context.Context {
+	if p.hooked != nil {
+		return p.hooked
+	}
+	return ctx
 }
 
 func (p *publication) apply(opts []PublishOption) error {

@@ -46,7 +46,7 @@ func (op *Operation) step(ctx context.Context, part []planned) error {
 	defer cancel()
 	going := make([]ready, 0, len(part))
 	for i, now := range op.lookAgain(ctx, part) {
-		r, out, err := op.prepare(part[i], now)
+		r, out, err := op.prepare(ctx, part[i], now)
 		switch {
 		case permanent(err):
 			op.skip(out, err)
@@ -100,7 +100,7 @@ func (op *Operation) lookAgain(ctx context.Context, part []planned) []looked {
 }
 
 // prepare takes a letter as it is now, and edits its message. An error that is not permanent ends the operation.
-func (op *Operation) prepare(p planned, now looked) (r ready, out LetterReport, err error) {
+func (op *Operation) prepare(ctx context.Context, p planned, now looked) (r ready, out LetterReport, err error) {
 	out = LetterReport{Topic: p.target.Topic, Group: p.target.Group, Ref: p.target.Ref, ID: p.target.ID}
 	l, err := now.Letter, now.err
 	if err != nil {
@@ -127,6 +127,9 @@ func (op *Operation) prepare(p planned, now looked) (r ready, out LetterReport, 
 			err = driver.NewError(driver.ErrInvalid, "the edit failed", "mend the edit, or the letter", err)
 		}
 		return r, out, err
+	}
+	if hook := op.queue.broker.Hooks().Publishing; hook != nil && !op.replay.DryRun {
+		hook(ctx, m)
 	}
 	if op.replay.To != "" {
 		r.msg = forwarded(l, m, op.replay.After)

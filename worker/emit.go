@@ -26,6 +26,12 @@ func Emit[T any](ctx context.Context, topic string, value T, opts ...ferry.Publi
 	if err != nil {
 		return err
 	}
+	if err := r.emits.name(r, m); err != nil {
+		return err
+	}
+	if r.c.e.hooks.Publishing != nil {
+		ctx = r.c.e.hooks.Publishing(ctx, m)
+	}
 	if err := r.c.e.mayEmit(ctx, m); err != nil {
 		return err
 	}
@@ -70,9 +76,6 @@ var noEmission = &emitted{taken: true}
 
 // emit adds a follow-up that was checked.
 func (r *run) emit(ctx context.Context, m *driver.Message) error {
-	if err := r.emits.name(r, m); err != nil {
-		return err
-	}
 	if m.Unique == nil {
 		return r.emits.add(m, nil)
 	}
