@@ -13,6 +13,9 @@ import (
 // HandleBatch registers a handler that gets several messages at once: up to BatchSize, after at most BatchWait.
 // It occupies one slot. Messages of one key are in order within a batch, and no other batch has any of that key.
 //
+// Middleware is that of single messages: each message passes it, and the batch is what comes through. What middleware adds to the context of one message is not in the
+// handler's.
+//
 // The error it returns is that of every message; ItemErrors gives each its own. Settled in slice order, a message that
 // is retried or parked takes the later ones of its key back with it, handled or not: they come again behind it, and say
 // released.

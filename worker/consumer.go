@@ -53,6 +53,9 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 		c.handle = chain(h.handle, outer, h.middleware)
 		c.batchSize, c.batchWait = 1, 0
 	}
+	if h.batch != nil && len(outer)+len(h.middleware) > 0 {
+		c.batch = wrapBatch(h.batch, outer, h.middleware)
+	}
 	if c.lease == 0 {
 		c.lease = e.caps.DefaultLease
 	}

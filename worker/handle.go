@@ -131,9 +131,6 @@ func (w *Worker) check(r *registration) []error {
 	if r.handle != nil && r.batchSet {
 		bad("register it with HandleBatch, or leave BatchSize and BatchWait out", "a handler of single messages has options of a batch")
 	}
-	if r.batch != nil && len(r.middleware) > 0 {
-		bad("middleware wraps handlers of single messages; do it inside the batch handler", "a batch handler has middleware")
-	}
 	if len(errs) == 0 && w.broker != nil {
 		if err := w.checkSubscription(r); err != nil {
 			errs = append(errs, err)

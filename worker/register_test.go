@@ -14,8 +14,6 @@ import (
 func nothing(context.Context, *ferry.Delivery) error { return nil }
 
 func TestRegistrationErrors(t *testing.T) {
-	pass := func(next worker.Handler) worker.Handler { return next }
-	batch := func(context.Context, []*ferry.Msg[int]) error { return nil }
 	for _, tc := range []struct {
 		name     string
 		register func(w *worker.Worker)
@@ -54,11 +52,6 @@ func TestRegistrationErrors(t *testing.T) {
 			worker.HandleRaw(w, topic, nil)
 			w.Use(nil)
 		}, []string{"topic name", "handler is nil", "middleware of the worker is nil"}},
-		{"middleware of a batch", func(w *worker.Worker) { worker.HandleBatch(w, topic, batch, worker.Use(pass)) }, []string{"batch handler has middleware"}},
-		{"middleware of the worker and a batch", func(w *worker.Worker) {
-			w.Use(pass)
-			worker.HandleBatch(w, topic, batch)
-		}, []string{"cannot wrap the batch handler"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			broken(t, func(t *testing.T, r *rig, d *faulty) {

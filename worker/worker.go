@@ -72,7 +72,7 @@ func New(b *ferry.Broker, o Options) *Worker {
 	return w
 }
 
-// Use wraps every handler in middleware. The first is the outermost.
+// Use wraps every handler in middleware. The first is the outermost. Each message of a batch passes it by itself: see HandleBatch.
 func (w *Worker) Use(m ...Middleware) {
 	if w == nil {
 		return
@@ -135,13 +135,6 @@ func (w *Worker) wrong() error {
 	problems := slices.Clone(w.problems)
 	if len(w.handlers) == 0 {
 		problems = append(problems, driver.NewError(ferry.ErrInvalid, "the worker has no handler", "register one with worker.Handle", nil))
-	}
-	for _, h := range w.handlers {
-		if h.batch != nil && len(w.middleware) > 0 {
-			problems = append(problems, driver.NewError(ferry.ErrInvalid,
-				fmt.Sprintf("middleware of the worker cannot wrap the batch handler of topic %q", h.topic),
-				"give middleware to the other handlers, or batches a worker of their own", nil))
-		}
 	}
 	return errors.Join(problems...)
 }
