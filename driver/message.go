@@ -42,6 +42,8 @@ type Message struct {
 	ID string
 	// OwnID says that the producer chose ID itself: publishing it again within Capabilities.IDWindow is a duplicate.
 	OwnID bool
+	// Priority is here because it fits behind OwnID: a message is no larger than it was without Unique.
+	Priority Priority
 
 	Topic string
 	// Key orders messages: those of one key are handled one at a time, in publish order. Empty means unordered.
@@ -50,8 +52,6 @@ type Message struct {
 	Body        []byte
 	ContentType string
 	Headers     map[string]string
-
-	Priority Priority
 
 	// Delay makes the message due this long after the backend stored it. Zero and less mean now.
 	Delay time.Duration
