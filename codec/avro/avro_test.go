@@ -30,7 +30,7 @@ func newFake(t testing.TB, opts ...srfake.Option) *srfake.Registry {
 
 func newCodec(t testing.TB, f *srfake.Registry, types ...avro.Type) *avro.Codec {
 	t.Helper()
-	r, err := registry.New(registry.Options{URLs: []string{f.URL()}, Register: true})
+	r, err := registry.New(registry.Options{URLs: []string{f.URL()}, Register: true, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,6 +282,33 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	codectest.Mangled(t, c, append(header, good...), func() any { return new(any) })
+}
+
+// Schemas come from a registry that many write to: one that has no end, elements without a byte, very many levels.
+func TestHostileSchemas(t *testing.T) {
+	f := newFake(t)
+	c := newCodec(t, f)
+	huge := "\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"
+	for i, h := range []struct{ schema, rest string }{
+		{`{"type":"array","items":{"type":"record","name":"E","fields":[]}}`, huge},
+		{`{"type":"map","values":"null"}`, huge},
+		{`{"type":"array","items":{"type":"fixed","name":"F","size":0}}`, huge},
+		{`{"type":"fixed","name":"F","size":2147483647}`, "x"},
+		{strings.Repeat(`{"type":"array","items":`, 5000) + `"int"` + strings.Repeat("}", 5000), strings.Repeat("\x02", 5000)},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":["null","R"]}]}`, strings.Repeat("\x02", 100_000)},
+		{`{"type":"bytes","logicalType":"decimal","precision":2147483647,"scale":2147483647}`, "\x02\x01"},
+	} {
+		f.SeedSchema("hostile", i+1, i+1, sr.Schema{Schema: h.schema})
+		body := append(registry.AppendHeader(nil, i+1), h.rest...)
+		_ = c.Unmarshal(t.Context(), "hostile", body, new(any)) // the schema is fetched and parsed once
+		if err := codectest.Bounded(t, c, body, new(any)); err == nil {
+			t.Errorf("a body of schema %.80s was decoded", h.schema)
+		}
+	}
+	f.SeedSchema("endless", 1, 100, sr.Schema{Schema: `{"type":"record","name":"A","fields":[{"name":"a","type":"A"}]}`})
+	if err := c.Unmarshal(t.Context(), "endless", registry.AppendHeader(nil, 100), new(any)); err == nil { // bounded by its depth, not by the body
+		t.Error("a body without an end was decoded")
+	}
 }
 
 func FuzzUnmarshal(f *testing.F) {

@@ -21,7 +21,6 @@ type messagePack struct{ handle *msgpack.MsgpackHandle }
 
 func newCodec() messagePack {
 	h := &msgpack.MsgpackHandle{WriteExt: true} // the current specification: text differs from bytes
-	h.RawToString = true
 	h.SignedInteger = true
 	h.MapType = reflect.TypeFor[map[string]any]()
 	h.Canonical = true

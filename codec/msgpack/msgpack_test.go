@@ -68,6 +68,9 @@ func TestFields(t *testing.T) {
 	if err := msgpack.Codec.Unmarshal(t.Context(), "orders", data, &all); err != nil || all["name"] != "茶" || all["more"].(map[string]any)["a"] != true {
 		t.Errorf("got %v, error %v", all, err)
 	}
+	if raw, ok := all["raw"].([]byte); !ok || string(raw) != "\x00\xff" {
+		t.Errorf("bytes became %T", all["raw"])
+	}
 	var part struct {
 		Name string `json:"name"`
 	}

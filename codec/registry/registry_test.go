@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
@@ -40,7 +41,7 @@ func newFake(t testing.TB, opts ...srfake.Option) *fake {
 
 func (f *fake) client(t testing.TB, o registry.Options) *registry.Registry {
 	t.Helper()
-	o.URLs = []string{f.URL()}
+	o.URLs, o.Timeout = []string{f.URL()}, time.Minute // however slow the machine is
 	r, err := registry.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,6 @@ func TestIDsAndSchemas(t *testing.T) {
 	for range 10 {
 		_, _ = other.ID(t.Context(), "orders-value", schema)
 		_, _ = other.Schema(t.Context(), id)
-		_, _ = other.Schema(t.Context(), id+1)
 	}
 	if more := f.asked.Load() - asked; more != 0 {
 		t.Errorf("%d questions for what is known", more)

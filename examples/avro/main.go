@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
@@ -50,7 +51,7 @@ const v3 = `{"type": "record", "name": "Order", "namespace": "shop", "fields": [
 func main() {
 	fake := srfake.New() // a registry inside this process; in production it is somewhere else
 	defer fake.Close()
-	schemas, err := registry.New(registry.Options{URLs: []string{fake.URL()}, Register: true})
+	schemas, err := registry.New(registry.Options{URLs: []string{fake.URL()}, Register: true, Timeout: time.Minute})
 	check(err)
 	older, err := avro.New(schemas, avro.Of[OrderV1](v1))
 	check(err)
