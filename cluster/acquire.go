@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -35,7 +36,7 @@ type holder struct {
 // ErrConflict says who holds it and since when; it wraps the error of ctx if that ended, and nothing if Wait did. Nobody looks at the lock
 // meanwhile: the broker tells when it is given up or has ended.
 func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
-	if err := o.checkBucket(); err != nil {
+	if err := o.checkBucket(name); err != nil {
 		return nil, err
 	}
 	return acquire(ctx, ctx, b, name, o, true)
@@ -43,7 +44,7 @@ func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (
 
 // TryAcquire takes a lock if nobody holds it. Otherwise it returns ErrConflict at once, which says who holds it and since when.
 func TryAcquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
-	if err := o.checkBucket(); err != nil {
+	if err := o.checkBucket(name); err != nil {
 		return nil, err
 	}
 	return acquire(ctx, ctx, b, name, o, false)
@@ -78,9 +79,12 @@ func acquire(ctx, life context.Context, b *ferry.Broker, name string, o LockOpti
 	return nil, err
 }
 
+// operationLock begins the name of the lock of an operation, which package operation takes.
+const operationLock = "lock/"
+
 // checkBucket refuses buckets of Ferry's own, in which a lock would stand among what is no lock.
-func (o LockOptions) checkBucket() error {
-	if o.Bucket == "" {
+func (o LockOptions) checkBucket(name string) error {
+	if o.Bucket == "" || o.Bucket == driver.OperationsBucket && strings.HasPrefix(name, operationLock) {
 		return nil
 	}
 	return driver.CheckBucket(o.Bucket)

@@ -142,7 +142,7 @@ func (c *Clerk) do(ctx context.Context, d *driver.Delivery) error {
 
 // work replays the letters of a job and notes how far it is. It reports true when it was cancelled.
 func (c *Clerk) work(ctx context.Context, s *JobStatus, notes *[]driver.Target) (stop bool, err error) {
-	r, err := s.Job.replay(c.queue)
+	r, err := s.Job.replay()
 	if err != nil {
 		return false, err
 	}

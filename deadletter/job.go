@@ -81,7 +81,7 @@ type JobStatus struct {
 }
 
 // replay is the work of a job.
-func (j Job) replay(o *Queue) (ReplayOptions, error) {
+func (j Job) replay() (ReplayOptions, error) {
 	r := ReplayOptions{
 		Selection: Selection{Topic: j.Topic, Group: j.Group, State: j.State}, To: j.To, ToGroup: j.ToGroup, After: j.After, Rate: j.Rate,
 		MaxRounds: j.MaxRounds, remove: j.Remove,
@@ -113,15 +113,12 @@ func (j Job) replay(o *Queue) (ReplayOptions, error) {
 	if len(edits) > 0 {
 		r.Edit = Edits(edits...)
 	}
-	if err := r.Selection.check(); err != nil {
-		return r, err
-	}
-	return r, r.check(o)
+	return r, r.Check()
 }
 
 // Submit puts a job into the broker and returns its id. It is done as soon as a Clerk runs somewhere.
 func (q *Queue) Submit(ctx context.Context, j Job) (string, error) {
-	if _, err := j.replay(q); err != nil {
+	if _, err := j.replay(); err != nil {
 		return "", err
 	}
 	body, err := json.Marshal(j)

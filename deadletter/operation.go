@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -40,12 +41,10 @@ func (q *Queue) Start(ctx context.Context, r ReplayOptions) (*Operation, error) 
 }
 
 func (q *Queue) newOperation(r ReplayOptions) (*Operation, error) {
-	if err := r.Selection.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	if err := r.check(q); err != nil {
-		return nil, err
-	}
+	r.Selection.State = cmp.Or(r.Selection.State, driver.StateDead)
 	op := &Operation{queue: q, replay: r, report: Report{Phase: Planning, DryRun: r.DryRun, Why: map[string]int{}}}
 	if r.Checkpoint != nil {
 		op.report.Checkpoint = *r.Checkpoint

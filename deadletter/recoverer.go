@@ -91,7 +91,7 @@ func NewRecoverer(q *Queue, opts RecovererOptions) (*Recoverer, error) {
 	if opts.Selection.State != driver.StateDead || len(opts.Selection.Only) > 0 {
 		return nil, driver.NewError(driver.ErrInvalid, "only dead letters come back by themselves", "leave Selection.State and Only out", nil)
 	}
-	if err := errors.Join(opts.Retention.check(), opts.ParseErrors.check()); err != nil {
+	if err := errors.Join(opts.Retention.Check(), opts.ParseErrors.Check()); err != nil {
 		return nil, err
 	}
 	if opts.Strategies == nil {

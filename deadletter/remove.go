@@ -16,10 +16,22 @@ type RemoveOptions struct {
 	DryRun bool
 	// Each, if set, is told what became of every letter.
 	Each func(LetterReport)
+	// Checkpoint continues a removal that was interrupted, as for a replay.
+	Checkpoint *Checkpoint
 }
 
 // Remove deletes exactly the letters that are there as it begins, and returns how many. Report.Done counts them.
 func (q *Queue) Remove(ctx context.Context, r RemoveOptions) (Report, error) {
+	return q.Replay(ctx, r.replay())
+}
+
+// StartRemove begins a removal in the background, as Start does a replay.
+func (q *Queue) StartRemove(ctx context.Context, r RemoveOptions) (*Operation, error) {
+	return q.Start(ctx, r.replay())
+}
+
+// replay is a removal as the replay that it almost is.
+func (r RemoveOptions) replay() ReplayOptions {
 	each := r.Each
 	if each != nil {
 		each = func(out LetterReport) {
@@ -29,8 +41,11 @@ func (q *Queue) Remove(ctx context.Context, r RemoveOptions) (Report, error) {
 			r.Each(out)
 		}
 	}
-	return q.Replay(ctx, ReplayOptions{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each, remove: true})
+	return ReplayOptions{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each, Checkpoint: r.Checkpoint, remove: true}
 }
+
+// Check says what is wrong with the options, or nil.
+func (r RemoveOptions) Check() error { return r.replay().Check() }
 
 // bury deletes letters.
 func (op *Operation) bury(ctx context.Context, list []ready) error {

@@ -93,7 +93,11 @@ type Report struct {
 	DryRun     bool
 }
 
-func (r ReplayOptions) check(o *Queue) error {
+// Check says what is wrong with the options, or nil.
+func (r ReplayOptions) Check() error {
+	if err := r.Selection.check(); err != nil {
+		return err
+	}
 	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
 	switch {
 	case r.Rate < 0 || r.MaxRounds < 0 || r.MaxPlan < 0 || r.After < 0:

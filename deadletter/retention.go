@@ -15,7 +15,8 @@ type Retention struct {
 	MaxBytes int64 // of bodies, keys and headers
 }
 
-func (r Retention) check() error {
+// Check says what is wrong with the limits, or nil.
+func (r Retention) Check() error {
 	if r.MaxAge < 0 || r.MaxCount < 0 || r.MaxBytes < 0 {
 		return driver.NewError(driver.ErrInvalid, "a limit of the retention is negative", "leave it zero to keep everything", nil)
 	}
@@ -30,8 +31,18 @@ func (e ExpireReport) Total() int { return e.ByAge + e.ByCount + e.ByBytes }
 
 // Expire deletes the letters of a selection that are beyond the limits, and counts them.
 func (q *Queue) Expire(ctx context.Context, sel Selection, r Retention) (ExpireReport, error) {
+	return q.expire(ctx, sel, r, q.delete)
+}
+
+// CountExpired counts what Expire would delete.
+func (q *Queue) CountExpired(ctx context.Context, sel Selection, r Retention) (ExpireReport, error) {
+	return q.expire(ctx, sel, r, func(_ context.Context, ts []driver.Target) []error { return make([]error, len(ts)) })
+}
+
+// expire gives the letters that are beyond the limits to remove, and counts those that it removed.
+func (q *Queue) expire(ctx context.Context, sel Selection, r Retention, remove func(context.Context, []driver.Target) []error) (ExpireReport, error) {
 	var e ExpireReport
-	if err := r.check(); err != nil || r == (Retention{}) {
+	if err := r.Check(); err != nil || r == (Retention{}) {
 		return e, err
 	}
 	if len(sel.Only) > 0 {
@@ -44,7 +55,7 @@ func (q *Queue) Expire(ctx context.Context, sel Selection, r Retention) (ExpireR
 	for _, p := range s.places {
 		one := sel
 		one.Topic, one.Group = p.topic, p.group
-		if err := q.expirePlace(ctx, one, r, &e); err != nil && !s.vanished(err) {
+		if err := q.expirePlace(ctx, one, r, &e, remove); err != nil && !s.vanished(err) {
 			return e, err
 		}
 	}
@@ -70,7 +81,7 @@ func (x *excess) over(l Letter, e *ExpireReport) *int {
 	return nil
 }
 
-func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *ExpireReport) error {
+func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *ExpireReport, remove func(context.Context, []driver.Target) []error) error {
 	x, err := q.excess(ctx, sel, r)
 	if err != nil {
 		return err
@@ -82,7 +93,7 @@ func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *
 	var targets []driver.Target
 	var why []*int
 	flush := func() error {
-		for i, err := range q.delete(ctx, targets) {
+		for i, err := range remove(ctx, targets) {
 			if err != nil && !permanent(err) {
 				return err
 			}

@@ -14,9 +14,11 @@ const (
 	CommandsBucket  = "commands"
 	UniqueBucket    = "unique" // unique.00 to unique.0f
 	LeadBucket      = "lead"   // lead.<duty>, in which the leader of that duty keeps its state
+
+	OperationsBucket = "operations"
 )
 
-var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket}
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
 func ReservedBucket(bucket string) bool {
