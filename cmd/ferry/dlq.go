@@ -13,7 +13,7 @@ const dlqExample = `  ferry dlq ls --group-by error                        what 
   ferry dlq retry orders --all --error 'timeout to billing' --dry-run
   ferry dlq retry orders --all --where 'key startsWith "user-"' --rate 100 --yes
   ferry dlq retry orders --all --rate 100 --background --yes
-  ferry dlq jobs                                       how far that is, wherever it runs
+  ferry operation ls                                   how far that is, wherever it runs
   ferry dlq move orders --all --to orders.later --yes
   ferry dlq rm orders --all --reason expired
   ferry dlq export orders > saved.ndjson`

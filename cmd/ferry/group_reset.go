@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/operation/kinds"
 )
 
 const resetLong = `Makes a group start again from a position: what the topic keeps behind it is delivered again, and what is
@@ -22,18 +23,27 @@ func newGroupReset(p process) *cobra.Command {
 	r := newRemote(p, c)
 	var to string
 	var o driver.ResetOptions
-	var yes bool
+	var yes, background bool
 	c.Flags().StringVar(&to, "to", "", "begin, end, a time, or a ref")
 	c.Flags().BoolVar(&o.Force, "force", false, "also while the group has consumers")
 	dryRunFlag(c.Flags(), &o.DryRun)
 	yesFlag(c.Flags(), &yes)
-	onlyOnCommandLine(c.Flags(), "to", "force")
+	c.Flags().BoolVar(&background, "background", false, "leave it to 'ferry operation run' or a worker of your program")
+	onlyOnCommandLine(c.Flags(), "to", "force", "background")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if to == "" {
 			return usage("--to is missing", "say where the group starts again: begin, end, a time, or a ref")
 		}
 		if o.To, err = parsePosition("to", to); err != nil {
 			return err
+		}
+		if background && !o.DryRun {
+			a := kinds.Reset{Topic: args[0], Group: args[1], To: to, Time: o.To.Time, Force: o.Force}
+			if !o.To.Time.IsZero() {
+				a.To = ""
+			}
+			what := "deliver %d messages again to group " + args[1] + " of topic " + args[0]
+			return r.with(c.Context(), func(s session) error { return s.background(c.Context(), a.Request(), yes, what) })
 		}
 		return r.with(c.Context(), func(s session) error { return s.resetGroup(c.Context(), args[0], args[1], o, yes) })
 	}

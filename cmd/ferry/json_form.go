@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
@@ -10,8 +9,6 @@ import (
 // the last digit, and what people read has one form of each. A field here stands before the one of the same name inside.
 func jsonForm(v any) any {
 	switch v := v.(type) {
-	case deadletter.JobStatus:
-		return jobForm{JobStatus: v, Job: workForm{v.Job, jsontime.Duration(v.Job.After)}, Submitted: jsontime.At(v.Submitted), Noted: jsontime.At(v.Noted)}
 	case guard.Change:
 		return changeForm{Change: v, At: jsontime.At(v.At), For: jsontime.Duration(v.For), Rule: ruleOf(v.Rule)}
 	case guard.BreakerStatus:
@@ -27,18 +24,6 @@ func jsonForm(v any) any {
 		return f
 	}
 	return v
-}
-
-type jobForm struct {
-	deadletter.JobStatus
-	Job       workForm       `json:"job"`
-	Submitted *jsontime.Time `json:"submitted"`
-	Noted     *jsontime.Time `json:"noted,omitempty"`
-}
-
-type workForm struct {
-	deadletter.Job
-	After jsontime.Duration `json:"after,omitempty"`
 }
 
 type changeForm struct {

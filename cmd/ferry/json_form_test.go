@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/operation"
 )
 
 // Whatever a command prints as JSON, its durations are texts and its times have one form.
@@ -20,8 +20,8 @@ func TestTimesAndDurationsInJSON(t *testing.T) {
 		v    any
 		want []string
 	}{
-		"job": {deadletter.JobStatus{ID: "J", Job: deadletter.Job{Topic: "orders", After: time.Minute}, Submitted: at, Noted: at},
-			[]string{`"id":"J"`, `"topic":"orders"`, `"after":"1m0s"`, `"submitted":` + form, `"noted":` + form}},
+		"operation": {viewOperation(operation.Operation{ID: "J", Args: []byte(`{"after":"1m0s"}`), Submitted: at, Ended: at}),
+			[]string{`"operation":"J"`, `"after":"1m0s"`, `"submitted":` + form, `"ended":` + form}},
 		"change": {guard.Change{At: at, Actor: "ann", For: time.Hour, Rule: rule},
 			[]string{`"actor":"ann"`, `"at":` + form, `"for":"1h0m0s"`, `"window":"10s"`, `"block":"1h0m0s"`, `"limit":5`}},
 		"breaker": {guard.BreakerStatus{Name: "b", Since: at, Seen: at}, []string{`"name":"b"`, `"since":` + form, `"seen":` + form}},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
+	"github.com/ferrymq/ferry/operation/kinds"
 )
 
 // expiryView is what an expiry deleted.
@@ -25,7 +27,7 @@ func newLettersExpire(p process, st store) *cobra.Command {
 	var limits deadletter.Retention
 	var filter letterFilter
 	var group string
-	var yes bool
+	var yes, dryRun, background bool
 	happened := "was found"
 	if st.state == driver.StateDead {
 		groupFlag(c.Flags(), &group, "only this group (default: every group)")
@@ -36,7 +38,9 @@ func newLettersExpire(p process, st store) *cobra.Command {
 	c.Flags().Int64Var(&limits.MaxCount, "max-count", 0, "keep at most this many")
 	c.Flags().Int64Var(&limits.MaxBytes, "max-bytes", 0, "keep at most this many bytes")
 	yesFlag(c.Flags(), &yes)
-	onlyOnCommandLine(c.Flags(), "max-age", "max-count", "max-bytes")
+	dryRunFlag(c.Flags(), &dryRun)
+	c.Flags().BoolVar(&background, "background", false, "leave it to 'ferry operation run' or a worker of your program")
+	onlyOnCommandLine(c.Flags(), "max-age", "max-count", "max-bytes", "background")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if limits == (deadletter.Retention{}) {
 			return usage("no limit is given", "use --max-age, --max-count or --max-bytes")
@@ -49,12 +53,18 @@ func newLettersExpire(p process, st store) *cobra.Command {
 		if len(args) > 0 {
 			sel.Topic = args[0]
 		}
-		return r.with(c.Context(), func(s session) error { return s.expire(c.Context(), sel, limits, yes, st) })
+		return r.with(c.Context(), func(s session) error {
+			if background && !dryRun {
+				a := kinds.Expire{Letters: bulk{store: st, group: group, filter: filter}.letters(sel.Topic), MaxAge: jsontime.Duration(limits.MaxAge), MaxCount: limits.MaxCount, MaxBytes: limits.MaxBytes}
+				return s.background(c.Context(), a.Request(), yes, fmt.Sprintf("remove the oldest %%d %s of %s", st.many, of(sel.Topic)))
+			}
+			return s.expire(c.Context(), sel, limits, dryRun, yes, st)
+		})
 	}
 	return c
 }
 
-func (s session) expire(ctx context.Context, sel deadletter.Selection, limits deadletter.Retention, yes bool, st store) error {
+func (s session) expire(ctx context.Context, sel deadletter.Selection, limits deadletter.Retention, dryRun, yes bool, st store) error {
 	queue, err := s.queue()
 	if err != nil {
 		return err
@@ -63,6 +73,15 @@ func (s session) expire(ctx context.Context, sel deadletter.Selection, limits de
 		if _, err := s.driver.Stats(ctx, sel.Topic); err != nil {
 			return err
 		}
+	}
+	if dryRun {
+		e, err := queue.CountExpired(ctx, sel, limits)
+		if err != nil {
+			return err
+		}
+		return s.one(expiryView{e.ByAge, e.ByCount, e.ByBytes}, func() error {
+			return s.sayf("would remove %d %s of %s: %d by age, %d by count, %d by bytes", e.Total(), st.many, of(sel.Topic), e.ByAge, e.ByCount, e.ByBytes)
+		})
 	}
 	if err := s.confirm(ctx, yes, fmt.Sprintf("remove the oldest %s of %s for good", st.many, of(sel.Topic)), ""); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/operation/kinds"
 )
 
 // replayFlags are those of commands that bring letters back to work.
@@ -35,8 +36,8 @@ func (r *replayFlags) add(f *pflag.FlagSet, st store) {
 		f.IntVar(&r.maxRounds, "max-rounds", 0, "with --all: leave those alone that were retried this often (default: none)")
 		f.StringVar(&r.checkpoint, "checkpoint", "", "with --all: a file that keeps how far it is, to go on after an interruption")
 		f.StringVar(&r.toGroup, "to-group", "", "give them to this group of the topic instead, once it has settled them itself")
-		f.BoolVar(&r.background, "background", false, "with --all: leave it to 'ferry dlq jobs run' or a clerk of your program, as a job in the broker")
-		onlyOnCommandLine(f, "max-rounds", "checkpoint", "to-group", "background")
+		onlyOnCommandLine(f, "max-rounds", "checkpoint", "to-group")
+		backgroundFlag(f, &r.background)
 	}
 }
 
@@ -54,7 +55,7 @@ func (r replayFlags) check(f *pflag.FlagSet, all bool, names int) error {
 	case !all && (r.maxRounds != 0 || r.checkpoint != "" || r.background):
 		return usage("--max-rounds, --checkpoint and --background go with --all", "add --all, or leave them out")
 	case r.background && (r.checkpoint != "" || r.move.editing(f)):
-		return usage("a job keeps its place in the broker, and changes bodies by --patch only", "leave --checkpoint and other content out")
+		return usage("what is done in the background keeps its place in the broker, and changes bodies by --patch only", "leave --checkpoint and other content out")
 	case r.toGroup != "" && r.to != "":
 		return usage("both --to and --to-group are given", "use one of them")
 	case r.toGroup != "":
@@ -115,7 +116,11 @@ func patchText(s string) ([]byte, error) {
 // replayAll brings back all that match.
 func (r replayFlags) replayAll(ctx context.Context, s session, topic string, b bulk, d deed) error {
 	if r.background && !b.dryRun {
-		return r.submit(ctx, s, topic, b, d)
+		req, err := r.request(topic, b)
+		if err != nil {
+			return err
+		}
+		return s.background(ctx, req, b.yes, fmt.Sprintf("%s %%d %s of topic %s", d.verb, b.store.many, topic))
 	}
 	if r.checkpoint == "" || b.dryRun {
 		return b.run(ctx, s, topic, d)
@@ -258,6 +263,12 @@ func letterCommand(p process, c *cobra.Command, st store, verb, done string, che
 	return c
 }
 
+// backgroundFlag adds --background.
+func backgroundFlag(f *pflag.FlagSet, background *bool) {
+	f.BoolVar(background, "background", false, "with --all: leave it to 'ferry operation run' or a worker of your program")
+	onlyOnCommandLine(f, "background")
+}
+
 func newLettersRemove(p process, st store) *cobra.Command {
 	c := &cobra.Command{Use: "rm TOPIC [MESSAGE...]", Short: "Remove " + st.many + ", one by one or all that match",
 		Example: fmt.Sprintf("  ferry %s rm orders 0-42\n  ferry %s rm orders --all --where 'size > 1000' --dry-run\n  ferry %s rm orders --all --yes", st.noun, st.noun, st.noun),
@@ -265,12 +276,20 @@ func newLettersRemove(p process, st store) *cobra.Command {
 	r := newRemote(p, c)
 	b := bulk{store: st}
 	b.flags(c.Flags())
+	var background bool
+	backgroundFlag(c.Flags(), &background)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := b.check(args[1:]); err != nil {
 			return err
 		}
+		if background && !b.all {
+			return usage("--background goes with --all", "add --all, or leave it out")
+		}
 		d := deed{verb: "remove", done: "removed", remove: true}
 		return r.with(c.Context(), func(s session) error {
+			if background && !b.dryRun {
+				return s.background(c.Context(), kinds.Remove{Letters: b.letters(args[0]), Rate: b.rate}.Request(), b.yes, fmt.Sprintf("remove %%d %s of topic %s", st.many, args[0]))
+			}
 			if b.all {
 				return b.run(c.Context(), s, args[0], d)
 			}

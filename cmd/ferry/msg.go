@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/operation/kinds"
 )
 
 const msgExample = `  ferry msg ls orders                              what is ready, in every group
@@ -163,18 +166,22 @@ func newMsgShow(p process) *cobra.Command {
 }
 
 func newMsgRemove(p process) *cobra.Command {
-	c := &cobra.Command{Use: "rm TOPIC MESSAGE...", Short: "Remove messages, for every group or for one", Example: "  ferry msg rm orders 0-42\n  ferry msg rm orders 0-42 0-43 --group billing --yes",
-		Long: "Removes messages: for every group, or with --group for that one. What is in flight stays. It asks\nfirst, or takes --yes.\n\n" + targetHelp}
+	c := &cobra.Command{Use: "rm TOPIC [MESSAGE...]", Short: "Remove messages, for every group or for one",
+		Example: "  ferry msg rm orders 0-42\n  ferry msg rm orders 0-42 0-43 --group billing --yes\n  ferry msg rm mails --all --state delayed,waiting --where 'key == \"bob\"' --dry-run",
+		Long:    "Removes messages: for every group, or with --group for that one. What is in flight stays. It asks\nfirst, or takes --yes.\n\n" + waitingHelp + "\n\n" + targetHelp}
 	r := newRemote(p, c)
 	var group string
-	var yes bool
+	var w waiting
 	groupFlag(c.Flags(), &group, "only for this group (default: for every group)")
-	yesFlag(c.Flags(), &yes)
+	w.flags(c.Flags(), driver.StateReady, driver.StateWaiting, driver.StateDelayed, driver.StateHeld)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := checkGroup(group); err != nil {
+		if err := errors.Join(checkGroup(group), w.check(args[1:])); err != nil {
 			return err
 		}
 		return r.with(c.Context(), func(s session) error {
+			if w.all {
+				return w.run(c.Context(), s, args[0], kinds.Purge{Messages: w.messages(args[0], group)}.Request(), "remove", "removed")
+			}
 			found, err := locateAll(c.Context(), s.driver, args[0], args[1:])
 			if err != nil {
 				return err
@@ -182,7 +189,7 @@ func newMsgRemove(p process) *cobra.Command {
 			for i := range found {
 				found[i].target.Group = group
 			}
-			return s.remove(c.Context(), args[0], found, yes)
+			return s.remove(c.Context(), args[0], found, w.yes)
 		})
 	}
 	return c
@@ -201,21 +208,31 @@ func (s session) remove(ctx context.Context, topic string, found []located, yes 
 }
 
 func newMsgMove(p process) *cobra.Command {
-	c := &cobra.Command{Use: "move TOPIC MESSAGE...", Short: "Make messages due: run now, reschedule, replay, change", Example: "  ferry msg move orders 0-42\n  ferry msg move orders 0-42 --delay 1h\n  ferry msg move orders 0-42 --body '{\"id\":42}'",
-		Long: "Makes messages due that are delayed, held, waiting or dead: at once, or after --delay. The content of\na single one can be changed on the way.\n\n" + targetHelp}
+	c := &cobra.Command{Use: "move TOPIC [MESSAGE...]", Short: "Make messages due: run now, reschedule, replay, change",
+		Example: "  ferry msg move orders 0-42\n  ferry msg move orders 0-42 --delay 1h\n  ferry msg move orders 0-42 --body '{\"id\":42}'\n  ferry msg move mails --all --where 'key == \"bob\"' --delay 24h --background --yes",
+		Long:    "Makes messages due that are delayed, held, waiting or dead: at once, or after --delay. The content of\na single one can be changed on the way.\n\n" + waitingHelp + "\n\n" + targetHelp}
 	r := newRemote(p, c)
 	var m moveFlags
 	var group string
+	var w waiting
 	groupFlag(c.Flags(), &group, "the group, where several wait for it")
 	m.add(c.Flags())
+	w.flags(c.Flags(), driver.StateWaiting, driver.StateDelayed, driver.StateHeld)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := errors.Join(w.check(args[1:]), checkGroup(group)); err != nil {
+			return err
+		}
 		if err := m.check(c.Flags(), len(args)-1); err != nil {
 			return err
 		}
-		if err := checkGroup(group); err != nil {
-			return err
-		}
 		return r.with(c.Context(), func(s session) error {
+			if w.all {
+				a := kinds.Reschedule{Messages: w.messages(args[0], group)}
+				if m.delay > 0 {
+					a.At = time.Now().Add(m.delay)
+				}
+				return w.run(c.Context(), s, args[0], a.Request(), "move", "moved")
+			}
 			found, views, err := selected(c.Context(), s, args[0], group, args[1:], driver.StateDelayed, driver.StateHeld, driver.StateWaiting, driver.StateDead)
 			if err != nil {
 				return err
