@@ -241,7 +241,7 @@ func TestReservedTopics(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, nil, ferry.Options{})
 	ctx := t.Context()
-	m := &ferry.Message{Topic: "ferry.letterjobs", Body: []byte("a")}
+	m := &ferry.Message{Topic: "ferry.schedules", Body: []byte("a")}
 	_, single := ferry.Publish(ctx, b, m.Topic, "a")
 	_, batch := b.PublishBatch(ctx, []*ferry.Message{m})
 	_, async := b.PublishAsync(ctx, m)

@@ -2,7 +2,6 @@ package deadletter_test
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -10,38 +9,25 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// cutOff is a driver whose subscriptions hear nothing any more once it is off.
+// cutOff is a driver that writes no named value any more once it is off.
 type cutOff struct {
 	driver.Driver
 	off atomic.Bool
 }
 
-func (c *cutOff) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	if c.off.Load() {
-		return nil, driver.ErrNotApplied
-	}
-	s, err := c.Driver.Subscribe(ctx, o)
-	return &cutSubscription{s, c}, err
-}
+func (c *cutOff) KV() driver.KV { return cutKV{c.Driver.KV(), c} }
 
-type cutSubscription struct {
-	driver.Subscription
+type cutKV struct {
+	driver.KV
 	c *cutOff
 }
 
-func (s *cutSubscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
-	if s.c.off.Load() {
+func (k cutKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+	if k.c.off.Load() {
 		<-ctx.Done() // as a connection that is dead without saying so
-		return []error{driver.ErrUnknown}
+		return []driver.WriteResult{{Err: driver.ErrUnknown}}
 	}
-	return s.Subscription.Extend(ctx, ds)
-}
-
-func (s *cutSubscription) Close(ctx context.Context) error {
-	if s.c.off.Load() {
-		return driver.ErrNotApplied
-	}
-	return s.Subscription.Close(ctx)
+	return k.KV.Apply(ctx, bucket, o, ws...)
 }
 
 // forgetful is a driver that does what it is told, and loses the answer, every other time.
@@ -98,38 +84,5 @@ func TestLostAnswers(t *testing.T) {
 			k.Errorf("%+v %+v", a, b)
 		}
 		k.audit()
-	})
-}
-
-// silent is a driver that stores the first note of a job whose answer then never comes, however often it is asked.
-type silent struct {
-	driver.Driver
-	first string // its id
-}
-
-func (s *silent) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	receipts, err := s.Driver.Publish(ctx, ms, o)
-	if s.first == "" && strings.HasPrefix(ms[0].ID, "note-") {
-		s.first = ms[0].ID
-	}
-	if s.first != "" && ms[0].ID == s.first {
-		return []driver.Receipt{{Err: driver.ErrUnknown}}, driver.ErrUnknown
-	}
-	return receipts, err
-}
-
-// A note that may be stored is not overwritten by one that says something else: the next one has a number of its own.
-func TestUnknownNoteIsNotTheLast(t *testing.T) {
-	virtual(t, func(k *kit) {
-		k.dead(slow, numbered("m", 30)...)
-		f := newKit(k.T, broker(k.T, shared{&silent{Driver: k.d}}))
-		id, err := f.queue.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 100})
-		k.ok(err)
-		stop := f.clerk(nil)
-		s := f.job(id, ended)
-		stop()
-		if s.State != deadletter.JobDone || s.Done != 30 {
-			k.Errorf("%+v", s)
-		}
 	})
 }

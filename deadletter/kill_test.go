@@ -33,11 +33,7 @@ func replayInChild() int {
 		return 1
 	}
 	queue, err := deadletter.New(b)
-	switch {
-	case err != nil:
-	case os.Getenv(childTo) == byJob:
-		err = clerkInChild(queue)
-	default:
+	if err == nil {
 		_, err = queue.Replay(context.Background(), deadletter.ReplayOptions{To: os.Getenv(childTo), Selection: deadletter.Selection{Topic: topic},
 			Rate: 4000, Each: func(o deadletter.LetterReport) { tellParent(o.ID) }})
 	}
@@ -52,30 +48,6 @@ func replayInChild() int {
 func tellParent(line string) {
 	fmt.Println(line)
 	_, _ = os.Stdin.Read(make([]byte, 1))
-}
-
-// byJob in place of a topic replays back to where the letters came from, as a job in the broker.
-const byJob = "a job"
-
-// clerkInChild works until there is no job left, and prints a line for each letter.
-func clerkInChild(queue *deadletter.Queue) error {
-	clerk, err := deadletter.NewClerk(queue, deadletter.ClerkOptions{Lease: time.Second, Every: 20 * time.Millisecond,
-		Each: func(_ string, o deadletter.LetterReport) { tellParent(o.ID) }})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- clerk.Run(ctx) }()
-	for err == nil {
-		var jobs []deadletter.JobStatus
-		if jobs, err = queue.Jobs(ctx); err == nil && jobs[0].State.Ended() {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	cancel()
-	return errors.Join(err, <-done)
 }
 
 // replayUntilKilled runs the child, kills it after some lines, and reports whether it came to its end before.
@@ -114,7 +86,7 @@ func replayUntilKilled(t *testing.T, url, to string, lines int) bool {
 func TestReplayUnderKill(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
-	for _, to := range []string{"", "rescue", byJob} {
+	for _, to := range []string{"", "rescue"} {
 		for name, url := range map[string]string{"disk": "disk://" + t.TempDir(), "redis": server.URL() + "?prefix=k" + rand.Text()} {
 			t.Run(fmt.Sprintf("%s to %q", name, to), func(t *testing.T) {
 				t.Parallel()
@@ -126,7 +98,6 @@ func TestReplayUnderKill(t *testing.T) {
 
 func replayUnderKill(t *testing.T, url, to string) {
 	const letters = 400
-	job := to == byJob
 	opened := func(use func(k *kit)) {
 		b, err := open.URL(t.Context(), url)
 		if err != nil {
@@ -138,7 +109,7 @@ func replayUnderKill(t *testing.T, url, to string) {
 		}
 	}
 	opened(func(k *kit) {
-		if to != "" && !job {
+		if to != "" {
 			k.ok(k.d.EnsureGroup(k.ctx(), to, driver.DefaultGroup, driver.GroupOptions{}))
 		}
 		for i := range letters {
@@ -146,10 +117,6 @@ func replayUnderKill(t *testing.T, url, to string) {
 			k.publish(&driver.Message{ID: id, Body: []byte(id), Key: fmt.Sprint("k", i%7)})
 		}
 		k.bury(letters, slow)
-		if job {
-			_, err := k.queue.Submit(k.ctx(), deadletter.Job{Topic: topic, Rate: 4000})
-			k.ok(err)
-		}
 	})
 	seed := uint64(time.Now().UnixNano())
 	random := mathrand.New(mathrand.NewPCG(seed, 0))
@@ -162,15 +129,12 @@ func replayUnderKill(t *testing.T, url, to string) {
 		t.Error("it was never killed")
 	}
 	queue := topic
-	if to != "" && !job {
+	if to != "" {
 		queue = to
 	}
 	opened(func(k *kit) {
 		if c := k.counts(topic); c.Dead != 0 || queue != topic && c.Ready != 0 {
 			k.Errorf("%+v", c)
-		}
-		if jobs, err := k.queue.Jobs(k.ctx()); job && (err != nil || len(jobs) != 1 || jobs[0].State != deadletter.JobDone || jobs[0].Done == 0) {
-			k.Errorf("%+v, %v", jobs, err)
 		}
 		if c := k.counts(queue); c.Ready != letters {
 			k.Fatalf("%d in the queue, want %d", c.Ready, letters)

@@ -29,10 +29,7 @@ func (r *Recoverer) Once(ctx context.Context) error {
 	var deployed time.Time
 	if r.o.Version != "" {
 		var err error
-		if err = r.queue.layLease(ctx); err == nil {
-			deployed, err = r.queue.deployedAt(ctx, r.o.Version)
-		}
-		if err != nil {
+		if deployed, err = r.queue.deployedAt(ctx, r.o.Version); err != nil {
 			return err
 		}
 	}

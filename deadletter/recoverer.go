@@ -2,10 +2,7 @@ package deadletter
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -38,10 +35,6 @@ type RecovererOptions struct {
 	// ever.
 	Retention   Retention
 	ParseErrors Retention
-	// Instance names this recoverer. Defaults to host, process id and a random part.
-	Instance string
-	// Lease is how soon another instance takes over after a crash. Defaults to what the broker recommends.
-	Lease time.Duration
 }
 
 // RecovererStats are numbers of a recoverer. Counters begin with its process; the others are those of the last full pass.
@@ -65,11 +58,10 @@ type RecovererStats struct {
 	LastErr  error
 }
 
-// Recoverer brings dead letters back by themselves. Any number may run; one of them works at a time.
+// Recoverer brings dead letters back by themselves. Any number may run; one of them works at a time, the leader of Duty.
 type Recoverer struct {
 	queue *Queue
 	o     RecovererOptions
-	lease time.Duration
 
 	mu        sync.Mutex
 	stats     RecovererStats
@@ -82,8 +74,8 @@ func NewRecoverer(q *Queue, opts RecovererOptions) (*Recoverer, error) {
 	if q == nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the queue is nil", "make one with deadletter.New", nil)
 	}
-	if opts.Interval < 0 || opts.MaxScan < 0 || opts.Rate < 0 || opts.Lease < 0 {
-		return nil, driver.NewError(driver.ErrInvalid, "Interval, MaxScan, Rate or Lease is negative", "leave it zero for the default", nil)
+	if opts.Interval < 0 || opts.MaxScan < 0 || opts.Rate < 0 {
+		return nil, driver.NewError(driver.ErrInvalid, "Interval, MaxScan or Rate is negative", "leave it zero for the default", nil)
 	}
 	if err := opts.Selection.check(); err != nil {
 		return nil, err
@@ -108,15 +100,7 @@ func NewRecoverer(q *Queue, opts RecovererOptions) (*Recoverer, error) {
 	if opts.MaxScan == 0 {
 		opts.MaxScan = 10_000
 	}
-	if opts.Instance == "" {
-		host, _ := os.Hostname()
-		opts.Instance = fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
-	}
-	r := &Recoverer{queue: q, o: opts, lease: opts.Lease, escalated: map[string]int{}}
-	if r.lease == 0 {
-		r.lease = q.driver.Capabilities().DefaultLease
-	}
-	return r, nil
+	return &Recoverer{queue: q, o: opts, escalated: map[string]int{}}, nil
 }
 
 // Run waits until this instance is the one that works, then looks at the dead letters every Interval, until ctx ends. It

@@ -387,7 +387,7 @@ func TestUnreadDefaultGroup(t *testing.T) {
 // Ferry's own topics are no queues of the program: what lies in them is not judged unless it is asked for.
 func TestOwnTopicsAreLeftOut(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		m := &driver.Message{ID: "lease", OwnID: true, Topic: "ferry.recovery"}
+		m := &driver.Message{ID: "lease", OwnID: true, Topic: "ferry.schedules"}
 		if _, err := r.Publish(t.Context(), []*driver.Message{m}, driver.PublishOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +397,7 @@ func TestOwnTopicsAreLeftOut(t *testing.T) {
 		if len(s.Queues) != 0 {
 			t.Errorf("%+v", s.Queues)
 		}
-		r.want(r.monitor(monitor.Options{Topics: []string{"ferry.recovery"}}).Look(t.Context()).Health, monitor.Unhealthy, "ferry.recovery")
+		r.want(r.monitor(monitor.Options{Topics: []string{"ferry.schedules"}}).Look(t.Context()).Health, monitor.Unhealthy, "ferry.schedules")
 	})
 }
 

@@ -24,7 +24,7 @@ func TestRegistrationErrors(t *testing.T) {
 		{"nil typed handler", func(w *worker.Worker) { worker.Handle[int](w, topic, nil) }, []string{"handler is nil"}},
 		{"nil batch handler", func(w *worker.Worker) { worker.HandleBatch[int](w, topic, nil) }, []string{"handler is nil"}},
 		{"bad topic", func(w *worker.Worker) { worker.HandleRaw(w, "a b", nothing) }, []string{`topic name "a b"`}},
-		{"topic of Ferry's own", func(w *worker.Worker) { worker.HandleRaw(w, "ferry.recovery", nothing) }, []string{"one of Ferry's own", "'ferry.'"}},
+		{"topic of Ferry's own", func(w *worker.Worker) { worker.HandleRaw(w, "ferry.schedules", nothing) }, []string{"one of Ferry's own", "'ferry.'"}},
 		{"bad group", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Group("")) }, []string{"group name"}},
 		{"twice", func(w *worker.Worker) {
 			worker.HandleRaw(w, topic, nothing)
