@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,7 @@ const (
 	childURL  = "FERRY_TEST_SPOOL_URL"
 	childRoot = "FERRY_TEST_SPOOL_ROOT"
 	childLife = "FERRY_TEST_SPOOL_LIFE"
+	childKeys = "FERRY_TEST_SPOOL_KEYS"
 	topic     = "orders"
 )
 
@@ -242,58 +245,128 @@ func TestAFullDisk(t *testing.T) {
 	t.Error(err)
 }
 
-// TestKills: a producer is killed again and again, and its Redis, too. Whatever it was told is accepted is in Redis at the end, each key in order.
+// TestKills: a producer and its neighbour are killed again and again, and their Redis, too. Whatever they were told is accepted is in Redis at the end, each key in
+// order, over all lives of the producer. It has a few lives, or FERRY_TORTURE_SPOOL of them.
 func TestKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers")
 	}
 	t.Parallel()
-	server := redistest.Single(t, redistest.Options{AOF: "always"})
-	root := t.TempDir()
-	accepted := map[string]bool{}
-	for life := range 4 {
-		c := exec.Command(os.Args[0], "-test.run=^$")
-		c.Env = append(os.Environ(), childURL+"="+server.URL(), childRoot+"="+root, fmt.Sprintf("%s=%d", childLife, life))
-		c.Stderr = os.Stderr
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines, n, spooled := bufio.NewScanner(out), 0, 0
-		for lines.Scan() {
-			how, id, _ := strings.Cut(lines.Text(), " ")
-			if !strings.HasSuffix(id, ".") {
-				continue // cut off by the kill
-			}
-			accepted[strings.TrimSuffix(id, ".")] = true
-			if n++; n == 200 {
-				server.Kill()
-			}
-			if how == "spooled" {
-				if spooled++; spooled == 300 {
-					_ = c.Process.Kill()
-				}
-			}
-		}
-		_ = c.Wait() // it was killed
-		if spooled == 0 {
-			t.Fatal("nothing was spooled")
-		}
-		if err := server.Restart(); err != nil {
-			t.Fatal(err)
-		}
+	lives, err := strconv.Atoi(os.Getenv("FERRY_TORTURE_SPOOL"))
+	if err != nil {
+		lives = 3
 	}
-	broker, err := redis.New(t.Context(), redis.Options{URL: server.URL()})
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d, %d lives", seed, lives)
+	r := &run{T: t, random: rand.New(rand.NewPCG(seed, 0)), server: redistest.Single(t, redistest.Options{AOF: "always"}), root: t.TempDir(), accepted: map[string]bool{}}
+	for life := range lives {
+		r.live(life)
+	}
+	broker, err := redis.New(t.Context(), redis.Options{URL: r.server.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, broker, root)
+	s := open(t, broker, r.root)
 	defer shut(t, s)
 	drained(t, s)
-	judge(t, s, accepted)
+	judge(t, s, r.accepted)
+	t.Logf("%d lives, %d messages accepted, %d of them spooled", lives, len(r.accepted), r.spooled)
+}
+
+// run is what processes were told over all their lives.
+type run struct {
+	*testing.T
+	random *rand.Rand
+	server *redistest.Server
+	root   string
+
+	mu       sync.Mutex
+	accepted map[string]bool
+	spooled  int
+}
+
+// live starts the producer, then its neighbour, takes their Redis away, and kills them: while it is away, or while it is back and they drain.
+func (r *run) live(life int) {
+	r.Helper()
+	stored, spooled := 50+r.random.IntN(300), 50+r.random.IntN(400)
+	drains := r.random.IntN(2) == 0
+	seen, quota := 0, spooled
+	var neighbour *exec.Cmd
+	var wait sync.WaitGroup
+	producer, lines := r.start("k", life)
+	for lines.Scan() {
+		how, ok := r.note(lines.Text())
+		switch {
+		case !ok: // cut off by the kill
+			continue
+		case neighbour == nil: // the producer has the first directory
+			var others *bufio.Scanner
+			neighbour, others = r.start("n"+strconv.Itoa(life), life)
+			wait.Go(func() {
+				for others.Scan() {
+					r.note(others.Text())
+				}
+			})
+		}
+		if seen++; seen == stored {
+			r.server.Kill()
+		}
+		if how == "spooled" {
+			quota--
+		}
+		if quota == 0 && drains {
+			drains, quota = false, 50
+			if err := r.server.Restart(); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if quota == 0 || seen == stored+3000 { // or all was drained before
+			quota = -1
+			_ = producer.Process.Kill()
+			_ = neighbour.Process.Kill()
+		}
+	}
+	var exit *exec.ExitError
+	if err := producer.Wait(); !errors.As(err, &exit) || exit.ExitCode() != -1 {
+		r.Errorf("the producer was not killed, but ended: %v", err)
+	}
+	wait.Wait()
+	_ = neighbour.Wait() // killed, or it began while Redis was away
+	r.server.Kill()
+	if err := r.server.Restart(); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *run) start(keys string, life int) (*exec.Cmd, *bufio.Scanner) {
+	r.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	c.Env = append(os.Environ(), childURL+"="+r.server.URL(), childRoot+"="+r.root, childKeys+"="+keys, fmt.Sprintf("%s=%d", childLife, life))
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		r.Fatal(err)
+	}
+	return c, bufio.NewScanner(out)
+}
+
+// note writes down what a process says was accepted. False: the line was cut off by a kill.
+func (r *run) note(line string) (how string, ok bool) {
+	how, id, _ := strings.Cut(line, " ")
+	id, ok = strings.CutSuffix(id, ".")
+	if !ok {
+		return how, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.accepted[id] = true
+	if how == "spooled" {
+		r.spooled++
+	}
+	return how, true
 }
 
 // judge compares what was accepted with what the broker has. Each message says in which life which of its key it is; one whose publisher was killed before it was
@@ -322,12 +395,11 @@ func judge(t *testing.T, broker driver.Driver, accepted map[string]bool) {
 			t.Errorf("%s was accepted, and is lost", id)
 		}
 	}
-	t.Logf("%d messages were accepted", len(accepted))
 }
 
 func parse(t *testing.T, id string) (key string, life, n int) {
 	t.Helper()
-	if _, err := fmt.Sscanf(id, "k%1s-%d-%d", &key, &life, &n); err != nil {
+	if _, err := fmt.Sscanf(strings.ReplaceAll(id, "-", " "), "%s %d %d", &key, &life, &n); err != nil {
 		t.Fatalf("id %q", id)
 	}
 	return key, life, n
@@ -348,7 +420,7 @@ func child() error {
 	for k := range 4 {
 		go func() {
 			for i := 0; ; i++ {
-				key := fmt.Sprint("k", k)
+				key := os.Getenv(childKeys) + "." + strconv.Itoa(k)
 				m := &driver.Message{ID: fmt.Sprintf("%s-%s-%d", key, os.Getenv(childLife), i), OwnID: true, Topic: topic, Key: key}
 				rs, err := s.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{})
 				if err != nil {

@@ -21,7 +21,7 @@ func Brokers() []string { return []string{"memory", "redis", "redisstream", "kaf
 func For(broker string) []Mutant {
 	switch broker {
 	case "memory":
-		return slices.Concat(memoryMutants(), controlMutants(), uniqueMutants())
+		return slices.Concat(memoryMutants(), controlMutants(), uniqueMutants(), spoolMutants())
 	case "redis":
 		return redisMutants()
 	case "redisstream":
@@ -34,7 +34,7 @@ func For(broker string) []Mutant {
 
 // quick are mutants that are found within seconds, for each broker: they are part of `make test`.
 var quick = map[string][]string{
-	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing", "unseen-loss-counted", "count-not-taken-back", "unique-freed-by-one-group"},
+	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing", "unseen-loss-counted", "count-not-taken-back", "unique-freed-by-one-group", "spool-overtaken"},
 	"redis":       {"lease-not-checked", "release-to-tail", "dead-letter-dropped"},
 	"redisstream": {"release-to-tail", "dead-letter-dropped"},
 	"kafka":       {"gap-stall", "vouched-by-rebalance", "kv-clocks-of-leaders", "kv-snapshot-off-by-one"},
