@@ -15,6 +15,8 @@ const (
 	// fullWait is when a message is tried again for which the broker had no room, at least.
 	fullWait = 200 * time.Millisecond
 	fullMost = 5 * time.Second
+	// lookEvery is how often the broker is asked for the bounds of a topic while it drains.
+	lookEvery = 10 * time.Second
 	// retryWait is between tries of what should not fail: the local store.
 	retryWait = time.Second
 )
@@ -36,6 +38,9 @@ type drainer struct {
 	topic string
 	sub   driver.Subscription
 	full  time.Duration // how long to wait, since the broker has no room; zero while it has
+
+	bounded bool // the topic is, as far as the broker tells
+	looked  time.Time
 }
 
 func (r *drainer) run() {
@@ -127,31 +132,65 @@ func (r *drainer) publish(ds []*driver.Delivery) {
 		m.Topic = r.topic
 		way = append(way, bound{x, record, m})
 	}
+	if len(way) > 1 {
+		r.look()
+	}
 	for len(way) > 0 {
 		n := r.part(way)
 		settled, returned, goOn := r.send(way[:n])
 		done, back = append(done, settled...), append(back, returned...)
-		way = way[n:]
-		if goOn {
-			continue
-		}
-		for _, b := range way {
-			back = append(back, driver.Settlement{Delivery: b.Delivery, Outcome: driver.Release, Unseen: true})
-		}
-		way = nil
+		var behind []*driver.Delivery
+		way, behind = remaining(way[n:], returned, goOn)
+		back = released(back, behind)
 	}
 	r.settle(append(done, back...)) // what is in the broker first: a release takes the rest of its key along
 }
 
-// part returns how many of the first can go in one publish: of one level; and one of each key while the broker has no room, since a smaller one
-// could pass a larger one.
+// remaining splits what was not sent yet into what may still be, and what must not: everything once the broker is away, and otherwise what is behind
+// a message of its key that went back.
+func remaining(way []bound, returned []driver.Settlement, goOn bool) (rest []bound, behind []*driver.Delivery) {
+	stuck := map[string]bool{}
+	for _, s := range returned {
+		if s.Delivery.Key != "" {
+			stuck[s.Delivery.Key] = true
+		}
+	}
+	for _, b := range way {
+		if !goOn || stuck[b.Key] {
+			behind = append(behind, b.Delivery)
+			continue
+		}
+		rest = append(rest, b)
+	}
+	return rest, behind
+}
+
+// look finds out whether the topic is bounded. In doubt it is.
+func (r *drainer) look() {
+	if !r.looked.IsZero() && time.Since(r.looked) < lookEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.d.life), r.d.o.Try)
+	defer cancel()
+	infos, err := r.d.main.Topics(ctx)
+	r.bounded, r.looked = err != nil, time.Now()
+	for _, info := range infos {
+		if info.Topic == r.topic {
+			r.bounded = info.Config.MaxMessages > 0 || info.Config.MaxBytes > 0
+		}
+	}
+}
+
+// part returns how many of the first can go in one publish: of one level; and one of each key where the broker may have no room for one and then, in the same
+// call, for the next, because it is smaller or somebody was served meanwhile.
 func (r *drainer) part(way []bound) int {
+	careful := r.bounded || r.full > 0
 	var keys map[string]bool
 	for n, b := range way {
 		if b.record.Level != way[0].record.Level || keys[b.Key] {
 			return n
 		}
-		if r.full > 0 && b.Key != "" {
+		if careful && b.Key != "" {
 			if keys == nil {
 				keys = map[string]bool{}
 			}

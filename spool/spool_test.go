@@ -328,6 +328,42 @@ func TestFull(t *testing.T) {
 	})
 }
 
+// TestABoundedTopic: a broker without room for a message gets no later one of its key, although there is room for it by then.
+func TestABoundedTopic(t *testing.T) {
+	virtual(t, spool.Options{}, func(w *world) {
+		ctx := context.Background()
+		if err := w.broker.EnsureTopic(ctx, topic, driver.TopicConfig{MaxMessages: 2}); err != nil {
+			w.Fatal(err)
+		}
+		w.away()
+		for i := range 10 {
+			w.accept(w.msg("k", fmt.Sprint(i)))
+			w.accept(w.msg("", fmt.Sprint(i)))
+		}
+		raise := func() {
+			if err := w.broker.AlterTopic(ctx, topic, driver.TopicConfig{MaxMessages: 100}); err != nil {
+				w.Error(err)
+			}
+		}
+		refusals := 0
+		w.broker.set(func() {
+			w.broker.fails = func(m *driver.Message) error {
+				if m.Key != "k" || string(m.Body) < "3" {
+					return nil
+				}
+				if refusals++; refusals == 2 { // in the middle of a call, if there is more than one of the key in it
+					raise()
+				}
+				return nil
+			}
+		})
+		time.Sleep(10 * time.Second)
+		raise()
+		w.drained()
+		w.want("k", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
+	})
+}
+
 // TestUnknownStaysUnknown: where the spool is full, too.
 func TestUnknownStaysUnknown(t *testing.T) {
 	virtual(t, spool.Options{MaxMessages: 1}, func(w *world) {

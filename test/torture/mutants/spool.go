@@ -46,6 +46,11 @@ func spoolMutants() []Mutant {
 			Check: check("TestABrokerThatIsAwayIsTriedOnceASecond"),
 		},
 		{
+			Name: "spool-bounded-batch", Bug: "several messages of a key go to a bounded topic in one call, and a later one finds room",
+			Edits: edit("drain", "careful := r.bounded || r.full > 0", "careful := r.full > time.Hour"),
+			Check: check("TestABoundedTopic"),
+		},
+		{
 			Name: "spool-id-not-kept", Bug: "what is drained has no id that the broker remembers",
 			Edits: edit("record", "m.OwnID, m.PublishedAt = true, time.Time{}", "m.OwnID, m.PublishedAt = false, time.Time{}"),
 			Check: check("TestALostAnswer"),
