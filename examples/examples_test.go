@@ -91,6 +91,14 @@ ferry_topic_messages{broker="default",group="billing",state="ready",topic="order
 ferry_topic_messages{broker="default",group="billing",state="waiting",topic="orders"} 0
 ferry_up{broker="default"} 1
 `,
+	"tracing": `
+POST /orders
+  send orders
+    process orders attempt=1 outcome=retry: billing did not answer
+    process orders attempt=2 outcome=ack
+      send mails
+        process mails attempt=1 outcome=ack
+`,
 	"leader": `
 ann leads
 ann writes a report

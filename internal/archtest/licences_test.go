@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestLicences compares the modules that the ferry command and the codecs link with the table, both ways.
+// TestLicences compares the modules that the ferry command, the codecs and telemetry link with the table, both ways.
 func TestLicences(t *testing.T) {
 	t.Parallel()
-	packages, err := list(root, "-deps", "./cmd/ferry", "./codec/...")
+	packages, err := list(root, "-deps", "./cmd/ferry", "./codec/...", "./telemetry/...")
 	if err != nil {
 		t.Fatal(err)
 	}
