@@ -56,8 +56,8 @@ type Reference struct {
 
 // Version is one schema of a subject's history.
 type Version struct {
-	Number, ID int
-	Schema     Schema
+	Number int
+	Schema Schema
 }
 
 // Registry is a client with a cache. It is safe for concurrent use, and holds no goroutine.
@@ -177,6 +177,25 @@ func (r *Registry) ID(ctx context.Context, subject string, s Schema) (int, error
 
 // Versions returns the history of a subject, oldest first, or only its newest version. A subject that is not there has none.
 func (r *Registry) Versions(ctx context.Context, subject string, newestOnly bool) ([]Version, error) {
+	numbers, err := r.versionNumbers(ctx, subject)
+	if err != nil {
+		return nil, err
+	}
+	if newestOnly && len(numbers) > 1 {
+		numbers = numbers[len(numbers)-1:]
+	}
+	versions := make([]Version, 0, len(numbers))
+	for _, n := range numbers {
+		s, err := r.Referenced(ctx, Reference{Subject: subject, Version: n}) // each is a question of its own
+		if err != nil {
+			return nil, err
+		}
+		versions = append(versions, Version{Number: n, Schema: s})
+	}
+	return versions, nil
+}
+
+func (r *Registry) versionNumbers(ctx context.Context, subject string) ([]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	numbers, err := r.client.SubjectVersions(ctx, subject)
@@ -187,18 +206,7 @@ func (r *Registry) Versions(ctx context.Context, subject string, newestOnly bool
 		return nil, err
 	}
 	slices.Sort(numbers)
-	if newestOnly && len(numbers) > 1 {
-		numbers = numbers[len(numbers)-1:]
-	}
-	versions := make([]Version, 0, len(numbers))
-	for _, n := range numbers {
-		s, err := r.client.SchemaByVersion(ctx, subject, n)
-		if err != nil {
-			return nil, explain(fmt.Sprintf("version %d of subject %s", n, subject), err)
-		}
-		versions = append(versions, Version{Number: n, ID: s.ID, Schema: fromWire(s.Schema)})
-	}
-	return versions, nil
+	return numbers, nil
 }
 
 // Level is what a new schema of a subject must be able to do with data of the older ones.

@@ -105,6 +105,10 @@ func TestVersionsAndLevels(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Schema.Text != `"int"` || all[1].Number != 2 {
 		t.Errorf("versions %+v, error %v", all, err)
 	}
+	asked := f.asked.Load() // each version is a question of its own, asked once
+	if again, err := r.Versions(t.Context(), "orders-value", false); err != nil || len(again) != 2 || f.asked.Load() != asked+1 {
+		t.Errorf("%d questions, versions %+v, error %v", f.asked.Load()-asked, again, err)
+	}
 	if newest, err := r.Versions(t.Context(), "orders-value", true); err != nil || len(newest) != 1 || newest[0].Schema.Text != `"long"` {
 		t.Errorf("newest %+v, error %v", newest, err)
 	}
