@@ -102,18 +102,21 @@ func holder(m *Message, err error) string {
 
 // giveUp undoes the claims of an atomic batch that is not sent.
 func (s *claimedSend) giveUp(ctx context.Context) {
+	var undone []*unique.Claim
 	for n, i := range s.at {
 		s.receipts[i] = Receipt{ID: s.msgs[n].ID, Err: driver.NewError(ErrNotApplied, "another message of the atomic batch has a unique id that is taken",
 			"publish the batch without that one", nil)}
 		if s.claims[i] != nil {
-			s.names.Undo(ctx, s.claims[i])
+			undone = append(undone, s.claims[i])
 		}
 	}
+	s.names.Undo(ctx, undone...)
 	s.msgs, s.at = nil, nil
 }
 
 // conclude takes in what became of the messages that were sent: an id whose message is certainly not stored is free again.
 func (s *claimedSend) conclude(ctx context.Context, receipts []Receipt, err error) ([]Receipt, error) {
+	var undone []*unique.Claim
 	for n, i := range s.at {
 		r := Receipt{ID: s.msgs[n].ID, Err: errors.Join(ErrUnknown, err)} // unless the driver tells
 		if n < len(receipts) {
@@ -126,9 +129,10 @@ func (s *claimedSend) conclude(ctx context.Context, receipts []Receipt, err erro
 		case r.Err == nil:
 			s.names.Stored(claim, r)
 		case !errors.Is(r.Err, ErrUnknown) && !errors.Is(r.Err, ErrClosed):
-			s.names.Undo(ctx, claim)
+			undone = append(undone, claim)
 		}
 	}
+	s.names.Undo(ctx, undone...)
 	return s.receipts, s.errors()
 }
 

@@ -45,7 +45,7 @@ func (k *Keeper) Claim(ctx context.Context, ms []*driver.Message, level driver.D
 		claims[i] = c
 		parts[c.at.bucket] = append(parts[c.at.bucket], c)
 	}
-	k.eachBucket(parts, func(bucket string, cs []*Claim) { k.claim(ctx, bucket, cs, driver.KVOptions{Level: level}) })
+	eachBucket(parts, func(bucket string, cs []*Claim) { k.claim(ctx, bucket, cs, driver.KVOptions{Level: level}) })
 	for i, c := range claims {
 		if c != nil && c.Err == nil {
 			ms[i].Headers = withHeader(ms[i].Headers, header(c.epoch, c.at.name))
@@ -58,7 +58,7 @@ func (k *Keeper) Claim(ctx context.Context, ms []*driver.Message, level driver.D
 const atOnce = 16
 
 // eachBucket calls f for every bucket: one after another costs as many round trips.
-func (k *Keeper) eachBucket(parts map[string][]*Claim, f func(bucket string, cs []*Claim)) {
+func eachBucket[T any](parts map[string][]T, f func(bucket string, ts []T)) {
 	if len(parts) == 1 {
 		for bucket, cs := range parts {
 			f(bucket, cs)

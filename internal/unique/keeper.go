@@ -70,19 +70,38 @@ func (k *Keeper) Stored(c *Claim, r driver.Receipt) {
 	k.push(t)
 }
 
-// Undo removes the value of a message that was certainly not stored.
-func (k *Keeper) Undo(ctx context.Context, c *Claim) {
+// Undo removes the values of messages that were certainly not stored, all of them within undoTime or later.
+func (k *Keeper) Undo(ctx context.Context, cs ...*Claim) {
+	if len(cs) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
-	w := driver.Write{Name: c.at.name, Delete: true, If: driver.Condition(c.revision), Quiet: true}
-	if r := k.apply(ctx, c.at.bucket, driver.KVOptions{}, w); again(r.Err) {
-		k.add(task{at: c.at, write: w})
+	parts := map[string][]*Claim{}
+	for _, c := range cs {
+		parts[c.at.bucket] = append(parts[c.at.bucket], c)
 	}
+	eachBucket(parts, func(bucket string, cs []*Claim) {
+		writes := make([]driver.Write, len(cs))
+		for i, c := range cs {
+			writes[i] = c.undo()
+		}
+		for i, r := range k.values.Apply(ctx, bucket, driver.KVOptions{}, writes...) {
+			if again(r.Err) {
+				k.add(task{at: cs[i].at, write: writes[i]})
+			}
+		}
+	})
+}
+
+// undo removes what the claim wrote, and nothing that was written since.
+func (c *Claim) undo() driver.Write {
+	return driver.Write{Name: c.at.name, Delete: true, If: driver.Condition(c.revision), Quiet: true}
 }
 
 // UndoLater is Undo for who cannot wait.
 func (k *Keeper) UndoLater(c *Claim) {
-	k.add(task{at: c.at, write: driver.Write{Name: c.at.name, Delete: true, If: driver.Condition(c.revision), Quiet: true}})
+	k.add(task{at: c.at, write: c.undo()})
 }
 
 func (k *Keeper) add(t task) {
@@ -188,16 +207,7 @@ func (k *Keeper) do(ts []task) {
 	for _, t := range ts {
 		parts[t.at.bucket] = append(parts[t.at.bucket], t)
 	}
-	var all sync.WaitGroup
-	room := make(chan struct{}, atOnce)
-	for bucket, ts := range parts {
-		room <- struct{}{}
-		all.Go(func() {
-			defer func() { <-room }()
-			k.write(ctx, bucket, k.standing(ctx, bucket, ts))
-		})
-	}
-	all.Wait()
+	eachBucket(parts, func(bucket string, ts []task) { k.write(ctx, bucket, k.standing(ctx, bucket, ts)) })
 }
 
 func (k *Keeper) write(ctx context.Context, bucket string, ts []task) {

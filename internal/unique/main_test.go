@@ -146,7 +146,8 @@ type faulty struct {
 	sent, stored      func() error
 	written, answered func(w driver.Write) error
 	settled           func() error
-	spooled           bool // publishes are kept for later, and the driver knows nothing of them
+	slow              func(w driver.Write) bool // the call has no answer until its context ends
+	spooled           bool                      // publishes are kept for later, and the driver knows nothing of them
 }
 
 func (f *faulty) set(change func()) {
@@ -224,8 +225,13 @@ func (k *faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
 	results := make([]driver.WriteResult, len(ws))
 	for i, w := range ws {
 		k.f.mu.Lock()
-		written, answered := k.f.written, k.f.answered
+		written, answered, slow := k.f.written, k.f.answered, k.f.slow
 		k.f.mu.Unlock()
+		if slow != nil && slow(w) {
+			<-ctx.Done()
+			results[i].Err = driver.ErrNotApplied
+			continue
+		}
 		if written != nil {
 			if results[i].Err = written(w); results[i].Err != nil {
 				continue

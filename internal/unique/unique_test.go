@@ -3,6 +3,7 @@ package unique_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +255,36 @@ func TestBatch(t *testing.T) {
 		}
 		if _, err := r.broker.PublishBatch(r.ctx, batch()[:2], ferry.Unique("c", time.Hour)); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("one id for a batch: %v", err)
+		}
+	})
+}
+
+// A broker that is gone in the middle of a batch costs its publisher seconds, not seconds for each message. What could not be undone is tried again.
+func TestBatchIsUndoneAtOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		r.faults.set(func() {
+			r.faults.sent = func() error { return ferry.ErrNotApplied }
+			r.faults.slow = func(w driver.Write) bool { return w.Delete }
+		})
+		var ms []*ferry.Message
+		for i := range 200 {
+			m, err := ferry.NewMessage(r.ctx, r.broker, topic, []byte("x"), ferry.Unique(fmt.Sprint(i), time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ms = append(ms, m)
+		}
+		begin := time.Now()
+		if _, err := r.broker.PublishBatch(r.ctx, ms); !errors.Is(err, ferry.ErrNotApplied) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		r.faults.set(func() { r.faults.sent, r.faults.slow = nil, nil })
+		pause(time.Minute)
+		if n := r.values(); n != 0 {
+			t.Errorf("%d values are left", n)
 		}
 	})
 }
