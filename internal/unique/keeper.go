@@ -31,6 +31,7 @@ type Keeper struct {
 	working bool
 	closing bool
 	kick    chan struct{} // there is something new
+	until   time.Time     // when who works looks again by itself
 	looked  time.Time     // when the groups were read last
 
 	group sync.WaitGroup // of who works
@@ -116,7 +117,9 @@ func (k *Keeper) push(t task) {
 		return
 	}
 	k.tasks = append(k.tasks, t)
-	k.wake()
+	if !k.working || t.due.Before(k.until) {
+		k.wake()
+	}
 }
 
 // wake has somebody look at the tasks. k.mu is held.
@@ -187,7 +190,7 @@ func (k *Keeper) next(now time.Time) (ready []task, wait time.Duration, ok bool)
 		}
 		left, wait = append(left, t), min(wait, due.Sub(now))
 	}
-	k.tasks = left
+	k.tasks, k.until = left, now.Add(wait)
 	return ready, wait, true
 }
 
