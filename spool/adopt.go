@@ -21,6 +21,21 @@ func (d *Driver) adoptAll(ctx context.Context) error {
 	}
 }
 
+// adoptFirst takes over what is there when the spool is opened. What cannot be taken over now, because the disk is full for example, does not keep the program
+// from publishing: it is tried again later.
+func (d *Driver) adoptFirst(ctx context.Context) error {
+	err := d.adoptAll(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	d.notAdopted(err)
+	return nil
+}
+
+func (d *Driver) notAdopted(err error) {
+	d.o.Logger.Error("ferry: the spool of a process that died cannot be taken over; it is tried again", "every", d.o.AdoptEvery, "error", err)
+}
+
 // keepAdopting looks for processes that died.
 func (d *Driver) keepAdopting() {
 	ctx := d.life
@@ -30,7 +45,7 @@ func (d *Driver) keepAdopting() {
 			return
 		}
 		if err := d.adoptAll(ctx); err != nil && ctx.Err() == nil {
-			d.o.Logger.Error("ferry: the spool of a process that died cannot be taken over", "error", err)
+			d.notAdopted(err)
 		}
 	}
 }

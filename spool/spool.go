@@ -107,7 +107,7 @@ func New(ctx context.Context, broker, local driver.Driver, o Options) (*Driver, 
 	}
 	topics, err := d.restore(ctx)
 	if err == nil && o.Orphan != nil {
-		err = d.adoptAll(ctx)
+		err = d.adoptFirst(ctx)
 	}
 	if err != nil {
 		d.stop()

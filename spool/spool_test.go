@@ -534,6 +534,37 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
+// TestAnAdoptionThatFails keeps nobody from publishing, and is tried again.
+func TestAnAdoptionThatFails(t *testing.T) {
+	virtual(t, spool.Options{}, func(w *world) {
+		w.away()
+		orphan := w.local
+		w.accept(w.msg("k", "1"))
+		if err := w.Close(context.Background()); err != nil {
+			w.Fatal(err)
+		}
+		w.local = newMemory(w, largeBody)
+		w.back()
+		tries := make(chan int, 1)
+		tries <- 0
+		w.open(spool.Options{Orphan: func(context.Context) (driver.Driver, error) {
+			n := <-tries
+			tries <- n + 1
+			switch n {
+			case 0:
+				return nil, driver.NewError(driver.ErrFull, "the disk is full", "", nil)
+			case 1:
+				return orphan, nil
+			}
+			return nil, nil
+		}})
+		w.accept(w.msg("x", "1"))
+		time.Sleep(31 * time.Second)
+		w.drained()
+		w.want("k", "1")
+	})
+}
+
 // TestManyOutages: publishers that go on while the broker comes and goes, forgets to answer and hangs. Nothing is lost, and each key is in order.
 func TestManyOutages(t *testing.T) {
 	virtual(t, spool.Options{Try: 500 * time.Millisecond}, func(w *world) {

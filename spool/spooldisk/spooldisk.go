@@ -55,7 +55,7 @@ func Open(ctx context.Context, broker driver.Driver, o Options) (*spool.Driver, 
 		o.Disk.Logger = slog.New(slog.DiscardHandler) // a spool is opened often and quietly; its trouble is told by the spool
 	}
 	o.Disk.MaxBody = broker.Capabilities().MaxBody + overhead
-	r := &root{path: o.Root, disk: o.Disk, empty: map[string]bool{}}
+	r := &root{path: o.Root, disk: o.Disk, log: o.Spool.Logger, empty: map[string]bool{}, broken: map[string]bool{}}
 	own, err := r.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -72,10 +72,12 @@ func Open(ctx context.Context, broker driver.Driver, o Options) (*spool.Driver, 
 type root struct {
 	path string
 	disk disk.Options
+	log  *slog.Logger
 	own  string
 
-	mu    sync.Mutex
-	empty map[string]bool // directories that this process found empty, and nobody has opened since
+	mu     sync.Mutex
+	empty  map[string]bool // directories that this process found empty, and nobody has opened since
+	broken map[string]bool // and those that it could not open
 }
 
 // enter takes a directory: one that is there and nobody has, or a new one.
@@ -156,11 +158,15 @@ func (r *root) orphan(ctx context.Context) (driver.Driver, error) {
 			continue
 		}
 		d, err := r.open(ctx, name)
-		if errors.Is(err, driver.ErrConflict) {
+		switch {
+		case errors.Is(err, driver.ErrConflict):
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, driver.ErrFull) || ctx.Err() != nil:
 			return nil, err
+		case err != nil: // it must not keep the others from being taken over
+			r.log.Error("ferry: a directory of the spool cannot be opened; what waits in it stays there", "dir", filepath.Join(r.path, name), "error", err)
+			r.give(name)
+			continue
 		}
 		waiting, err := waits(ctx, d)
 		if err == nil && waiting {
@@ -174,17 +180,25 @@ func (r *root) orphan(ctx context.Context) (driver.Driver, error) {
 	return nil, nil
 }
 
-// note remembers that a directory is empty; known reports whether it still is: whoever opens it writes its pid.
+// note remembers that a directory is empty.
 func (r *root) note(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.empty[name] = true
 }
 
+// give gives a directory up, for the life of this process.
+func (r *root) give(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken[name] = true
+}
+
+// known reports whether there is nothing to get from a directory: whoever opens one writes its pid, so that an empty one is known to be still so.
 func (r *root) known(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.empty[name] && Owner(filepath.Join(r.path, name)) == os.Getpid()
+	return r.broken[name] || r.empty[name] && Owner(filepath.Join(r.path, name)) == os.Getpid()
 }
 
 // Owner returns the pid of the process that opened a directory last; zero when nobody knows.

@@ -175,6 +175,30 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// TestABrokenNeighbour: a directory that cannot be opened keeps nobody from publishing, nor from taking over another one.
+func TestABrokenNeighbour(t *testing.T) {
+	t.Parallel()
+	root, broker := t.TempDir(), newGone(t)
+	a, b, c := open(t, broker, root), open(t, broker, root), open(t, broker, root)
+	put(t, c, "c1")
+	shut(t, a)
+	shut(t, b)
+	shut(t, c)
+	if err := os.WriteFile(filepath.Join(root, "0002", "FERRY"), []byte("rubbish"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, broker, root)
+	defer shut(t, d)
+	if s := d.SpoolStats(); s.Adopted != 1 {
+		t.Errorf("%+v", s)
+	}
+	broker.back()
+	drained(t, d)
+	if got := ids(t, broker); got != "c1" {
+		t.Error(got)
+	}
+}
+
 // TestBadDirectories: what cannot be used is told, and what is somebody else's is left alone.
 func TestBadDirectories(t *testing.T) {
 	t.Parallel()
