@@ -207,3 +207,30 @@ func TestCancelCrossesNotes(t *testing.T) {
 		}
 	})
 }
+
+// A note that was stored although it was never answered, however often it was asked, does not end the work.
+func TestUnansweredNote(t *testing.T) {
+	virtual(t, func(r *rig) {
+		f := &faulty{Driver: r.d}
+		id := r.submit(march{Steps: 30})
+		r.worker(r.queue(f), operation.WorkerOptions{})
+		pass(5*time.Second + 500*time.Millisecond)
+		request, lost := "", 0
+		f.set(func(_ context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult {
+			if request == "" && ws[0].Name == "op/"+id {
+				request = ws[0].Request
+			}
+			if ws[0].Request != "" && ws[0].Request == request {
+				lost++
+				apply()
+				return []driver.WriteResult{{Err: driver.ErrUnknown}}
+			}
+			return apply()
+		})
+		pass(40 * time.Second)
+		if op := r.get(id); op.State != operation.Done || op.Takes != 1 || op.Done != 27 || lost < 5 {
+			r.Errorf("%+v, %d answers lost", op, lost)
+		}
+		r.marched(id, 30, 0)
+	})
+}

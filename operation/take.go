@@ -106,7 +106,8 @@ func (t *take) note(ctx context.Context) error {
 	return err
 }
 
-// write stores the record over what this take knows, under the fence of its lock. A cancel that came between is taken over.
+// write stores the record over what this take knows, under the fence of its lock. So what it finds instead is a cancel, which is taken over, or a write of its own whose
+// answer was lost.
 func (t *take) write(ctx context.Context, ttl time.Duration) error {
 	for {
 		data, err := t.encode()
@@ -126,10 +127,10 @@ func (t *take) write(ctx context.Context, ttl time.Duration) error {
 			return r.Err
 		}
 		now, err := decode(r.Value)
-		if err != nil || now.End != "" || !now.Cancel || t.Cancel {
+		if err != nil || now.End != "" {
 			return errors.Join(r.Err, err)
 		}
-		t.revision, t.Cancel = now.revision, true
+		t.revision, t.Cancel = now.revision, t.Cancel || now.Cancel
 	}
 }
 
