@@ -247,7 +247,8 @@ func TestEveryCommandNamesWhatIsMissing(t *testing.T) {
 	}{
 		{"ferry pub: TOPIC is missing", []string{"pub"}},
 		{"ferry group create: GROUP is missing", []string{"group", "create", "orders"}},
-		{"ferry msg rm: MESSAGE is missing", []string{"msg", "rm", "orders"}},
+		{"ferry msg cancel: MESSAGE is missing", []string{"msg", "cancel", "orders"}},
+		{"no MESSAGE is given", []string{"msg", "rm", "orders"}},
 		{`ferry topic show takes no argument "b"`, []string{"topic", "show", "a", "b"}},
 		{`topic name "a{b}" is not allowed`, []string{"topic", "show", "a{b}"}},
 		{`topic name "\x1b[31m" is not allowed`, []string{"pub", "\x1b[31m", "x"}},
