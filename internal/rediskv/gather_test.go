@@ -30,7 +30,7 @@ func newRig(t *testing.T, url string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{}
+	g := &gate{names: map[string]int{}}
 	if cluster, ok := c.(*goredis.ClusterClient); ok {
 		cluster.OnNewNode(func(node *goredis.Client) { node.AddHook(g) })
 	} else {
@@ -49,6 +49,14 @@ type gate struct {
 	mu    sync.Mutex
 	shut  chan struct{} // nil: open
 	calls []int         // keys of each script
+	names map[string]int
+}
+
+// count is how many commands of a name were sent.
+func (g *gate) count(name string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.names[name]
 }
 
 func (g *gate) close() {
@@ -74,6 +82,7 @@ func (g *gate) sent() []int {
 func (g *gate) note(cmd goredis.Cmder) chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.names[cmd.Name()]++
 	if cmd.Name() != "evalsha" {
 		return nil
 	}

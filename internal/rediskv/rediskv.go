@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -361,15 +362,31 @@ func (k *KV) Wait(ctx context.Context, bucket, name string, after uint64) (v dri
 		return v, err
 	}
 	k.follow(bucket)
+	var ends time.Time // when what was read expires; zero: nothing was read yet
 	err = k.waiters.Await(ctx, bucket, name, func() (bool, time.Duration, error) {
+		if left := time.Until(ends); left > 0 && k.unchanged(ctx, bucket, name, after) {
+			return false, left, nil
+		}
 		vs, err := k.Get(ctx, bucket, name)
 		if err != nil {
 			return false, 0, err
 		}
 		v = vs[0]
-		return v.Revision != after, kv.Again(v), nil
+		again := kv.Again(v)
+		ends = time.Now().Add(again)
+		return v.Revision != after, again, nil
 	})
 	return v, err
+}
+
+// unchanged reports whether a value that has not expired is there as it was. It is no script: whoever waits asks it every second, and most of the time nothing was written.
+func (k *KV) unchanged(ctx context.Context, bucket, name string, after uint64) bool {
+	v, err := k.o.Client.HGet(ctx, k.keys(bucket)[1], name).Result()
+	if errors.Is(err, goredis.Nil) {
+		return after == 0
+	}
+	revision, _, _ := strings.Cut(v, " ")
+	return err == nil && revision == strconv.FormatUint(after, 10)
 }
 
 // Changes returns what was written after a revision.
