@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // TestBrokerClock: however the clocks differ and however long probes take, the brokers' time is never taken for later than it is, nor for
@@ -84,4 +86,21 @@ func TestSettledBefore(t *testing.T) {
 	if got := s.settledBefore(time.Now(), 0, map[int32]int64{0: 7})[0]; got != 7 {
 		t.Errorf("without Keep trimmed to %d, want 7", got)
 	}
+}
+
+// TestClaimedByTheBrokersClock: claims of several processes are told apart by their times, so that these are the brokers', however wrong our clock is.
+func TestClaimedByTheBrokersClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, it := ownedItem(t)
+		begun := time.Now()
+		m.d.clock.take(begun.Add(time.Hour), begun, begun)
+		m.sure, it.p.begun = begun.Add(time.Minute), true
+		time.Sleep(time.Second)
+		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 1, MaxInflight: 1, Weights: driver.DefaultWeights}, done: make(chan struct{})}
+		ds, err := s.Receive(t.Context(), 1)
+		if err != nil || len(ds) != 1 || !ds[0].ClaimedAt.Equal(begun.Add(time.Hour+time.Second)) {
+			t.Errorf("Receive: %+v, %v; want one claimed at %v", ds, err, begun.Add(time.Hour+time.Second))
+		}
+	})
 }

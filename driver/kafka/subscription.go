@@ -145,9 +145,9 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 			}
 			continue
 		}
-		ds := make([]*driver.Delivery, len(claims))
+		ds, claimed := make([]*driver.Delivery, len(claims)), s.m.d.now()
 		for i, c := range claims {
-			ds[i] = s.deliver(c, now)
+			ds[i] = s.deliver(c, claimed)
 		}
 		if len(ds) > 0 {
 			s.m.mu.Unlock()
@@ -205,7 +205,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var ds []*driver.Delivery
-	now, returned := time.Now(), map[string]bool{} // keys of which one went back: those behind it go too
+	now, claimed, returned := time.Now(), m.d.now(), map[string]bool{} // keys of which one went back: those behind it go too
 	for _, c := range claims {
 		switch it := c.it; {
 		case c.ended:
@@ -216,7 +216,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 			returned[it.msg.Key] = it.msg.Key != ""
 			m.takeBack(c, it.cause)
 		default:
-			ds = append(ds, s.deliver(c, now))
+			ds = append(ds, s.deliver(c, claimed))
 		}
 	}
 	if len(ds) > 0 {
@@ -237,7 +237,8 @@ type handed struct {
 	msg driver.Message
 }
 
-func (s *subscription) deliver(c *claim, now time.Time) *driver.Delivery {
+// deliver makes the delivery of a claim, at the brokers' time: deliveries of other processes are compared with it.
+func (s *subscription) deliver(c *claim, claimed time.Time) *driver.Delivery {
 	it := c.it
 	h := c.room
 	if it.msg.Headers == nil && it.msg.Retry == nil {
@@ -247,7 +248,7 @@ func (s *subscription) deliver(c *claim, now time.Time) *driver.Delivery {
 		h.msg = *it.msg.Clone()
 	}
 	h.Delivery = driver.Delivery{Message: &h.msg, Group: s.o.Group, Ref: it.ref, Attempt: it.attempts + 1, Deliveries: it.lost + 1, Cause: it.cause,
-		ClaimedAt: now.UTC(), LeaseUntil: c.until, Token: c}
+		ClaimedAt: claimed.UTC(), LeaseUntil: c.until, Token: c}
 	c.delivery = &h.Delivery
 	return c.delivery
 }
