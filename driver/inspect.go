@@ -113,9 +113,10 @@ type TopicStats struct {
 // GroupStats are counts of one group. Received = Acked + Dropped + Expired + Cancelled + Ready + Inflight + Waiting +
 // Dead, always.
 type GroupStats struct {
-	Group     string
-	Order     Order
-	Paused    bool
+	Group  string
+	Order  Order
+	Paused bool
+	// Consumers are the subscriptions of all processes. Where a process is one member of a group (Kafka), another counts as one.
 	Consumers int
 	// Received became ready for this group, again after a reset.
 	Received uint64

@@ -128,6 +128,7 @@ func Cases() []Case {
 		{"stop/close returns what is held", closeReturnsWhatIsHeld},
 		{"stop/close returns a run", closeReturnsARun},
 		{"stop/close leaves the group", closeLeavesTheGroup},
+		{"stop/consumers of others", consumersOfOthers},
 		{"stop/closed subscription", closedSubscription},
 		{"stop/close ends a waiting receive", closeEndsAWaitingReceive},
 		{"stop/driver close ends a waiting receive", driverCloseEndsAWaitingReceive},

@@ -23,6 +23,8 @@ type Harness struct {
 	PlantRaw func(ctx context.Context, d driver.Driver, topic string, raw []byte) error
 	// Reopen closes d and opens the same backend again, as a restart does. Required where anything survives one.
 	Reopen func(t testing.TB, d driver.Driver) driver.Driver
+	// Beside opens the backend of d once more while d stays open, as another process does. Nil where a store belongs to one process.
+	Beside func(t testing.TB, d driver.Driver) driver.Driver
 	// Only are the cases to run, without histories and stress, for a variant of a driver that runs all elsewhere. Nil runs everything.
 	Only *regexp.Regexp
 	// Except are cases that are not run, for a variant of a driver that they are not about. Nil leaves out none.

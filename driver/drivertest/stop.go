@@ -44,6 +44,28 @@ func closeLeavesTheGroup(t *T) {
 	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 0, "consumers after both left")
 }
 
+// consumersOfOthers: a process that consumes nothing sees that another does, and until when.
+func consumersOfOthers(t *T) {
+	if t.Beside == nil {
+		t.Skip("a store belongs to one process")
+	}
+	t.oneLane(topic)
+	d := t.Beside(t.TB, t.Driver)
+	s, err := d.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "elsewhere", Lease: longLease})
+	t.ok(err, "Subscribe beside")
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 1, "consumers, one of another process")
+	mine := t.subscribe(driver.SubscribeOptions{Instance: "1"})
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 2, "consumers, one of each process")
+	st, err := d.Stats(t.ctx(), topic)
+	t.ok(err, "Stats beside")
+	t.equal(st.Groups[0].Consumers, 2, "consumers as the other process sees them")
+	mine.leave()
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 1, "consumers after ours left")
+	t.ok(s.Close(t.ctx()), "Close beside")
+	t.equal(t.groupStats(driver.DefaultGroup).Consumers, 0, "consumers after both left")
+	t.ok(d.Close(t.ctx()), "Close of the driver beside")
+}
+
 func closedSubscription(t *T) {
 	s := t.consumer()
 	t.put("a")

@@ -63,11 +63,17 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		return st, err
 	}
 	st.Invalid = bad.count(invalidList)
-	for _, g := range d.groupsOf(topic) {
+	groups := d.groupsOf(topic)
+	consumers, err := d.countConsumers(ctx, topic, groups)
+	if err != nil {
+		return st, err
+	}
+	for _, g := range groups {
 		gs, err := d.groupStats(ctx, t, g, ends)
 		if err != nil {
 			return st, err
 		}
+		gs.Consumers = consumers[g]
 		st.Groups = append(st.Groups, gs)
 		st.Messages = max(st.Messages, gs.Ready+gs.Inflight+gs.Waiting)
 	}
@@ -80,6 +86,43 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		st.Bytes = size * st.Messages
 	}
 	return st, nil
+}
+
+// countConsumers asks once for the members of groups: each is a process, in which all subscriptions to a group are one member. Of this process the subscriptions are counted.
+func (d *Driver) countConsumers(ctx context.Context, topic string, groups []string) (map[string]int, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(groups))
+	for i, g := range groups {
+		ids[i] = d.groupID(topic, g)
+	}
+	described, err := d.admin.DescribeGroups(ctx, ids...)
+	if err != nil {
+		return nil, d.unreached("asking for the members of groups", err)
+	}
+	consumers := map[string]int{}
+	for i, g := range groups {
+		members, here := len(described[ids[i]].Members), d.subscriptions(ids[i])
+		if here > 0 {
+			members = max(0, members-1) + here
+		}
+		consumers[g] = members
+	}
+	return consumers, nil
+}
+
+// subscriptions is how many this process has to a group.
+func (d *Driver) subscriptions(groupID string) int {
+	d.mu.Lock()
+	m := d.members[groupID]
+	d.mu.Unlock()
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.subs)
 }
 
 func (d *Driver) groupStats(ctx context.Context, t *topicState, group string, ends map[int32]int64) (driver.GroupStats, error) {
@@ -112,7 +155,6 @@ func (d *Driver) countGroup(ctx context.Context, t *topicState, gs *driver.Group
 			return err
 		}
 		m.mu.Lock()
-		gs.Consumers = len(m.subs)
 		for id, p := range m.parts {
 			p.count(gs, ends[id])
 		}

@@ -51,6 +51,7 @@ func harness(together driver.Atomicity, opening func(t testing.TB, namespace str
 			}
 			return opening(t, d.(*kafka.Driver).Namespace())
 		},
+		Beside: func(t testing.TB, d driver.Driver) driver.Driver { return opening(t, d.(*kafka.Driver).Namespace()) },
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
 			return d.(*kafka.Driver).StoreRaw(ctx, topic, raw)
 		},

@@ -56,6 +56,7 @@ func harness(url string, want driver.Capabilities) drivertest.Harness {
 			}
 			return open(t, url, d.(*redis.Driver).Prefix())
 		},
+		Beside: func(t testing.TB, d driver.Driver) driver.Driver { return open(t, url, d.(*redis.Driver).Prefix()) },
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
 			return d.(*redis.Driver).StoreRaw(ctx, topic, raw)
 		},

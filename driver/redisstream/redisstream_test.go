@@ -52,6 +52,9 @@ func harness(url string, want driver.Capabilities) drivertest.Harness {
 			}
 			return open(t, url, d.(*redisstream.Driver).Prefix())
 		},
+		Beside: func(t testing.TB, d driver.Driver) driver.Driver {
+			return open(t, url, d.(*redisstream.Driver).Prefix())
+		},
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
 			return d.(*redisstream.Driver).StoreRaw(ctx, topic, raw)
 		},
