@@ -1,7 +1,9 @@
 package meter
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -98,4 +100,13 @@ func field(file, name string) string {
 		}
 	}
 	return "unknown"
+}
+
+// Commit names what was measured, as well as git can tell.
+func Commit(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
 }

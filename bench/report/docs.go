@@ -14,8 +14,8 @@ var (
 	extend string
 )
 
-// Docs is the page of documentation made from the reports.
-func Docs(reports []Report) string {
+// Docs is the page of documentation made from the reports, with what else there is to tell behind them.
+func Docs(reports []Report, sections ...string) string {
 	var b strings.Builder
 	b.WriteString(method)
 	for _, r := range reports {
@@ -23,6 +23,9 @@ func Docs(reports []Report) string {
 	}
 	if len(reports) == 0 {
 		b.WriteString("\nNo broker has been measured yet.\n")
+	}
+	for _, text := range sections {
+		b.WriteString(text)
 	}
 	b.WriteString("\n" + extend)
 	return b.String()

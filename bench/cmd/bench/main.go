@@ -9,13 +9,13 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/bench/meter"
+	"github.com/ferrymq/ferry/bench/periodic"
 	"github.com/ferrymq/ferry/bench/plan"
 	"github.com/ferrymq/ferry/bench/report"
 	"github.com/ferrymq/ferry/bench/run"
@@ -130,7 +130,7 @@ func measure(ctx context.Context, s settings, p plan.Plan, say *log.Logger) erro
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
-	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: commit(ctx), Date: began.UTC().Truncate(time.Second),
+	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: meter.Commit(ctx), Date: began.UTC().Truncate(time.Second),
 		Took: time.Since(began).Round(time.Second).String(), Machine: meter.ThisMachine(), Systems: infos(p),
 		Rows: report.Rows(p, rounds), Skipped: skipped, Rounds: rounds}
 	say.Print("\n" + r.Table())
@@ -168,15 +168,6 @@ func command(s settings, p plan.Plan) string {
 	return c
 }
 
-// commit names what was measured, as well as git can tell.
-func commit(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
-}
-
 func progress(say *log.Logger, r run.Round) {
 	what := ""
 	for _, name := range []string{"rate", "p99", "overhead", "beyond", "cpu", "open", "bytes"} {
@@ -199,10 +190,14 @@ func writePage(s settings, say *log.Logger) error {
 	if err != nil {
 		return err
 	}
+	ticks, err := periodic.Read(filepath.Join(s.results, periodic.File))
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(s.page), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.page, []byte(report.Docs(reports)), 0o644); err != nil {
+	if err := os.WriteFile(s.page, []byte(report.Docs(reports, ticks.Section())), 0o644); err != nil {
 		return err
 	}
 	say.Println("wrote", s.page)
