@@ -201,7 +201,7 @@ func TestTakenOverIsAnothers(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.faults.set(func() {
 			r.faults.written = func(w driver.Write) error {
-				if w.Fence != nil {
+				if w.Delete && w.If == 0 {
 					return ferry.ErrNotApplied // the removal does not come through for a time
 				}
 				return nil

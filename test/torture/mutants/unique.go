@@ -31,6 +31,12 @@ func uniqueMutants() []Mutant {
 		},
 		{
 			Name: "unique-epoch-kept", Bug: "an id that is taken over keeps its epoch, and a late removal frees it",
+			Edits: edit("internal/unique/claim", "Delete: true, If: driver.Condition(found.Revision), Quiet: true}, c.first())",
+				"Data: c.first().Data, TTL: c.ttl, If: driver.Condition(found.Revision), Quiet: true})"),
+			Check: check("TestTakenOverIsAnothers"),
+		},
+		{
+			Name: "unique-removal-not-fenced", Bug: "the removal for a message that is settled frees the id of the next one",
 			Edits: edit("internal/unique/settle", "Fence: &driver.Fence{Name: t.at.name, Epoch: t.settled.epoch}, ", ""),
 			Check: check("TestTakenOverIsAnothers"),
 		},
