@@ -2,6 +2,7 @@ package spool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -199,6 +200,23 @@ func (w *world) want(key string, want ...string) {
 	w.Helper()
 	if got := w.stored(key); !slices.Equal(got, want) {
 		w.Errorf("of key %q the broker has %v, want %v", key, got, want)
+	}
+}
+
+// consume handles one message of the broker.
+func (w *world) consume() {
+	w.Helper()
+	ctx := context.Background()
+	sub, err := w.broker.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "consumer"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ds, err := sub.Receive(ctx, 1)
+	if err == nil {
+		err = sub.Settle(ctx, []driver.Settlement{{Delivery: ds[0]}})[0]
+	}
+	if err := errors.Join(err, sub.Close(ctx)); err != nil {
+		w.Fatal(err)
 	}
 }
 
