@@ -34,6 +34,9 @@ func Batch[T any](t *Tracing, handler func(ctx context.Context, ms []*ferry.Msg[
 func (t *Tracing) beginBatch(ctx context.Context, ds []*ferry.Delivery) (context.Context, *process) {
 	var links []trace.Link
 	for _, d := range ds {
+		if !t.carries(d) {
+			continue
+		}
 		if origin := trace.SpanContextFromContext(t.remote(ctx, d)); origin.IsRemote() {
 			links = append(links, trace.Link{SpanContext: origin})
 		}

@@ -53,10 +53,13 @@ func (t *Tracing) Middleware() worker.Middleware {
 
 // begin begins the span of an attempt, or returns nil for a message that belongs to no trace and begins none.
 func (t *Tracing) begin(ctx context.Context, d *ferry.Delivery) (context.Context, *process) {
+	if t.ratio > 0 && !t.carries(d) {
+		return ctx, nil // it was not chosen when it was published; most are not, and nothing is made for them
+	}
 	remote := t.remote(ctx, d)
 	origin := trace.SpanContextFromContext(remote)
-	if !origin.IsRemote() && t.ratio > 0 {
-		return ctx, nil // it was not chosen when it was published
+	if t.ratio > 0 && !origin.IsRemote() {
+		return ctx, nil
 	}
 	o := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)}
 	if origin.IsRemote() {
@@ -69,6 +72,16 @@ func (t *Tracing) begin(ctx context.Context, d *ferry.Delivery) (context.Context
 	}
 	p := &process{span: span}
 	return context.WithValue(traced, processKey{}, p), p
+}
+
+// carries reports whether a message has a header that may hold a context.
+func (t *Tracing) carries(d *ferry.Delivery) bool {
+	for _, field := range t.fields {
+		if _, ok := d.Headers[field]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // remote is ctx with the context that a message carries. What is in ctx, of the program that runs the worker, is not its origin.

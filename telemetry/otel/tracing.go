@@ -35,6 +35,7 @@ const Chosen = attribute.Key("ferry.trace.chosen")
 type Tracing struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
+	fields     []string // headers that it writes
 	ratio      float64
 	system     attribute.KeyValue
 }
@@ -59,6 +60,7 @@ func New(o Options) (*Tracing, error) {
 	return &Tracing{
 		tracer:     o.Provider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 		propagator: o.Propagator,
+		fields:     o.Propagator.Fields(),
 		ratio:      o.Ratio,
 		system:     semconv.MessagingSystemKey.String(o.System),
 	}, nil
