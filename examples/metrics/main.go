@@ -22,7 +22,6 @@ import (
 )
 
 func main() {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // one order fails on purpose
 	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
@@ -33,7 +32,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	broker, err := memory.Open(ctx, memory.Options{Broker: ferry.Options{Hooks: metrics.Hooks()}})
+	broker, err := memory.Open(ctx, memory.Options{Broker: ferry.Options{
+		Hooks:  metrics.Hooks(),
+		Logger: slog.New(slog.DiscardHandler), // one order fails on purpose
+	}})
 	if err != nil {
 		return err
 	}
@@ -59,14 +61,15 @@ func run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(running) }()
+	<-w.Ready() // its group gets what is published from now on
 	for order := range 5 {
 		if _, err := ferry.Publish(ctx, broker, "orders", order+1); err != nil {
 			stop()
 			return err
 		}
 	}
-	const dead = `ferry_group_messages_total{broker="default",event="died",group="billing",topic="orders"} 1`
-	lines, err := waitFor(ctx, server.URL, dead)
+	lines, err := waitFor(ctx, server.URL, `ferry_group_messages_total{broker="default",event="died",group="billing",topic="orders"} 1`,
+		`ferry_group_messages_total{broker="default",event="acked",group="billing",topic="orders"} 4`)
 	stop()
 	if err := errors.Join(err, <-ended); err != nil {
 		return err
@@ -79,8 +82,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// waitFor scrapes until there is a line.
-func waitFor(ctx context.Context, url, line string) ([]string, error) {
+// waitFor scrapes until there are two lines.
+func waitFor(ctx context.Context, url, one, other string) ([]string, error) {
 	for range 500 {
 		answer, err := http.Get(url)
 		if err != nil {
@@ -93,7 +96,7 @@ func waitFor(ctx context.Context, url, line string) ([]string, error) {
 		if err := answer.Body.Close(); err != nil {
 			return nil, err
 		}
-		if slices.Contains(lines, line) {
+		if slices.Contains(lines, one) && slices.Contains(lines, other) {
 			return lines, nil
 		}
 		select {
@@ -102,7 +105,7 @@ func waitFor(ctx context.Context, url, line string) ([]string, error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return nil, fmt.Errorf("%s never came", line)
+	return nil, fmt.Errorf("%s and %s never came", one, other)
 }
 
 func shown(line string) bool {

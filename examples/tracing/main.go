@@ -24,7 +24,6 @@ import (
 )
 
 func main() {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // the first attempt fails on purpose
 	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
@@ -46,7 +45,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	broker, err := memory.Open(ctx, memory.Options{Broker: ferry.Options{Hooks: tracing.Hooks()}})
+	broker, err := memory.Open(ctx, memory.Options{Broker: ferry.Options{
+		Hooks:  tracing.Hooks(),
+		Logger: slog.New(slog.DiscardHandler), // the first attempt fails on purpose
+	}})
 	if err != nil {
 		return err
 	}
