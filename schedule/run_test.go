@@ -3,6 +3,11 @@ package schedule_test
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -358,4 +363,33 @@ func TestTopicIsHidden(t *testing.T) {
 		r.wants(err, ferry.ErrInvalid)
 		synctest.Wait()
 	})
+}
+
+// However far the clocks of members are apart: nothing in the package asks for the time of its own machine.
+func TestReadsNoClock(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	set := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
+				t.Errorf("%v: time.%s", set.Position(s.Pos()), s.Sel.Name)
+			}
+			return true
+		})
+	}
 }
