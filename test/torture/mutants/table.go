@@ -21,9 +21,9 @@ func Brokers() []string { return []string{"memory", "redis", "redisstream", "kaf
 func For(broker string) []Mutant {
 	switch broker {
 	case "memory":
-		return slices.Concat(memoryMutants(), controlMutants(), uniqueMutants(), spoolMutants())
+		return slices.Concat(memoryMutants(), controlMutants(), uniqueMutants(), spoolMutants(), stateMutants())
 	case "redis":
-		return redisMutants()
+		return slices.Concat(redisMutants(), redisStateMutants())
 	case "redisstream":
 		return redisStreamMutants()
 	case "kafka":

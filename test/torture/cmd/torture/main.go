@@ -21,9 +21,13 @@ import (
 	"github.com/ferrymq/ferry/test/torture/checker"
 	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/rig"
+	"github.com/ferrymq/ferry/test/torture/state"
 )
 
 func main() {
+	if state.Child() {
+		return
+	}
 	goredis.SetLogger(quiet{}) // faults are what this is about
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -44,7 +48,8 @@ func (quiet) Printf(context.Context, string, ...any) {}
 type config struct {
 	options rig.Options
 	faults  []rig.Fault
-	notFor  []string // what -fault all leaves out, and why
+	state   []state.Fault // what is tortured beside messages
+	notFor  []string      // what -fault all leaves out, and why
 	minutes float64
 	keep    string
 	report  string
@@ -61,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 	if c.check != "" {
 		return recheck(c.check)
 	}
-	if rig.Spawns(c.options.Broker) {
+	if rig.Spawns(c.options.Broker) && len(c.faults) > 0 {
 		if c.options.Bin, err = rig.Build(ctx); err != nil {
 			return err
 		}
@@ -94,12 +99,26 @@ func run(ctx context.Context, args []string) error {
 			return context.Cause(ctx)
 		}
 	}
-	summary(reports)
+	if len(reports) > 0 {
+		summary(reports)
+	}
 	if err := write(c.report, reports); err != nil {
 		return err
 	}
+	for _, f := range c.state {
+		clean, err := c.oneState(ctx, f)
+		if err != nil {
+			return err
+		}
+		if !clean {
+			violated++
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 	if violated > 0 {
-		return fmt.Errorf("%d of %d runs broke a promise", violated, len(reports))
+		return fmt.Errorf("%d of %d runs broke a promise", violated, len(reports)+len(c.state))
 	}
 	return nil
 }
@@ -114,7 +133,7 @@ func parse(args []string) (*config, error) {
 	flags.Uint64Var(&c.options.Seed, "seed", 1, "seed of every random choice")
 	flags.Float64Var(&c.minutes, "minutes", 1, "minutes of load, over all faults; some take longer in any case")
 	flags.IntVar(&c.options.Rate, "rate", 500, "messages per second")
-	flags.DurationVar(&c.options.Lease, "lease", 0, "lease of the consumers (default 2s, or the shortest that the broker has)")
+	flags.DurationVar(&c.options.Lease, "lease", 0, "lease of the consumers (default 2s, or the shortest that the broker has), or of leaders (default 5s)")
 	flags.IntVar(&c.options.Producers, "producers", 2, "producers")
 	flags.IntVar(&c.options.Consumers, "consumers", 3, "consumers")
 	flags.StringVar(&c.older, "older", rig.OlderCommit, "commit from which the faults upgrade and upgrade-app begin; empty leaves them out of all")
@@ -124,7 +143,7 @@ func parse(args []string) (*config, error) {
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(flags.Output(), "torture runs producers and consumers against a broker, breaks things, and judges. Flags:")
 		flags.PrintDefaults()
-		_, _ = fmt.Fprintf(flags.Output(), "Faults, of which all are those that the broker can have:%s\n", listing(rig.Faults()))
+		_, _ = fmt.Fprintf(flags.Output(), "Faults, of which all are those that the broker can have:%s\n", listing(rig.Faults(), state.Faults()))
 	}
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -150,6 +169,9 @@ func parse(args []string) (*config, error) {
 func (c *config) choose(names string, fit []rig.Fault, misfits map[string]string) error {
 	if names == "all" {
 		c.faults, c.all = fit, true
+		if slices.Contains(state.Brokers(), c.options.Broker) {
+			c.state = state.Faults()
+		}
 		if c.older == "" {
 			c.leaveOutUpgrades("no older commit is asked for")
 		}
@@ -159,6 +181,10 @@ func (c *config) choose(names string, fit []rig.Fault, misfits map[string]string
 		return nil
 	}
 	for name := range strings.SplitSeq(names, ",") {
+		if f, ok := stateFault(name, c.options.Broker); ok {
+			c.state = append(c.state, f)
+			continue
+		}
 		i := slices.IndexFunc(fit, func(f rig.Fault) bool { return f.Name == name })
 		if i < 0 {
 			return noFault(name, c.options.Broker, fit, misfits)
@@ -179,13 +205,20 @@ func noFault(name, broker string, fit []rig.Fault, misfits map[string]string) er
 	if lacks, ok := misfits[name]; ok {
 		why = fmt.Sprintf("fault %s is not for %s: %s", name, broker, lacks)
 	}
-	return fmt.Errorf("%s; there are:\n  %-24s %s%s", why, "all", "each of these", listing(fit))
+	beside := state.Faults()
+	if !slices.Contains(state.Brokers(), broker) {
+		beside = nil
+	}
+	return fmt.Errorf("%s; there are:\n  %-24s %s%s", why, "all", "each of these", listing(fit, beside))
 }
 
 // listing names faults, one in each line.
-func listing(faults []rig.Fault) string {
+func listing(faults []rig.Fault, beside []state.Fault) string {
 	var list strings.Builder
 	for _, f := range faults {
+		fmt.Fprintf(&list, "\n  %-24s %s", f.Name, f.Help)
+	}
+	for _, f := range beside {
 		fmt.Fprintf(&list, "\n  %-24s %s", f.Name, f.Help)
 	}
 	return list.String()
@@ -199,7 +232,7 @@ type round struct {
 
 // rounds shares the minutes between the faults: each gets as long as it needs to show anything.
 func (c *config) rounds() func(func(round) bool) {
-	share := time.Duration(c.minutes*float64(time.Minute)) / time.Duration(len(c.faults))
+	share := c.share()
 	return func(yield func(round) bool) {
 		for _, f := range c.faults {
 			seed := c.options.Seed
@@ -217,7 +250,7 @@ func (c *config) rounds() func(func(round) bool) {
 func (c *config) one(ctx context.Context, r round) (*checker.Report, error) {
 	o := c.options
 	o.Fault, o.Load, o.Seed = r.fault, r.load, r.seed
-	dir, err := directory(c.keep, r)
+	dir, err := directory(c.keep, r.fault.Name, r.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -234,11 +267,11 @@ func (c *config) one(ctx context.Context, r round) (*checker.Report, error) {
 	return report, os.RemoveAll(dir)
 }
 
-func directory(keep string, r round) (string, error) {
+func directory(keep, fault string, seed uint64) (string, error) {
 	if keep == "" {
 		return os.MkdirTemp("", "ferry-torture-")
 	}
-	dir := fmt.Sprintf("%s/%s-%d", keep, r.fault.Name, r.seed)
+	dir := fmt.Sprintf("%s/%s-%d", keep, fault, seed)
 	if _, err := os.Stat(dir); err == nil {
 		return "", fmt.Errorf("%s has the histories of another run: remove it, or choose another -dir", dir)
 	}
