@@ -15,10 +15,11 @@ const (
 	UniqueBucket    = "unique" // unique.00 to unique.0f
 	LeadBucket      = "lead"   // lead.<duty>, in which the leader of that duty keeps its state
 
-	OperationsBucket = "operations"
+	OperationsBucket   = "operations"
+	TransactionsBucket = "transactions" // transactions.0 to transactions.f
 )
 
-var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket}
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
 func ReservedBucket(bucket string) bool {

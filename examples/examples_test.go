@@ -133,6 +133,14 @@ order 2 of ann
 order 3 of ann
 order 4 of ann
 `,
+	"transaction": `
+committed:
+  bills: rope
+  parcels: rope
+checked back:
+  bills: boat
+  parcels: boat
+`,
 	"fanout": `
 line 1 has 3 words
 line 2 has 2 words
@@ -227,7 +235,7 @@ func TestExamples(t *testing.T) {
 }
 
 // anywhere are those that print the same on every broker, however slow it is.
-var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout", "outbox", "unique"}
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout", "outbox", "unique", "transaction"}
 
 // prints runs an example on a broker, or on its own, and demands what it prints.
 func prints(t *testing.T, program, broker, text string) {

@@ -50,6 +50,8 @@ func check(m *ferry.Message) error {
 	switch {
 	case m == nil:
 		return driver.NewError(ferry.ErrInvalid, "the message is nil", "insert messages only", nil)
+	case m.Unique != nil:
+		return driver.NewError(ferry.ErrInvalid, "the message has a unique id", "leave it out: only a publish can be refused because of it, not what is committed", nil)
 	case m.Delay == driver.Hold:
 		return driver.NewError(ferry.ErrInvalid, "the message would be held", "a message of an outbox is published for good", nil)
 	}

@@ -304,7 +304,7 @@ func TestInvalid(t *testing.T) {
 	t.Parallel()
 	d := sqlite(t)
 	b, db := broker(t, nil), d.open(t)
-	for _, m := range []*ferry.Message{nil, {}, {Topic: "ferry.own"}, {Topic: "a", Delay: driver.Hold}, {Topic: "a", TTL: -1}} {
+	for _, m := range []*ferry.Message{nil, {}, {Topic: "ferry.own"}, {Topic: "a", Delay: driver.Hold}, {Topic: "a", TTL: -1}, {Topic: "a", Unique: &driver.Unique{ID: "u", TTL: time.Hour}}} {
 		if err := outbox.Insert(t.Context(), db, &ferry.Message{Topic: "a"}, m); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("%+v: %v", m, err)
 		}

@@ -88,7 +88,7 @@ func newRoot(p process) *cobra.Command {
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
 		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
-		newSchedule(p), newOperation(p), newSpool(p), newLimit(p), newBreaker(p),
+		newSchedule(p), newOperation(p), newTransaction(p), newSpool(p), newLimit(p), newBreaker(p),
 	)
 	root.SetOut(p.out)
 	root.SetErr(p.err)

@@ -2,7 +2,7 @@ package mutants
 
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
-// controlMutants are bugs of locks, of an outbox, and of a worker that is told what to do while it runs.
+// controlMutants are bugs of locks, of an outbox, of transactions, and of a worker that is told what to do while it runs.
 func controlMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: file + ".go", Search: search, Replace: replace}}
@@ -10,6 +10,7 @@ func controlMutants() []Mutant {
 	locks := func(test string) Check { return Check{Package: "./cluster", Run: test + "$"} }
 	controls := func(test string) Check { return Check{Package: "./worker", Run: test + "$"} }
 	rows := func(test string) Check { return Check{Package: "./outbox", Run: test + "$"} }
+	halves := func(test string) Check { return Check{Package: "./transaction", Run: test + "$"} }
 	return []Mutant{
 		{
 			Name: "lock-no-fence", Bug: "what is written under a lock is not fenced",
@@ -51,6 +52,31 @@ func controlMutants() []Mutant {
 			Name: "outbox-unknown-removed", Bug: "a row is removed although it is not known whether it was stored",
 			Edits: edit("outbox/relay", "case row.err == nil:", "case row.err == nil || !isFull(row.err) && !permanent(row.err):"),
 			Check: rows("TestBrokerIsAway"),
+		},
+		{
+			Name: "transaction-halves-first", Bug: "a half is stored before anybody can know of it",
+			Edits: edit("transaction/tx", "	w := driver.Write{Name: openPrefix + tx.t.ID,", "	if _, err := tx.broker.PublishBatch(ctx, halves); err != nil {\n\t\treturn nil, err\n\t}\n\tw := driver.Write{Name: openPrefix + tx.t.ID,"),
+			Check: halves("TestProducerIsKilled"),
+		},
+		{
+			Name: "transaction-moved-first", Bug: "halves are moved before the decision is written",
+			Edits: edit("transaction/tx", "	decided, err := tx.decide(ctx, tx.t, to, ByProducer)", "	early := tx.t\n\tearly.State = to\n\t_ = tx.settle(ctx, &early, tx.refs)\n\tdecided, err := tx.decide(ctx, tx.t, to, ByProducer)"),
+			Check: halves("TestMovedHalfIsLeftAlone"),
+		},
+		{
+			Name: "transaction-part-committed", Bug: "who is not the producer commits without a look whether all halves are there",
+			Edits: edit("transaction/decide", "		if e == nil {", "		if e == nil && h.Topic == \"\" {"),
+			Check: halves("TestPartIsNeverCommitted"),
+		},
+		{
+			Name: "transaction-decided-twice", Bug: "a decision is written over another",
+			Edits: edit("transaction/decide", "Data: t.encode(), If: driver.Condition(t.revision)}", "Data: t.encode()}"),
+			Check: halves("TestDecidedTwice"),
+		},
+		{
+			Name: "transaction-late-half", Bug: "a half that arrives after a rollback stays",
+			Edits: edit("transaction/finish", "return t.State == RolledBack && t.By != ByProducer", "return false"),
+			Check: halves("TestLateHalf"),
 		},
 		{
 			Name: "quiet-keeps", Bug: "a quiet worker keeps what it has not started",
