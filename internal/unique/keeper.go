@@ -12,7 +12,7 @@ import (
 // Bounds of what is done later.
 const (
 	mostTasks = 100_000                // beyond it one is left out: its value ends with its time
-	notesNow  = 64                     // while there are fewer tasks, that a message is stored is noted at once
+	notesNow  = 64                     // so many a second, that a message is stored is noted at once
 	noteAfter = 2 * time.Second        // else then, if it is not settled by then, as most are
 	mostTries = 5                      // of one write
 	pause     = 100 * time.Millisecond // between two looks at the groups of topics
@@ -33,6 +33,8 @@ type Keeper struct {
 	kick    chan struct{} // there is something new
 	until   time.Time     // when who works looks again by itself
 	looked  time.Time     // when the groups were read last
+	second  time.Time     // when noted began to count
+	noted   int
 
 	group sync.WaitGroup // of who works
 	base  context.Context
@@ -65,8 +67,12 @@ func (k *Keeper) Stored(c *Claim, r driver.Receipt) {
 	t := task{at: c.at, write: driver.Write{Name: c.at.name, Data: rec.encode(), If: driver.Condition(c.revision), TTL: c.ttl, Quiet: true}}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.tasks) >= notesNow {
-		t.look, t.due = true, time.Now().Add(noteAfter)
+	now := time.Now()
+	if now.Sub(k.second) >= time.Second {
+		k.second, k.noted = now, 0
+	}
+	if k.noted++; k.noted > notesNow {
+		t.look, t.due = true, now.Add(noteAfter)
 	}
 	k.push(t)
 }
