@@ -62,7 +62,7 @@ func runLeaders(ctx context.Context, r *run) error {
 	for _, p := range v.problems {
 		r.accuse("%s", p)
 	}
-	if v.late == 0 {
+	if r.o.Load >= 25*time.Second && v.late == 0 { // in less a busy machine may get to nothing
 		r.accuse("no leader wrote late: nothing is proved")
 	}
 	var changes []time.Duration

@@ -81,7 +81,7 @@ func runValues(ctx context.Context, r *run) error {
 	for _, p := range v.problems {
 		r.accuse("%s", p)
 	}
-	if v.applied == 0 || v.refused == 0 || v.fenced == 0 {
+	if r.o.Load >= 10*time.Second && (v.applied == 0 || v.refused == 0 || v.fenced == 0) { // in less a busy machine may get to nothing
 		r.accuse("%d writes applied, %d refused, %d fences lost: nothing is proved", v.applied, v.refused, v.fenced)
 	}
 	r.figure("%d writes applied, %d conflicts, %d fences lost, %d unknown, %d repeated; %d reads; %d lives of values", v.applied, v.refused, v.fenced, v.unknown, v.repeated, v.reads, v.lives)
