@@ -199,10 +199,11 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 	if err := p.apply(opts); err != nil {
 		return err
 	}
-	if p.msg.ID == "" {
-		p.msg.ID = uuid7.New(now)
-	} else {
+	switch {
+	case p.msg.ID != "":
 		p.msg.OwnID = true
+	case !p.msg.OwnID: // an empty one that was asked for is refused below
+		p.msg.ID = uuid7.New(now)
 	}
 	if b.hooks.Publishing != nil {
 		ctx = b.hooks.Publishing(ctx, &p.msg)
