@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -250,12 +251,12 @@ func TestDeadLettersAndPanics(t *testing.T) {
 // TestRatio: of many messages some begin a trace, the others carry nothing, and their handlers begin none.
 func TestRatio(t *testing.T) {
 	virtual(t, otel.Options{Ratio: 0.1}, func(r *rig) {
-		carried := 0
+		var carried atomic.Int64
 		r.work(func(w *worker.Worker) {
 			w.Use(r.tracing.Middleware())
 			worker.HandleRaw(w, "orders", func(ctx context.Context, d *ferry.Delivery) error {
 				if d.Headers["traceparent"] != "" {
-					carried++
+					carried.Add(1)
 				}
 				return nil
 			}, worker.Concurrency(1))
@@ -269,8 +270,8 @@ func TestRatio(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		sent, handled := len(r.ended("send orders")), len(r.ended("process orders"))
-		if sent != handled || sent != carried || sent < n/20 || sent > n/5 {
-			t.Errorf("%d of %d sent, %d handled, %d carry a context", sent, n, handled, carried)
+		if sent != handled || sent != int(carried.Load()) || sent < n/20 || sent > n/5 {
+			t.Errorf("%d of %d sent, %d handled, %d carry a context", sent, n, handled, carried.Load())
 		}
 		ctx, span := r.tracer.Start(t.Context(), "request")
 		if _, err := ferry.Publish(ctx, r.broker, "orders", 1); err != nil {
