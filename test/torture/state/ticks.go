@@ -36,7 +36,7 @@ func runTicks(ctx context.Context, r *run) error {
 	if err = errors.Join(err, b.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	j := tickJudge{begun: begun, ended: end, late: r.tolerated(b), kills: r.times(kindHarm), stalled: r.stalledBetween}
+	j := tickJudge{begun: begun, ended: end, late: r.tolerated(b), kills: r.times(kindHarm), stalled: r.stalledBetween, repeats: r.o.Broker == "kafka"}
 	if r.o.Broker == "disk" {
 		j.running = r.times(kindRunning)
 	}
@@ -45,6 +45,9 @@ func runTicks(ctx context.Context, r *run) error {
 		r.accuse("%s", p)
 	}
 	r.figure("%d ticks of %d schedules, published after their time: %s", len(fires), schedules, spread(j.lateness))
+	if j.repeated > 0 {
+		r.figure("%d ticks of a process that was killed just then were published again", j.repeated)
+	}
 	if len(j.twice) > 0 {
 		r.figure("%d kills came when a tick was taken for the second time", len(j.twice))
 	}
@@ -53,8 +56,11 @@ func runTicks(ctx context.Context, r *run) error {
 
 // tolerated is how late a tick may be: the lease of a taker that was killed, and a second.
 func (r *run) tolerated(b *ferry.Broker) time.Duration {
-	if r.o.Broker == "disk" { // a kill ends leases too
+	switch r.o.Broker {
+	case "disk": // a kill ends leases too
 		return time.Second
+	case "kafka": // an owner's partitions are given away after its session, and after one more if another joins meanwhile
+		return 2*b.Driver().Capabilities().MinLease + 3*time.Second
 	}
 	return max(3*time.Second, b.Driver().Capabilities().MinLease) + time.Second
 }
