@@ -36,7 +36,9 @@ func TestEveryScriptCanBeRepeated(t *testing.T) {
 		}
 		return openWith(t, addr, d.(*redis.Driver).Prefix(), twice)
 	}
-	h.Beside = func(_ testing.TB, d driver.Driver) driver.Driver { return openWith(t, addr, d.(*redis.Driver).Prefix(), twice) }
+	h.Beside = func(_ testing.TB, d driver.Driver) driver.Driver {
+		return openWith(t, addr, d.(*redis.Driver).Prefix(), twice)
+	}
 	h.Steps = 2000
 	h.Except = regexp.MustCompile("^kv/") // a write of a named value is sent once, and repeated under its Request alone
 	drivertest.Run(t, h)
