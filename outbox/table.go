@@ -86,7 +86,7 @@ type Stats struct {
 
 // Stats asks the table, and tells what this process has done. It counts rows, which takes long where there are very many.
 func (r *Relay) Stats(ctx context.Context) (Stats, error) {
-	s := Stats{Leading: r.leading.Load(), Relayed: r.relayed.Load(), Duplicates: r.duplicates.Load()}
+	var s Stats
 	var age *float64
 	query := "SELECT count(*), " + dialects[r.o.Dialect].age + " FROM " + Table + " WHERE error IS NULL"
 	if err := r.db.QueryRowContext(ctx, query).Scan(&s.Pending, &age); err != nil {
@@ -95,5 +95,8 @@ func (r *Relay) Stats(ctx context.Context) (Stats, error) {
 	if age != nil {
 		s.Oldest = time.Duration(max(0, *age) * float64(time.Second))
 	}
-	return s, r.db.QueryRowContext(ctx, "SELECT count(*) FROM "+Table+" WHERE error IS NOT NULL").Scan(&s.Failed)
+	err := r.db.QueryRowContext(ctx, "SELECT count(*) FROM "+Table+" WHERE error IS NOT NULL").Scan(&s.Failed)
+	// Counters are read last: a row that is pending no more is in one of them, because it was counted before it went.
+	s.Leading, s.Relayed, s.Duplicates = r.leading.Load(), r.relayed.Load(), r.duplicates.Load()
+	return s, err
 }
