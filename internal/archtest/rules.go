@@ -67,9 +67,9 @@ var Layers = []Layer{
 		Why:      "it puts a spool into a directory; the spool itself knows no driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "result", "outbox", "operation/...", "transaction"},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "result", "outbox", "operation/...", "transaction"},
 		May: []string{".", "driver", "codec", "worker", "internal/...",
-			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "schedule", "operation"},
+			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "operation"},
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{
