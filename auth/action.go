@@ -66,7 +66,8 @@ type Recorded struct {
 	Action
 	// Sequence counts the actions, from 1.
 	Sequence uint64 `json:"sequence"`
-	// Before is the hash of the one before it, and BeforeAt the broker's time of that: it tells whether its absence is by age.
+	// Before is the hash of the one before it, and BeforeAt the broker's time of that: it tells whether its absence is
+	// by age.
 	Before   string    `json:"before,omitempty"`
 	BeforeAt time.Time `json:"before_at,omitzero"`
 	// Hash is that of everything above.

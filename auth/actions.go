@@ -17,26 +17,28 @@ const (
 	// KeepActions is how long an action is kept.
 	KeepActions = 30 * 24 * time.Hour
 
-	mostActions   = driver.MaxValues - driver.MaxLimit // that are kept when there is no room for more
-	actionRetries = 100                                // recorders that may be first, one after the other
+	actionRetries = 100 // recorders that may be first, one after the other
 )
 
 // Actions is the list of what operators did on a broker, the same for all its servers. It is safe for concurrent use.
 //
-// Each action holds the hash of the one before it, so that nobody changes or removes one of them, or puts one in between, without Verify finding it. Who may
-// write to the broker can still make a whole new chain, or remove the newest actions: the hashes are in the log of the server too, to compare.
+// Each action holds the hash of the one before it, so that nobody changes or removes one of them, or puts one in
+// between, without Verify finding it. Who may write to the broker can still make a whole new chain, or remove the
+// newest actions: the hashes are in the log of the server too, to compare.
 type Actions struct {
 	kv     driver.KV
 	log    *slog.Logger
+	most   uint64 // that are kept when there is no room for more
 	denied denials
 }
 
 // NewActions returns the actions of a broker.
 func NewActions(b *ferry.Broker) *Actions {
-	return &Actions{kv: b.Driver().KV(), log: b.Logger()}
+	return &Actions{kv: b.Driver().KV(), log: b.Logger(), most: driver.MaxValues - driver.MaxLimit}
 }
 
-// Record adds an action to the chain. Denied ones of the same identity and What are recorded once a minute, with their number: see Flush.
+// Record adds an action to the chain. Denied ones of the same identity and What are recorded once a minute, with their
+// number: see Flush.
 func (a *Actions) Record(ctx context.Context, action Action) error {
 	action = complete(ctx, action)
 	if action.Outcome == Denied {
@@ -71,7 +73,8 @@ func (a *Actions) append(ctx context.Context, action Action) error {
 		err = a.write(ctx, r)
 		switch {
 		case err == nil:
-			a.log.InfoContext(ctx, "action", "who", r.Who, "what", r.What, "topic", r.Topic, "outcome", r.Outcome, "count", r.Count,
+			a.log.InfoContext(ctx, "action", "who", r.Who, "what", r.What, "topic", r.Topic, "outcome", r.Outcome,
+				"count", r.Count,
 				"request", r.RequestID, "sequence", r.Sequence, "hash", r.Hash)
 			return nil
 		case errors.Is(err, driver.ErrFull):
@@ -82,7 +85,8 @@ func (a *Actions) append(ctx context.Context, action Action) error {
 			return err
 		}
 	}
-	return driver.NewError(driver.ErrNotApplied, "the action could not be recorded: others were always faster", "try again", nil)
+	return driver.NewError(driver.ErrNotApplied, "the action could not be recorded: others were always faster",
+		"try again", nil)
 }
 
 // next returns the action with its place in the chain.
@@ -110,10 +114,13 @@ func (a *Actions) write(ctx context.Context, r Recorded) error {
 	if err != nil {
 		return err
 	}
-	w := driver.Write{Name: actionName(r.Sequence), Data: data, If: driver.Absent, TTL: KeepActions, Request: rand.Text()} // not the hash: two may say the same at once
+	// not the hash: two may say the same at once
+	w := driver.Write{Name: actionName(r.Sequence), Data: data, If: driver.Absent, TTL: KeepActions,
+		Request: rand.Text()}
 	res := a.kv.Apply(ctx, actionsBucket, driver.KVOptions{}, w)[0]
 	if errors.Is(res.Err, driver.ErrUnknown) && ctx.Err() == nil {
-		res = a.kv.Apply(ctx, actionsBucket, driver.KVOptions{}, w)[0] // under the same request: it is not written twice
+		// under the same request: it is not written twice
+		res = a.kv.Apply(ctx, actionsBucket, driver.KVOptions{}, w)[0]
 	}
 	return res.Err
 }
@@ -126,10 +133,11 @@ type cutAt struct {
 
 // shorten removes the oldest actions of a full bucket, and notes where the chain is cut before it does.
 func (a *Actions) shorten(ctx context.Context, sequence uint64) error {
-	if sequence <= mostActions {
+	if sequence <= a.most {
 		return driver.BucketFull(actionsBucket)
 	}
-	old, err := a.kv.List(ctx, driver.KVQuery{Bucket: actionsBucket, Prefix: actionPrefix, After: actionName(sequence - mostActions + 1), Limit: driver.MaxLimit})
+	old, err := a.kv.List(ctx, driver.KVQuery{Bucket: actionsBucket, Prefix: actionPrefix,
+		After: actionName(sequence - a.most + 1), Limit: driver.MaxLimit})
 	if err != nil || len(old.Values) == 0 {
 		return err
 	}
@@ -167,7 +175,8 @@ type ActionPage struct {
 
 // List returns a page of the actions. What cannot be read is left out: Verify tells of it.
 func (a *Actions) List(ctx context.Context, q ActionQuery) (ActionPage, error) {
-	p, err := a.kv.List(ctx, driver.KVQuery{Bucket: actionsBucket, Prefix: actionPrefix, After: q.Cursor, Limit: q.Limit})
+	p, err := a.kv.List(ctx, driver.KVQuery{Bucket: actionsBucket, Prefix: actionPrefix, After: q.Cursor,
+		Limit: q.Limit})
 	if err != nil {
 		return ActionPage{}, err
 	}

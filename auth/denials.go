@@ -63,8 +63,8 @@ func (d *denials) due(before time.Time) []Action {
 	return due
 }
 
-// Flush records the denied calls that were counted for a minute; with all those that are counted at all. A server calls it every minute, and with all
-// when it stops.
+// Flush records the denied calls that were counted for a minute; with all those that are counted at all. A server calls
+// it every minute, and with all when it stops.
 func (a *Actions) Flush(ctx context.Context, all bool) error {
 	before := time.Now()
 	if !all {

@@ -13,7 +13,8 @@ import (
 // Grant is a role on topics.
 type Grant struct {
 	Role Role `json:"role" yaml:"role"`
-	// Topics are patterns: names in which * stands for any text, a dot included. None: every topic, and what belongs to no topic.
+	// Topics are patterns: names in which * stands for any text, a dot included. None: every topic, and what belongs to
+	// no topic.
 	Topics []string `json:"topics,omitempty" yaml:"topics"`
 }
 
@@ -30,17 +31,19 @@ type Identity struct {
 	Name   string
 	Kind   string
 	Grants []Grant
-	// Scopes bound what the grants allow, for a token: nil bounds nothing, while one that is empty and not nil leaves nothing.
+	// Scopes bound what the grants allow, for a token: nil bounds nothing, while one that is empty and not nil leaves
+	// nothing.
 	Scopes []Scope
 }
 
-// May reports whether the identity may do something with a topic. The empty topic stands for what belongs to no topic, members or schedules for example:
-// it takes a grant on every topic.
+// May reports whether the identity may do something with a topic. The empty topic stands for what belongs to no topic,
+// members or schedules for example: it takes a grant on every topic.
 func (i *Identity) May(s Scope, topic string) bool {
 	return i.some(s, func(g Grant) bool { return g.covers(topic) })
 }
 
-// MayAny reports whether there can be a topic with which the identity may do something. Who lists topics asks this once, and then May for each.
+// MayAny reports whether there can be a topic with which the identity may do something. Who lists topics asks this
+// once, and then May for each.
 func (i *Identity) MayAny(s Scope) bool { return i.some(s, func(Grant) bool { return true }) }
 
 func (i *Identity) some(s Scope, fits func(Grant) bool) bool {

@@ -8,12 +8,14 @@ import (
 // TestMay is every role and every scope, on a topic, on another one, and on none.
 func TestMay(t *testing.T) {
 	t.Parallel()
-	viewer, operator, admin := &Identity{Grants: []Grant{{Role: Viewer}}}, &Identity{Grants: []Grant{{Role: Operator}}}, &Identity{Grants: []Grant{{Role: Administrator}}}
+	viewer, operator, admin := &Identity{Grants: []Grant{{Role: Viewer}}}, &Identity{Grants: []Grant{{Role: Operator}}},
+		&Identity{Grants: []Grant{{Role: Administrator}}}
 	holds := map[Scope][3]bool{ // viewer, operator, admin
 		View: {true, true, true}, Metrics: {true, true, true},
-		Operate: {false, true, true}, Payload: {false, true, true}, Publish: {false, true, true}, Consume: {false, true, true},
-		Admin: {false, false, true},
-		"odd": {}, "": {},
+		Operate: {false, true, true}, Payload: {false, true, true}, Publish: {false, true, true},
+		Consume: {false, true, true},
+		Admin:   {false, false, true},
+		"odd":   {}, "": {},
 	}
 	for _, s := range Scopes() {
 		if _, ok := holds[s]; !ok {
@@ -26,7 +28,8 @@ func TestMay(t *testing.T) {
 				t.Errorf("%s of %s is not %v", s, Roles()[i], want[i])
 			}
 		}
-		if (*Identity)(nil).May(s, "orders") || (&Identity{}).May(s, "orders") || (&Identity{Grants: []Grant{{Role: "odd"}}}).May(s, "orders") {
+		if (*Identity)(nil).May(s, "orders") || (&Identity{}).May(s, "orders") ||
+			(&Identity{Grants: []Grant{{Role: "odd"}}}).May(s, "orders") {
 			t.Errorf("nobody may %s", s)
 		}
 	}
@@ -34,8 +37,10 @@ func TestMay(t *testing.T) {
 
 func TestMayOnTopics(t *testing.T) {
 	t.Parallel()
-	i := &Identity{Grants: []Grant{{Role: Viewer, Topics: []string{"*"}}, {Role: Operator, Topics: []string{"orders.*", "mail"}}}}
-	for topic, want := range map[string]bool{"orders.eu": true, "orders.eu.west": true, "mail": true, "orders": false, "mails": false, "xorders.eu": false, "": false} {
+	i := &Identity{Grants: []Grant{{Role: Viewer, Topics: []string{"*"}},
+		{Role: Operator, Topics: []string{"orders.*", "mail"}}}}
+	for topic, want := range map[string]bool{"orders.eu": true, "orders.eu.west": true, "mail": true, "orders": false,
+		"mails": false, "xorders.eu": false, "": false} {
 		if i.May(Operate, topic) != want {
 			t.Errorf("operate on %q is not %v", topic, want)
 		}
@@ -69,10 +74,12 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%q is taken for a pattern", p)
 		}
 	}
-	if CheckScopes([]Scope{View, "root"}) == nil || CheckScopes(Scopes()) != nil || CheckRole("root") == nil || CheckRole(Viewer) != nil {
+	if CheckScopes([]Scope{View, "root"}) == nil || CheckScopes(Scopes()) != nil || CheckRole("root") == nil ||
+		CheckRole(Viewer) != nil {
 		t.Error("scopes or roles are not checked")
 	}
-	if (Grant{Role: "root"}).Check() == nil || (Grant{Role: Viewer, Topics: []string{"?"}}).Check() == nil || (Grant{Role: Viewer}).Check() != nil {
+	if (Grant{Role: "root"}).Check() == nil || (Grant{Role: Viewer, Topics: []string{"?"}}).Check() == nil ||
+		(Grant{Role: Viewer}).Check() != nil {
 		t.Error("grants are not checked")
 	}
 }

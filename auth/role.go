@@ -28,7 +28,8 @@ func Scopes() []Scope { return []Scope{Publish, Consume, View, Operate, Payload,
 func CheckScopes(scopes []Scope) error {
 	for _, s := range scopes {
 		if !slices.Contains(Scopes(), s) {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%.40q is no scope", s), fmt.Sprintf("use some of %v", Scopes()), nil)
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%.40q is no scope", s),
+				fmt.Sprintf("use some of %v", Scopes()), nil)
 		}
 	}
 	return nil
@@ -52,7 +53,8 @@ func CheckRole(r Role) error {
 	if slices.Contains(Roles(), r) {
 		return nil
 	}
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%.40q is no role", r), fmt.Sprintf("use one of %v", Roles()), nil)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%.40q is no role", r), fmt.Sprintf("use one of %v", Roles()),
+		nil)
 }
 
 // least is the first role that holds each scope.

@@ -16,7 +16,7 @@ const clockSlack = time.Hour
 type Verdict struct {
 	Checked  int      `json:"checked"`            // actions
 	Newest   uint64   `json:"newest,omitempty"`   // sequence of the newest one
-	Head     string   `json:"head,omitempty"`     // its hash: keep it elsewhere to see whether the newest ones were removed
+	Head     string   `json:"head,omitempty"`     // its hash; kept elsewhere, it tells whether newer ones were removed
 	Problems []string `json:"problems,omitempty"` // none: the chain is whole. At most 100
 }
 

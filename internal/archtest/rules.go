@@ -104,6 +104,10 @@ var Light = []struct{ Packages, Links []string }{
 		Links:    []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
+		Packages: []string{"auth"},
+		Links:    []string{"golang.org/x/crypto/argon2"}, // the hash of passwords, which the standard library has not
+	},
+	{
 		Packages: []string{"codec/cloudevents", "codec/codectest"},
 	},
 	{
