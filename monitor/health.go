@@ -174,25 +174,37 @@ func (m *Monitor) judgeQueue(h *Health, all []Queue, i int, readings map[queueNa
 	if q.Paused {
 		return // somebody wants it to wait
 	}
-	switch others := consumedBeside(all, q); {
-	case q.Ready == 0 || q.Consumers > 0:
-	case q.Group == driver.DefaultGroup && q.neverConsumed && len(others) > 0:
-		h.add(Degraded, subject, "%d messages wait and nothing consumes them: the first publish made this group, and consumers use %s; consume it, or remove it",
-			q.Ready, strings.Join(others, ", "))
-	default:
-		h.add(Degraded, subject, "%d messages wait and nothing consumes them", q.Ready)
+	if q.Ready > 0 && q.Consumers == 0 {
+		h.add(Degraded, subject, "%d messages wait and nothing consumes them%s", q.Ready, whyUnconsumed(all, i))
 	}
 	h.add(l.Age.of(q.Oldest), subject, "the oldest message has waited %v", q.Oldest.Round(time.Second))
 	growing := readings[queueName{q.Topic, q.Group}].growing
 	h.add(l.Growing.of(int64(growing)), subject, "the backlog of %d has grown for %d looks in a row, by %.1f/s now", q.backlog(), growing, q.Growth)
 }
 
-// consumedBeside are the other groups of q's topic that have consumers.
-func consumedBeside(all []Queue, q *Queue) []string {
+// whyUnconsumed tells of a group that nobody asked for: the first publish made it, and consumers use others.
+func whyUnconsumed(all []Queue, i int) string {
+	q := &all[i]
+	if q.Group != driver.DefaultGroup || !q.neverConsumed {
+		return ""
+	}
+	others := consumedBeside(all, i)
+	if len(others) == 0 {
+		return ""
+	}
+	return ": the first publish made this group, and consumers use " + strings.Join(others, ", ") + "; consume it, or remove it"
+}
+
+// consumedBeside are the other groups of the topic of queue i that have consumers. The queues of a topic lie together.
+func consumedBeside(all []Queue, i int) []string {
+	first := i
+	for first > 0 && all[first-1].Topic == all[i].Topic {
+		first--
+	}
 	var names []string
-	for i := range all {
-		if o := &all[i]; o.Topic == q.Topic && o.Group != q.Group && o.Consumers > 0 {
-			names = append(names, o.Group)
+	for j := first; j < len(all) && all[j].Topic == all[i].Topic; j++ {
+		if j != i && all[j].Consumers > 0 {
+			names = append(names, all[j].Group)
 		}
 	}
 	return names

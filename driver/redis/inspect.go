@@ -8,7 +8,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // topicNames returns the names in the registry, in order.
@@ -119,31 +118,15 @@ func addStats(total, one *driver.TopicStats) {
 	}
 }
 
-// stats reads all counters of a shard in one transaction. It returns nil when the shard does not exist.
+// stats reads all counters of a shard at one moment. It returns nil when the shard does not exist.
 func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 	for range staleTries {
 		g := s.groups()
-		var fields *goredis.MapStringStringCmd
-		var delayed, held, invalid *goredis.IntCmd
-		var now *goredis.TimeCmd
-		counts := make([]*groupCounts, len(g.names))
-		_, err := s.d.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-			fields = p.HGetAll(ctx, s.keys[keyTopic])
-			delayed, held, invalid = p.ZCard(ctx, s.keys[keyDelayed]), p.ZCard(ctx, s.keys[keyHeld]), p.ZCard(ctx, s.keys[keyInvalid])
-			for i := range g.names {
-				counts[i] = askCounts(ctx, p, g.keys[topicKeys+i*groupKeys:])
-			}
-			return nil
-		})
-		if err != nil && !isNil(err) {
-			return nil, redisconn.Classify(err)
-		}
-		now = s.d.client.Time(ctx)
-		at, err := now.Result()
+		reply, err := s.d.run(ctx, &s.d.scripts.stats, s.statsKeys(g))
 		if err != nil {
-			return nil, redisconn.Classify(err)
+			return nil, err
 		}
-		f := fields.Val()
+		now, f := serverTime(texts(reply, 0)), pairs(texts(reply, 1))
 		if len(f) == 0 {
 			return nil, nil
 		}
@@ -152,16 +135,12 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 			continue
 		}
 		st := &driver.TopicStats{Topic: s.topic, Paused: f["paused"] == "1", Published: number(f, "published"), Fanned: number(f, "fanned"),
-			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Delayed: delayed.Val(), Held: held.Val(), Invalid: invalid.Val(),
-			Messages: int64(number(f, "messages")), Bytes: int64(number(f, "bytes"))}
+			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Messages: int64(number(f, "messages")), Bytes: int64(number(f, "bytes")),
+			Delayed: integer(reply, 2), Held: integer(reply, 3), Invalid: integer(reply, 4)}
 		for i, name := range g.names {
-			one := counts[i].stats(name, at)
-			if one.Ready > 0 && one.Inflight+one.Waiting > 0 {
-				behind, err := s.oldestBehind(ctx, g.keys[topicKeys+i*groupKeys:], at)
-				if err != nil {
-					return nil, err
-				}
-				one.Oldest = max(one.Oldest, behind)
+			one, err := s.groupStats(ctx, name, g.keys[topicKeys+i*groupKeys:], list(reply, 5+i), now)
+			if err != nil {
+				return nil, err
 			}
 			st.Groups = append(st.Groups, one)
 		}
@@ -170,50 +149,66 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 	return nil, driver.NewError(driver.ErrNotApplied, "the groups of the topic keep changing", "try again", nil)
 }
 
-func number(fields map[string]string, name string) uint64 {
-	n, _ := strconv.ParseInt(fields[name], 10, 64)
-	return uint64(max(0, n))
-}
-
-// groupCounts are the answers that make up the statistics of one group.
-type groupCounts struct {
-	fields  *goredis.MapStringStringCmd
-	dead    *goredis.IntCmd
-	members *goredis.ZSliceCmd
-	heads   []*goredis.StringCmd
-	backs   []*goredis.StringSliceCmd
-}
-
-func askCounts(ctx context.Context, p goredis.Pipeliner, keys []string) *groupCounts {
-	c := &groupCounts{fields: p.HGetAll(ctx, keys[keyGroup]), dead: p.ZCard(ctx, keys[keyDead]), members: p.ZRangeWithScores(ctx, keys[keyMembers], 0, -1)}
-	for lane := range 4 {
-		c.heads = append(c.heads, p.LIndex(ctx, keys[keyLane+lane], 0))
-		c.backs = append(c.backs, p.ZRange(ctx, keys[keyBack+lane], 0, 0))
+// statsKeys returns the keys in the order of lua/stats.lua.
+func (s *shard) statsKeys(g *groups) []string {
+	keys := []string{s.keys[keyTopic], s.keys[keyDelayed], s.keys[keyHeld], s.keys[keyInvalid]}
+	for i := range g.names {
+		of := g.keys[topicKeys+i*groupKeys:]
+		keys = append(keys, of[keyGroup], of[keyDead], of[keyMembers])
+		keys = append(append(keys, of[keyLane:keyLane+4]...), of[keyBack:keyBack+4]...)
 	}
-	return c
+	return keys
 }
 
-func (c *groupCounts) stats(name string, now time.Time) driver.GroupStats {
-	f := c.fields.Val()
+// groupStats makes the statistics of one group of its part of the answer.
+func (s *shard) groupStats(ctx context.Context, name string, keys []string, part []any, now time.Time) (driver.GroupStats, error) {
+	f := pairs(texts(part, 0))
 	g := driver.GroupStats{Group: name, Paused: f["paused"] == "1", Received: number(f, "received"), Acked: number(f, "acked"),
 		Dropped: number(f, "dropped"), Expired: number(f, "expired"), Cancelled: number(f, "cancelled"),
-		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: c.dead.Val(), Redelivered: number(f, "redelivered"),
+		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: integer(part, 1), Redelivered: number(f, "redelivered"),
 		Retried: number(f, "retried"), Died: number(f, "graves")}
 	if f["o"] == "1" {
 		g.Order = driver.Relaxed
 	}
 	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
-	for _, m := range c.members.Val() {
-		if m.Score > float64(now.UnixMilli()) {
+	for _, until := range pairs(texts(part, 2)) {
+		if score, err := strconv.ParseFloat(until, 64); err == nil && score > float64(now.UnixMilli()) {
 			g.Consumers++
 		}
 	}
-	for lane := range 4 {
-		for _, head := range append(c.backs[lane].Val(), c.heads[lane].Val()) {
-			if it, ok := parseItem(head); ok {
-				g.Oldest = max(g.Oldest, now.Sub(it.since))
-			}
+	for _, head := range texts(part, 3) {
+		if it, ok := parseItem(head); ok {
+			g.Oldest = max(g.Oldest, now.Sub(it.since))
 		}
 	}
-	return g
+	if g.Ready == 0 || g.Inflight+g.Waiting == 0 {
+		return g, nil
+	}
+	behind, err := s.oldestBehind(ctx, keys, now)
+	g.Oldest = max(g.Oldest, behind)
+	return g, err
+}
+
+// serverTime reads the answer of TIME: seconds and microseconds.
+func serverTime(parts []string) time.Time {
+	if len(parts) != 2 {
+		return time.Now()
+	}
+	seconds, _ := strconv.ParseInt(parts[0], 10, 64)
+	micros, _ := strconv.ParseInt(parts[1], 10, 64)
+	return time.Unix(seconds, micros*1000)
+}
+
+// pairs returns a flat list of names and values as a map.
+func pairs(flat []string) map[string]string {
+	m := make(map[string]string, len(flat)/2)
+	for i := 0; i+1 < len(flat); i += 2 {
+		m[flat[i]] = flat[i+1]
+	}
+	return m
+}
+
+func number(fields map[string]string, name string) uint64 {
+	n, _ := strconv.ParseInt(fields[name], 10, 64)
+	return uint64(max(0, n))
 }

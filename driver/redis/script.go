@@ -99,6 +99,8 @@ var (
 	luaPeek string
 	//go:embed lua/tidy.lua
 	luaTidy string
+	//go:embed lua/stats.lua
+	luaStats string
 )
 
 type script = redisconn.Script
@@ -106,7 +108,7 @@ type script = redisconn.Script
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
 	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek, tidy                                                                 script
+	del, move, purge, drop, invalid, repair, peek, tidy, stats                                                          script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -147,6 +149,7 @@ func newScripts(flags bool) *scripts {
 		repair:    relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
 		peek:      plain(luaPeek),
 		tidy:      relief(luaTidy),
+		stats:     plain(luaStats),
 	}
 }
 
@@ -176,6 +179,15 @@ func text(reply []any, i int) string {
 		return s
 	}
 	return ""
+}
+
+// integer returns one number of a reply.
+func integer(reply []any, i int) int64 {
+	if i < len(reply) {
+		n, _ := reply[i].(int64)
+		return n
+	}
+	return 0
 }
 
 // list returns a list in a reply.
