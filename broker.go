@@ -19,6 +19,9 @@ type Options struct {
 	// Codecs encode and decode values by content type: the first one encodes, unless a publish asks for another, and each decodes what has
 	// its type. Defaults to JSON, then raw bytes.
 	Codecs []codec.Codec
+	// Filters change bodies between codec and broker, compression and encryption for example: in this order on the way in, and back in
+	// reverse before any handler. Whoever consumes needs the filters of whoever publishes. Defaults to none.
+	Filters []codec.Filter
 	// MaxAsync bounds how many asynchronous publishes are under way. Defaults to 10,000.
 	MaxAsync int
 	// FailWhenFull makes an asynchronous publish beyond MaxAsync fail with ErrFull instead of waiting for room.
@@ -27,13 +30,14 @@ type Options struct {
 
 // Broker publishes to one backend, and is what workers consume from. It is safe for concurrent use.
 type Broker struct {
-	driver driver.Driver
-	sender sender // publishes to it
-	names  *unique.Keeper
-	caps   driver.Capabilities
-	hooks  Hooks
-	log    *slog.Logger
-	codecs []codec.Codec
+	driver  driver.Driver
+	sender  sender // publishes to it
+	names   *unique.Keeper
+	caps    driver.Capabilities
+	hooks   Hooks
+	log     *slog.Logger
+	codecs  []codec.Codec
+	filters filters
 
 	partitions driver.Log // nil where the driver has none
 
@@ -63,6 +67,10 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 	if o.MaxAsync == 0 {
 		o.MaxAsync = 10_000
 	}
+	fs, err := newFilters(o.Filters, d.Capabilities().MaxBody, o.Logger)
+	if err != nil {
+		return nil, err
+	}
 	names := unique.New(d)
 	to := newSender(d, names)
 	return &Broker{
@@ -73,6 +81,7 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 		hooks:      o.Hooks.guarded(o.Logger),
 		log:        o.Logger,
 		codecs:     o.Codecs,
+		filters:    fs,
 		partitions: driver.LogOf(d),
 		gather:     newBatcher(to, gatherSenders),
 		async:      newAsyncPublisher(to, o.MaxAsync, o.FailWhenFull),

@@ -16,6 +16,7 @@ type Hooks struct {
 	Authorize func(ctx context.Context, a Access) error
 	// Publishing is called with a copy of a message that has its id, before it is checked and sent: by every publish, worker.Emit, and a replay with an edit. It may set headers; what
 	// else it changes does not count. The context it returns goes on with the message, to Authorize and Published. A replay without an edit is a step inside the broker, and keeps the headers.
+	// Of a message that filters change, Authorize and Publishing see the plain body, and all others what is stored.
 	Publishing func(ctx context.Context, m *Message) context.Context
 
 	Published func(ctx context.Context, e Event) // Message, Receipt or Err, Duration

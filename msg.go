@@ -19,6 +19,15 @@ type Msg[T any] struct {
 // Decode decodes the body of a delivery by its content type. The error is an ErrInvalid if trying again cannot help, and an
 // ErrNotApplied if something the codec asks, a schema registry for example, did not answer.
 func Decode[T any](ctx context.Context, b *Broker, d *Delivery) (*Msg[T], error) {
+	plain, err := b.UndoFilters(ctx, d.Message)
+	if err != nil {
+		return nil, err
+	}
+	if plain != d.Message { // it did not come through a worker
+		undone := *d
+		undone.Message = plain
+		d = &undone
+	}
 	m := &Msg[T]{Delivery: d}
 	if raw, ok := any(&m.Value).(*[]byte); ok {
 		*raw = d.Body

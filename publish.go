@@ -183,7 +183,7 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 
 var errNilBroker = driver.NewError(ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
 
-// prepare copies m into p, applies the options and checks everything, before anything is sent.
+// prepare copies m into p, applies the options, checks everything and has the body filtered, before anything is sent.
 func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts []PublishOption, now time.Time) error {
 	switch {
 	case b == nil:
@@ -217,7 +217,7 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 			return err
 		}
 	}
-	return nil
+	return b.ApplyFilters(ctx, &p.msg)
 }
 
 // context is that of a message on its way: what its hook returned, or the caller's.

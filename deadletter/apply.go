@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (op *Operation) prepare(ctx context.Context, p planned, now looked) (r read
 	if op.replay.To != "" {
 		topic = op.replay.To
 	}
-	m, err := op.queue.edited(l, op.replay.Edit, topic)
+	m, err := op.queue.edited(ctx, l, op.replay.Edit, topic)
 	if err != nil {
 		if !permanent(err) { // the user's own
 			err = driver.NewError(driver.ErrInvalid, "the edit failed", "mend the edit, or the letter", err)
@@ -132,11 +133,17 @@ func (op *Operation) prepare(ctx context.Context, p planned, now looked) (r read
 		hook(ctx, m)
 	}
 	if op.replay.To != "" {
-		r.msg = forwarded(l, m, op.replay.After)
-		return r, out, r.msg.Validate(op.queue.maxBody)
+		m = forwarded(l, m, op.replay.After)
+		r.msg = m
+		err = m.Validate(op.queue.maxBody)
+	} else {
+		r.move.Edit = m
+		m.ID = cmp.Or(m.ID, driver.EmitID(l.From+"/invalid/"+l.Ref.String(), 0)) // that a filter binds to
 	}
-	r.move.Edit = m
-	return r, out, nil
+	if err == nil {
+		err = op.queue.broker.ApplyFilters(ctx, m)
+	}
+	return r, out, err
 }
 
 // moveBack makes letters ready again in their own group, in one atomic step each.

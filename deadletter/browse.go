@@ -108,7 +108,7 @@ func (s *scan) fill(ctx context.Context, page *Page, limit, scan int) error {
 // pick returns up to room of the entries that match, and how many entries it looked at for them. The error is that of ctx.
 func (s *scan) pick(ctx context.Context, entries []driver.Entry, from string, room int) (got Page, used int, err error) {
 	for i, e := range entries {
-		l := Letter{Entry: e, From: from}
+		l := s.queue.letter(ctx, from, e)
 		yes, err := s.sel.Where.Match(ctx, l)
 		if ctx.Err() != nil {
 			return got, i, ctx.Err()

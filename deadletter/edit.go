@@ -1,6 +1,8 @@
 package deadletter
 
 import (
+	"context"
+
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 )
@@ -66,10 +68,14 @@ func PatchBody(p Patch) Edit {
 func KeepBody() Edit { return func(Letter, *driver.Message) error { return nil } }
 
 // edited returns the message of a letter after an edit, or nil if there is none.
-func (q *Queue) edited(l Letter, edit Edit, topic string) (*driver.Message, error) {
+func (q *Queue) edited(ctx context.Context, l Letter, edit Edit, topic string) (*driver.Message, error) {
 	m := &driver.Message{Body: append([]byte(nil), l.Raw...)}
 	if l.Message != nil {
-		m = l.Message.Clone()
+		plain, err := q.broker.UndoFilters(ctx, l.Message) // again, for one that could not be shown: it cannot be edited, nor get another id
+		if err != nil {
+			return nil, err
+		}
+		m = plain.Clone()
 	}
 	id := m.ID
 	if edit != nil {

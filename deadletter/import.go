@@ -60,7 +60,7 @@ func (q *Queue) Import(ctx context.Context, r io.ReadSeeker, im ImportOptions) (
 	}
 	b := batch{queue: q, got: &got}
 	err := q.eachLine(ctx, r, func(n int, line []byte) error {
-		m, record, err := q.imported(line, im)
+		m, record, err := q.imported(ctx, line, im)
 		if err != nil {
 			return badLine(n, err) // it changed under our eyes
 		}
@@ -81,7 +81,7 @@ func (q *Queue) validate(ctx context.Context, r io.Reader, im ImportOptions, got
 	var bad []error
 	err := q.eachLine(ctx, r, func(n int, line []byte) error {
 		got.Lines++
-		m, _, err := q.imported(line, im)
+		m, _, err := q.imported(ctx, line, im)
 		if err != nil {
 			if bad = append(bad, badLine(n, err)); len(bad) == maxComplaints {
 				return errTooManyBad
@@ -105,7 +105,7 @@ var errTooManyBad = errors.New("too many bad lines")
 func badLine(n int, err error) error { return fmt.Errorf("line %d: %w", n, err) }
 
 // imported turns a line into the message to publish.
-func (q *Queue) imported(line []byte, im ImportOptions) (*driver.Message, letterjson.Record, error) {
+func (q *Queue) imported(ctx context.Context, line []byte, im ImportOptions) (*driver.Message, letterjson.Record, error) {
 	r, err := letterjson.Decode(line)
 	if err != nil {
 		return nil, r, err
@@ -116,7 +116,11 @@ func (q *Queue) imported(line []byte, im ImportOptions) (*driver.Message, letter
 	if err := r.Check(time.Now()); err != nil {
 		return nil, r, err
 	}
-	m, err := r.Message()
+	stored, err := r.Message()
+	if err != nil {
+		return nil, r, err
+	}
+	m, err := q.broker.UndoFilters(ctx, stored) // before it gets another id
 	if err != nil {
 		return nil, r, err
 	}
@@ -140,7 +144,10 @@ func (q *Queue) imported(line []byte, im ImportOptions) (*driver.Message, letter
 	if err := driver.CheckTopic(m.Topic); err != nil {
 		return nil, r, err
 	}
-	return m, r, m.Validate(q.maxBody)
+	if err := m.Validate(q.maxBody); err != nil {
+		return nil, r, err
+	}
+	return m, r, q.broker.ApplyFilters(ctx, m)
 }
 
 // checkGroups refuses a topic whose other groups would get what died in one of them.

@@ -72,6 +72,12 @@ type Letter struct {
 	From string
 }
 
+// letter is an entry that was read, with its body as it was published. What cannot be had back, because a filter or a key is not here, is shown as it is stored.
+func (q *Queue) letter(ctx context.Context, from string, e driver.Entry) Letter {
+	shown, _ := q.broker.UndoEntry(ctx, e)
+	return Letter{Entry: shown, From: from}
+}
+
 // Target names the letter for Selection.Only: this death of it, no other.
 func (l Letter) Target() ferry.Target {
 	t := driver.Target{Topic: l.From, Group: l.Group, Ref: l.Ref}
@@ -153,7 +159,7 @@ func (q *Queue) Get(ctx context.Context, t ferry.Target) (Letter, error) {
 			continue
 		}
 		if state = e.State; state == driver.StateDead || state == driver.StateInvalid {
-			return Letter{Entry: e, From: t.Topic}, nil
+			return q.letter(ctx, t.Topic, e), nil
 		}
 	}
 	if state == "" {

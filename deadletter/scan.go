@@ -186,7 +186,7 @@ func (s *scan) each(ctx context.Context, visit func(l Letter, err error) (bool, 
 			return err
 		}
 		for _, e := range p.Entries {
-			l := Letter{Entry: e, From: from}
+			l := s.queue.letter(ctx, from, e)
 			yes, err := s.sel.Where.Match(ctx, l)
 			if ctx.Err() != nil {
 				return ctx.Err()

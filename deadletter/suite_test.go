@@ -25,7 +25,9 @@ var cases = []struct {
 	{"expire by age, count and bytes", expireByLimits},
 	{"export and import", exportAndImport},
 	{"a bad line imports nothing", badLineImportsNothing},
+	{"filtered letters are opened and closed again", filteredLetters},
 	{"parse errors have the same operations", parseErrors},
+	{"parse errors are filtered when they are mended", filteredParseErrors},
 	{"one recoverer works at a time", oneRecovererWorks},
 	{"a new version brings panics back", deployBringsPanicsBack},
 }

@@ -143,9 +143,15 @@ func (s *Scheduler) judge(ctx context.Context, t *taken) {
 	p := progress{Revision: d.revision, Next: millis(next), Last: millis(at), stored: t.found.at.stored}
 	if fires {
 		m := fired(&d.Schedule, d.epoch, at)
-		if err := s.authorize(ctx, m); err != nil {
+		err := s.ready(ctx, m)
+		switch {
+		case errors.Is(err, driver.ErrNotApplied): // of a filter that may answer later
+			s.log.WarnContext(ctx, "a scheduled message cannot be made ready, and is tried again", "schedule", d.Name, "error", err)
+			t.park = true
+			return
+		case err != nil:
 			p.Problem = s.problem(ctx, d.Name, err)
-		} else {
+		default:
 			t.emit = append(t.emit, m)
 		}
 	}
@@ -154,6 +160,14 @@ func (s *Scheduler) judge(ctx context.Context, t *taken) {
 	}
 	w := p.write(d.Name)
 	t.note = &w
+}
+
+// ready asks the broker's hook and has the body filtered, as a publish would.
+func (s *Scheduler) ready(ctx context.Context, m *ferry.Message) error {
+	if err := s.authorize(ctx, m); err != nil {
+		return err
+	}
+	return s.broker.ApplyFilters(ctx, m)
 }
 
 // authorize asks the broker's hook, as a publish would.

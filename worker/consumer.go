@@ -50,11 +50,11 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 	}
 	c.setLimit(e.options.most())
 	if h.handle != nil {
-		c.handle = chain(h.handle, outer, h.middleware)
+		c.handle = chain(h.handle, []Middleware{undo(e.broker)}, outer, h.middleware)
 		c.batchSize, c.batchWait = 1, 0
 	}
-	if h.batch != nil && len(outer)+len(h.middleware) > 0 {
-		c.batch = wrapBatch(h.batch, outer, h.middleware)
+	if h.batch != nil {
+		c.batch = undoBatch(e.broker, h.batch, outer, h.middleware)
 	}
 	if c.lease == 0 {
 		c.lease = e.caps.DefaultLease

@@ -35,6 +35,9 @@ func Emit[T any](ctx context.Context, topic string, value T, opts ...ferry.Publi
 	if err := r.c.e.mayEmit(ctx, m); err != nil {
 		return err
 	}
+	if err := r.c.e.broker.ApplyFilters(ctx, m); err != nil {
+		return err
+	}
 	return r.emit(ctx, m)
 }
 

@@ -1,10 +1,12 @@
-// Package encrypt is a filter that encrypts bodies with AES-256-GCM, bound to the topic, the id and the key of their message.
+// Package encrypt is a filter that encrypts bodies with AES-256-GCM, bound to the topic, the id and the key of their
+// message.
 //
 //	ring, err := encrypt.KeysFromEnv("FERRY_ENCRYPTION_KEYS")
 //	filter, err := encrypt.New(encrypt.Options{Keys: ring})
 //	broker, err := open.URL(ctx, url, ferry.Options{Filters: []codec.Filter{filter}})
 //
-// A body is a random nonce of 12 bytes, then the ciphertext with its tag of 16. Everything else of a message is not encrypted: brokers need it.
+// A body is a random nonce of 12 bytes, then the ciphertext with its tag of 16. Everything else of a message is not
+// encrypted: brokers need it.
 package encrypt
 
 import (
@@ -23,17 +25,17 @@ import (
 // Name is that of the encoding. The header has the id of the key behind it: "aes-gcm;k=2".
 const Name = "aes-gcm"
 
-// MaxMessages is how many messages may be encrypted with one key, by all processes together: beyond it two of them could have the same random nonce,
-// which would give both away. Rotate keys before that.
+// MaxMessages is how many messages may be encrypted with one key, by all processes together: beyond it two of them
+// could have the same random nonce, which would give both away. Rotate keys before that.
 const MaxMessages = 1 << 32
 
 // Options of a filter.
 type Options struct {
 	// Keys encrypt and decrypt. Without an active one the filter only decrypts, and a publish fails.
 	Keys KeyRing
-	// Lookup returns the secret of a key that the ring does not have, from a key management service for example: 32 bytes, or nil if there is no such
-	// key. An error means that it cannot be had now, and the message is retried. Answers are kept: a secret as long as the filter, and that there is
-	// none for some seconds. Defaults to none.
+	// Lookup returns the secret of a key that the ring does not have, from a key management service for example: 32
+	// bytes, or nil if there is no such key. An error means that it cannot be had now, and the message is retried.
+	// Answers are kept: a secret as long as the filter, and that there is none for some seconds. Defaults to none.
 	Lookup func(ctx context.Context, id string) (secret []byte, err error)
 }
 
@@ -63,8 +65,9 @@ func New(o Options) (*Filter, error) {
 	return f, f.Rotate(o.Keys)
 }
 
-// Rotate replaces the keys, for what is published and consumed from now on. Keep the former active key among the old ones as long as there are
-// messages that were encrypted with it. Consumers need a new key before producers use it: give it to all as an old one first.
+// Rotate replaces the keys, for what is published and consumed from now on. Keep the former active key among the old
+// ones as long as there are messages that were encrypted with it. Consumers need a new key before producers use it:
+// give it to all as an old one first.
 func (f *Filter) Rotate(keys KeyRing) error {
 	r := &ring{active: keys.Active.ID, keys: map[string]cipher.AEAD{}}
 	all := keys.Old
@@ -140,7 +143,8 @@ func unknownKey(id string) error {
 	return fmt.Errorf("encrypt: there is no key %q here: add it to KeyRing.Old, then replay the message", id)
 }
 
-// bound is what is authenticated beside the body: the message that it belongs to, so that nobody can put it into another one.
+// bound is what is authenticated beside the body: the message that it belongs to, so that nobody can put it into
+// another one.
 func bound(a codec.About) []byte {
 	const version = "ferry aes-gcm 1"
 	b := make([]byte, 0, len(version)+3*binary.MaxVarintLen32+len(a.Topic)+len(a.ID)+len(a.Key))

@@ -92,10 +92,12 @@ func TestTampering(t *testing.T) {
 	refused("another key", stored, encoding, codec.About{Topic: "orders", ID: "7", Key: "user-2"})
 	refused("the same letters", stored, encoding, codec.About{Topic: "orders7", Key: "user-1"})
 	refused("another key of the ring", stored, "aes-gcm;k=1", about)
-	for _, bad := range []string{"", "aes-gcm", "aes-gcm;k=", "aes-gcm;K=2", "zstd", "aes-gcm;k=2;x", "aes-gcm;k=" + strings.Repeat("2", 65)} {
+	for _, bad := range []string{"", "aes-gcm", "aes-gcm;k=", "aes-gcm;K=2", "zstd", "aes-gcm;k=2;x",
+		"aes-gcm;k=" + strings.Repeat("2", 65)} {
 		refused(fmt.Sprintf("encoding %q", bad), stored, bad, about)
 	}
-	if _, err := f.Undo(t.Context(), stored, encoding, about, 5); err == nil || !strings.Contains(err.Error(), "more than the 5") {
+	if _, err := f.Undo(t.Context(), stored, encoding, about, 5); err == nil ||
+		!strings.Contains(err.Error(), "more than the 5") {
 		t.Errorf("over the limit: %v", err)
 	}
 }
@@ -123,7 +125,8 @@ func TestRotation(t *testing.T) {
 	if err := f.Rotate(encrypt.KeyRing{Active: keyOf("2")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Undo(t.Context(), before, encoding, about, 100); err == nil || !strings.Contains(err.Error(), `no key "1" here: add it to KeyRing.Old`) {
+	if _, err := f.Undo(t.Context(), before, encoding, about, 100); err == nil ||
+		!strings.Contains(err.Error(), `no key "1" here: add it to KeyRing.Old`) {
 		t.Errorf("of a key that is gone: %v", err)
 	}
 }
@@ -137,7 +140,8 @@ func TestOnlyDecrypts(t *testing.T) {
 	if _, err := encrypt.New(encrypt.Options{}); err == nil {
 		t.Error("a filter without keys is accepted")
 	}
-	if _, err := encrypt.New(encrypt.Options{Keys: encrypt.KeyRing{Active: encrypt.Key{Secret: make([]byte, 32)}, Old: []encrypt.Key{keyOf("1")}}}); err == nil {
+	if _, err := encrypt.New(encrypt.Options{Keys: encrypt.KeyRing{Active: encrypt.Key{Secret: make([]byte, 32)},
+		Old: []encrypt.Key{keyOf("1")}}}); err == nil {
 		t.Error("a key without an id is accepted")
 	}
 }
@@ -199,7 +203,8 @@ func TestKeysAsText(t *testing.T) {
 	t.Setenv("KEYS_B_FILE", file)
 	for _, name := range []string{"KEYS_A", "KEYS_B"} {
 		ring, err := encrypt.KeysFromEnv(name)
-		if err != nil || ring.Active.ID != "2" || len(ring.Old) != 1 || ring.Old[0].ID != "1" || !bytes.Equal(ring.Active.Secret, keyOf("s").Secret) {
+		if err != nil || ring.Active.ID != "2" || len(ring.Old) != 1 || ring.Old[0].ID != "1" ||
+			!bytes.Equal(ring.Active.Secret, keyOf("s").Secret) {
 			t.Errorf("%s: %v, %v", name, ring, err)
 		}
 	}
@@ -210,7 +215,8 @@ func TestKeysAsText(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	for _, bad := range []string{"", " ,\n", secret, "2:" + secret[:20], ":" + secret, secret + ":2", "2:not base64!" + secret, "a b:" + secret} {
+	for _, bad := range []string{"", " ,\n", secret, "2:" + secret[:20], ":" + secret, secret + ":2",
+		"2:not base64!" + secret, "a b:" + secret} {
 		_, err := encrypt.ParseKeys(bad)
 		if err == nil {
 			t.Errorf("%q is accepted", bad)
@@ -230,8 +236,10 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{fmt.Sprint(ring), fmt.Sprintf("%+v", ring), fmt.Sprintf("%#v", ring), fmt.Sprint(&ring), string(data)} {
-		if strings.Contains(text, "115") || strings.Contains(text, "ssss") || strings.Contains(text, "0x73") || strings.Contains(text, "c3Nz") {
+	for _, text := range []string{fmt.Sprint(ring), fmt.Sprintf("%+v", ring), fmt.Sprintf("%#v", ring),
+		fmt.Sprint(&ring), string(data)} {
+		if strings.Contains(text, "115") || strings.Contains(text, "ssss") || strings.Contains(text, "0x73") ||
+			strings.Contains(text, "c3Nz") {
 			t.Errorf("it shows the secret: %s", text)
 		}
 	}

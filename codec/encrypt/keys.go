@@ -38,7 +38,8 @@ func (k Key) check() error {
 		return err
 	}
 	if len(k.Secret) != SecretSize {
-		return fmt.Errorf("encrypt: key %q has %d bytes, not %d: make one with 'openssl rand -base64 32'", k.ID, len(k.Secret), SecretSize)
+		return fmt.Errorf("encrypt: key %q has %d bytes, not %d: make one with 'openssl rand -base64 32'", k.ID,
+			len(k.Secret), SecretSize)
 	}
 	return nil
 }
@@ -55,10 +56,12 @@ func checkID(id string) error {
 	return nil
 }
 
-// ParseKeys reads keys as "ID:SECRET", the secret in base64, separated by commas or white space. The first one is the active key.
+// ParseKeys reads keys as "ID:SECRET", the secret in base64, separated by commas or white space. The first one is the
+// active key.
 func ParseKeys(text string) (KeyRing, error) {
 	var all []Key
-	for _, field := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t' }) {
+	for _, field := range strings.FieldsFunc(text,
+		func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t' }) {
 		id, secret, found := strings.Cut(field, ":")
 		if !found {
 			return KeyRing{}, fmt.Errorf("encrypt: key %d has no id: write ID:SECRET", len(all)+1)
@@ -88,7 +91,8 @@ func KeysFromFile(path string) (KeyRing, error) {
 	return ParseKeys(string(text))
 }
 
-// KeysFromEnv reads keys of an environment variable, as ParseKeys does, or of the file that the variable with _FILE behind its name names.
+// KeysFromEnv reads keys of an environment variable, as ParseKeys does, or of the file that the variable with _FILE
+// behind its name names.
 func KeysFromEnv(name string) (KeyRing, error) {
 	text, path := os.Getenv(name), os.Getenv(name+"_FILE")
 	switch {

@@ -64,7 +64,8 @@ func (l *lookup) kept(id string) (aead cipher.AEAD, known bool) {
 	return nil, known && time.Since(said) < unknownFor
 }
 
-// keep keeps an answer. Ids come from messages that anybody may have written: when there are too many, all are forgotten.
+// keep keeps an answer. Ids come from messages that anybody may have written: when there are too many, all are
+// forgotten.
 func (l *lookup) keep(id string, aead cipher.AEAD) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

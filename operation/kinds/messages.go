@@ -60,6 +60,7 @@ type place struct {
 
 // scan goes through the messages of a selection, a page at a time.
 type scan struct {
+	broker *ferry.Broker
 	driver driver.Driver
 	task   *operation.Task
 	topic  string
@@ -172,7 +173,8 @@ func (s *scan) choose(ctx context.Context, entries []driver.Entry) ([]driver.Ent
 		if e.Message == nil || e.PublishedAt.After(s.task.Submitted().Add(grain)) || s.needs != nil && !s.needs(e) {
 			continue
 		}
-		yes, err := s.where.Match(ctx, deadletter.Letter{Entry: e, From: s.topic})
+		shown, _ := s.broker.UndoEntry(ctx, e) // what cannot be undone here is asked as it is stored
+		yes, err := s.where.Match(ctx, deadletter.Letter{Entry: shown, From: s.topic})
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -232,7 +234,7 @@ func (a Purge) check() error {
 }
 
 func (a Purge) run(ctx context.Context, b *ferry.Broker, t *operation.Task) error {
-	s := &scan{driver: b.Driver(), task: t, topic: a.Topic}
+	s := &scan{broker: b, driver: b.Driver(), task: t, topic: a.Topic}
 	s.apply = func(ctx context.Context, part []driver.Entry) []error {
 		targets := make([]driver.Target, len(part))
 		for i, e := range part {
@@ -263,7 +265,7 @@ func (a Reschedule) check() error {
 const near = 5 * time.Second
 
 func (a Reschedule) run(ctx context.Context, b *ferry.Broker, t *operation.Task) error {
-	s := &scan{driver: b.Driver(), task: t, topic: a.Topic}
+	s := &scan{broker: b, driver: b.Driver(), task: t, topic: a.Topic}
 	s.needs = func(e driver.Entry) bool { return a.At.IsZero() || e.DueAt.Sub(a.At).Abs() > near }
 	s.apply = func(ctx context.Context, part []driver.Entry) []error {
 		moves := make([]driver.Move, len(part))
