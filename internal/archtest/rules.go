@@ -73,6 +73,11 @@ var Layers = []Layer{
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{
+		Packages: []string{"server/..."},
+		May:      []string{".", "driver", "auth/...", "cluster", "monitor", "server/...", "internal/..."},
+		Why:      "the server knows who asks and mounts what it is given: what is mounted does not know it",
+	},
+	{
 		Packages: []string{"telemetry/..."},
 		May:      []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool", "telemetry/..."},
 		Why:      "telemetry is told by what it watches, and nothing that is watched knows of it",

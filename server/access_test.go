@@ -1,0 +1,275 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// TestWithoutCredentials is everything that answers without them. Whatever else there is says 401, also what is not
+// there.
+func TestWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	public := Mount{Path: "/static/", Public: true, Handler: http.HandlerFunc(livez)}
+	r := start(t, Options{Mounts: []Mount{whoami, public}})
+	for path, want := range map[string]int{
+		"GET /livez": 200, "GET /readyz": 200, "GET /healthz": 200, "GET /login": 200, "POST /logout": 204,
+		"GET /static/a": 200,
+		"POST /login":   400, // without a body
+		"GET /":         401, "GET /api/": 401, "POST /api/x": 401, "GET /nothing": 401, "DELETE /login": 401,
+		"GET /logout": 401,
+		"GET /api":    401, "GET /static": 401, "GET /livez/x": 401, "PUT /static": 401, "OPTIONS /api/": 401,
+		"TRACE /api/":       401,
+		"GET /debug/pprof/": 401, "GET /debug/vars": 401, "GET /metrics": 401,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		a := r.do(method, path, "")
+		if path == "/api" || path == "/static" { // a redirect to what answers 401, or to what is public
+			if a.StatusCode/100 != 3 {
+				t.Errorf("%s %s: %s", method, path, a.Status)
+			}
+			continue
+		}
+		if a.StatusCode != want {
+			t.Errorf("%s %s: %s, not %d", method, path, a.Status, want)
+		}
+		if want == 401 {
+			a.problem(t, 401, "unauthenticated")
+		}
+	}
+}
+
+// TestTokens: what is not a good token is nobody, and every wrong one gets the same answer.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Mounts: []Mount{whoami}})
+	good := r.token()
+	if a := r.do("GET", "/api/", "", "Authorization", good); a.StatusCode != 200 || a.text != "token test" {
+		t.Fatalf("%s %s", a.Status, a.text)
+	}
+	if a := r.do("GET", "/nothing", "", "Authorization", good); a.StatusCode != 404 {
+		a.problem(t, 404, "not_found")
+	}
+	detail := ""
+	for _, wrong := range []string{good + "x", "Bearer ", "Bearer", "Basic YTpi",
+		strings.TrimPrefix(good, "Bearer ") + "x", "bearer x"} {
+		p := r.do("GET", "/api/", "", "Authorization", wrong).problem(t, 401, "unauthenticated")
+		if detail != "" && p.Detail != detail {
+			t.Errorf("%q is told apart: %s", wrong, p.Detail)
+		}
+		detail = p.Detail
+	}
+	ctx := context.Background()
+	page, _ := r.tokens.List(ctx, "", 0)
+	if err := r.tokens.Revoke(ctx, page.Tokens[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	r.do("GET", "/api/", "", "Authorization", good).problem(t, 401, "unauthenticated")
+}
+
+// TestExpiredToken: the broker lets it go, and the server has kept nothing of it.
+func TestExpiredToken(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Mounts: []Mount{whoami}})
+	ctx := context.Background()
+	token, text, err := r.tokens.Create(ctx, auth.TokenRequest{Name: "short", Scopes: auth.Scopes(), TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.o.Broker.Driver().KV().Wait(ctx, "tokens", token.ID, 0); err != nil { // it is there
+		t.Fatal(err)
+	}
+	values, _ := r.o.Broker.Driver().KV().Get(ctx, "tokens", token.ID)
+	if values[0].Revision != 0 {
+		// it is gone
+		if _, err := r.o.Broker.Driver().KV().Wait(ctx, "tokens", token.ID, values[0].Revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.do("GET", "/api/", "", "Authorization", "Bearer "+text.Reveal()).problem(t, 401, "unauthenticated")
+}
+
+func TestPasswordLogin(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Mounts: []Mount{whoami}})
+	r.user("ann", "correct horse", auth.Operator)
+	a := r.form("name=ann&password=correct+horse")
+	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/" {
+		t.Fatalf("%s %s", a.Status, a.text)
+	}
+	c := a.Cookies()[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || len(c.Value) < 43 || c.Secure {
+		t.Errorf("the cookie is %+v", c)
+	}
+	cookie := a.cookie(t)
+	if a := r.do("GET", "/api/", "", "Cookie", cookie); a.text != "user ann" {
+		t.Errorf("%s %s", a.Status, a.text)
+	}
+	again := r.do("POST", "/login", `{"name":"ann","password":"correct horse"}`, "Content-Type", "application/json",
+		"Cookie", cookie)
+	if again.StatusCode != http.StatusNoContent || again.cookie(t) == cookie {
+		t.Errorf("the id of the session is not a new one: %s", again.Status)
+	}
+	r.do("GET", "/api/", "", "Cookie", cookie).problem(t, 401, "unauthenticated") // the one before has ended
+	if a := r.do("POST", "/logout", "", "Cookie", again.cookie(t)); a.StatusCode != 204 || a.Cookies()[0].MaxAge >= 0 {
+		t.Errorf("%s %v", a.Status, a.Cookies())
+	}
+	r.do("GET", "/api/", "", "Cookie", again.cookie(t)).problem(t, 401, "unauthenticated")
+}
+
+func TestWrongLogin(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{})
+	r.user("ann", "correct horse", auth.Operator)
+	if a := r.form("name=ann&password=wrong+horse"); a.StatusCode != 401 || len(a.Cookies()) > 0 ||
+		!strings.Contains(a.text, "role=\"alert\"") {
+		t.Errorf("%s %s", a.Status, a.text)
+	}
+	json := []string{"Content-Type", "application/json"}
+	r.do("POST", "/login", `{"name":"ann","password":"x"}`, json...).problem(t, 401, "unauthenticated")
+	for _, body := range []string{"", "{", `{"name":1}`, `{"nam":"ann"}`, `[]`, strings.Repeat("[", 10_000),
+		`"` + strings.Repeat("x", maxLogin) + `"`} {
+		r.do("POST", "/login", body, json...).problem(t, 400, "invalid")
+	}
+	r.do("POST", "/login", "name=ann", "Content-Type", "text/plain").problem(t, 400, "invalid")
+	r.do("POST", "/login", "name=%zz", "Content-Type", "application/x-www-form-urlencoded").problem(t, 400, "invalid")
+	p, err := r.actions.List(context.Background(), auth.ActionQuery{})
+	if err != nil || len(p.Actions) == 0 || p.Actions[0].What != "login" || p.Actions[0].Outcome != auth.Denied ||
+		!strings.Contains(p.Actions[0].Detail, "as ann") {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestOneTimeLogin: to open the link shows a button, to press it logs in, once.
+func TestOneTimeLogin(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Mounts: []Mount{whoami}})
+	path := strings.TrimPrefix(r.LoginURL(), r.URL())
+	_, code, _ := strings.Cut(path, "once=")
+	for range 2 {
+		if a := r.do("GET", path, ""); a.StatusCode != 200 || !strings.Contains(a.text, `value="`+code+`"`) {
+			t.Fatalf("%s %s", a.Status, a.text)
+		}
+	}
+	if a := r.form("once=wrong"); a.StatusCode != 401 {
+		t.Errorf("%s", a.Status)
+	}
+	a := r.form("once=" + code)
+	if a := r.do("GET", "/api/", "", "Cookie", a.cookie(t)); a.text != "local terminal" {
+		t.Errorf("%s %s", a.Status, a.text)
+	}
+	if a := r.form("once=" + code); a.StatusCode != 401 {
+		t.Errorf("it is good twice: %s", a.Status)
+	}
+}
+
+func TestOnceEnds(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := newOnce(now)
+	code := o.code.Reveal()
+	if o.use(code, now.Add(onceFor+time.Second)) || o.use("", now) || (*once)(nil).use(code, now) ||
+		!o.use(code, now) || o.use("", now) {
+		t.Error("a one-time login is good too long, or not at all")
+	}
+}
+
+// TestGuessingIsThrottled: whoever shows wrong credentials again and again is told to wait, and costs no hash then.
+func TestGuessingIsThrottled(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Mounts: []Mount{whoami}})
+	throttled := 0
+	for range 3 * mostWrong {
+		if a := r.form("once=wrong"); a.StatusCode == 429 {
+			throttled++
+			if a.Header.Get("Retry-After") == "" {
+				t.Fatal("it is not said for how long")
+			}
+			a.problem(t, 429, "too_many_requests")
+		}
+	}
+	if throttled == 0 {
+		t.Error("no guess was throttled")
+	}
+	if a := r.do("GET", "/api/", "", "Authorization", r.token()); a.StatusCode != 200 {
+		t.Errorf("who has a good token is throttled with the others: %s", a.Status)
+	}
+}
+
+func TestRate(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Mounts: []Mount{whoami}, Limits: Limits{Rate: 0.001}}) // one, and then none for a while
+	token := r.token()
+	ask := func(want int) {
+		t.Helper()
+		if a := r.do("GET", "/api/", "", "Authorization", token); a.StatusCode != want {
+			t.Errorf("%s, not %d", a.Status, want)
+		}
+	}
+	ask(200)
+	ask(429)
+	if err := r.Reload(Limits{Rate: 1e6}); err != nil {
+		t.Fatal(err)
+	}
+	r.do("GET", "/api/", "", "Authorization", token) // the new rate counts from the request that first sees it
+	ask(200)
+}
+
+// TestAddressOfOthers: an address that others reach takes somebody who has to say who they are.
+func TestAddressOfOthers(t *testing.T) {
+	t.Parallel()
+	b, ctx := memoryBroker(t), context.Background()
+	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:7070", "example.com:7070"} {
+		if _, err := New(ctx, Options{Broker: b, Address: address}); !errors.Is(err, driver.ErrRefused) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for address, want := range map[string]bool{"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true,
+		"localhost:1": true, "10.0.0.1:1": false, ":1": false, "x": false} {
+		if loopback(address) != want {
+			t.Errorf("%s is taken for loopback: %v", address, !want)
+		}
+	}
+	if _, _, err := auth.NewTokens(b).Create(ctx, auth.TokenRequest{Name: "a",
+		Scopes: []auth.Scope{auth.View}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := start(t, Options{Broker: b, Address: "0.0.0.0:0"}); r.LoginURL() != "" ||
+		!strings.Contains(r.logs.String(), "in clear") {
+		t.Error("a server that others reach has a one-time login, or says nothing of TLS")
+	}
+}
+
+func TestWrongOptions(t *testing.T) {
+	t.Parallel()
+	b, ctx := memoryBroker(t), context.Background()
+	taken := start(t, Options{Broker: b})
+	nothing := http.HandlerFunc(livez)
+	for name, o := range map[string]Options{
+		"no broker":    {},
+		"no address":   {Broker: b, Address: "here"},
+		"port in use":  {Broker: b, Address: strings.TrimPrefix(taken.URL(), "http://")},
+		"a limit":      {Broker: b, Limits: Limits{Body: -1}},
+		"a drain":      {Broker: b, Drain: -1},
+		"half a key":   {Broker: b, Certificate: Certificate{File: "x"}},
+		"no key":       {Broker: b, Certificate: Certificate{File: "/nowhere", Key: "/nowhere"}},
+		"no path":      {Broker: b, Mounts: []Mount{{Handler: nothing}}},
+		"no handler":   {Broker: b, Mounts: []Mount{{Path: "/"}}},
+		"a path twice": {Broker: b, Mounts: []Mount{{Path: "/a", Handler: nothing}, {Path: "/a", Handler: nothing}}},
+		"an own path":  {Broker: b, Mounts: []Mount{{Path: "/login", Handler: nothing}}},
+		"a pattern":    {Broker: b, Mounts: []Mount{{Path: "/{x}", Handler: nothing}}},
+		"a name":       {Broker: b, Address: "127.0.0.1:0", Name: "a b"},
+	} {
+		s, err := New(ctx, o)
+		var known *driver.Error
+		if s != nil && err == nil || !errors.As(err, &known) || known.Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
