@@ -1,0 +1,13 @@
+package wecom_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,63 @@
+package wecom
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// HandlerTimeout is how long a message may be handled.
+const HandlerTimeout = 30 * time.Second
+
+// limits of users by their group: messages in a window, and after how many violations they are blocked, and for how long.
+var limits = map[string]guard.Rule{
+	GroupNormal:     {Limit: 5, Window: 10 * time.Second, Penalty: guard.Penalty{After: 3, Block: time.Hour}},
+	GroupVIP:        {Limit: 20, Window: 10 * time.Second, Penalty: guard.Penalty{After: 10, Block: 30 * time.Minute}},
+	GroupSuspicious: {Limit: 3, Window: 30 * time.Second, Penalty: guard.Penalty{After: 1, Block: 24 * time.Hour}},
+	GroupWhitelist:  {Unlimited: true},
+}
+
+// Protection returns the guards of customer service, ready to be used or changed: limits for each group of users, one
+// message of a user at a time over all processes, each msgid handled once, and a breaker for what the handler calls.
+// What is over its limit waits in its place; nothing of it becomes a dead letter. Processes that share a store share
+// the limits. Handle puts them in front of a handler. The hook may be nil.
+func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, error) {
+	var l guard.Layers
+	var err error
+	if l.Limit, err = guard.NewLimiter(s, guard.LimiterOptions{Hook: hook, Limits: []guard.Limit{{
+		Name: "wecom-user", Rule: limits[GroupNormal], Groups: limits,
+		Group: func(_ context.Context, user string) string { return p.groupOf(user) },
+	}}}); err != nil {
+		return l, err
+	}
+	if l.Concurrency, err = guard.NewConcurrency(s, guard.ConcurrencyOptions{Name: "wecom-user", Max: 1, Hook: hook}); err != nil {
+		return l, err
+	}
+	if l.Dedup, err = guard.NewDedup(s, guard.DedupOptions{Name: "wecom-msgid", Window: Recognised, Hook: hook}); err != nil {
+		return l, err
+	}
+	l.Breaker, err = guard.NewBreaker(guard.BreakerOptions{Name: "wecom-handler", Failures: 100, Open: 30 * time.Second, Probes: 10, Hook: hook})
+	return l, err
+}
+
+// Kinds handles messages by their kind. What no handler is for is logged and acknowledged.
+type Kinds map[Kind]func(ctx context.Context, m *ferry.Msg[Message]) error
+
+// Handle is a handler for worker.Handle.
+func (k Kinds) Handle(ctx context.Context, m *ferry.Msg[Message]) error {
+	if handle := k[m.Value.Kind]; handle != nil {
+		return handle(ctx, m)
+	}
+	slog.InfoContext(ctx, "a message of WeCom has no handler for its kind", "kind", m.Value.Kind, "id", m.ID)
+	return nil
+}
+
+// Handle registers a handler for messages behind guards.
+func (p *Pipeline) Handle(w *worker.Worker, l guard.Layers, handler func(ctx context.Context, m *ferry.Msg[Message]) error, opts ...worker.HandlerOption) {
+	all := append([]worker.HandlerOption{worker.Use(l.Middleware()...), worker.Timeout(HandlerTimeout)}, opts...)
+	worker.Handle(w, p.config.Topic, handler, all...)
+}

@@ -1,0 +1,135 @@
+package wecom_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/wecom"
+	"github.com/ferrymq/ferry/wecom/wecomtest"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// rig is a pipeline between a vendor and a broker.
+type rig struct {
+	*testing.T
+	vendor *wecomtest.Server
+	driver *faulty
+	broker *ferry.Broker
+	p      *wecom.Pipeline
+	url    string // of the callback
+}
+
+// faulty is a driver that does not take some messages.
+type faulty struct {
+	driver.Driver
+	refuse atomic.Pointer[func(ctx context.Context, ms []*driver.Message) error]
+}
+
+func (f *faulty) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	if refuse := f.refuse.Load(); refuse != nil {
+		if err := (*refuse)(ctx, ms); err != nil {
+			rs := make([]driver.Receipt, len(ms))
+			for i := range rs {
+				rs[i].Err = err
+			}
+			return rs, err
+		}
+	}
+	return f.Driver.Publish(ctx, ms, o)
+}
+
+// refusing lets a function refuse publishes from now on.
+func (r *rig) refusing(f func(ctx context.Context, ms []*driver.Message) error) { r.driver.refuse.Store(&f) }
+
+var errAway = driver.NewError(driver.ErrNotApplied, "the broker is away", "", nil)
+
+func newRig(t *testing.T, o wecomtest.Options, wo wecom.Options) *rig {
+	t.Helper()
+	d, err := memory.New(t.Context(), memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{T: t, vendor: wecomtest.Start(o), driver: &faulty{Driver: d}}
+	t.Cleanup(r.vendor.Close)
+	r.broker, err = ferry.New(r.driver, ferry.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.broker.Close(context.Background()) })
+	r.p = r.pipeline(wo)
+	s := httptest.NewServer(r.p.Callback())
+	t.Cleanup(s.Close)
+	r.url = s.URL
+	return r
+}
+
+// pipeline is one more, as in another process on the same broker.
+func (r *rig) pipeline(o wecom.Options) *wecom.Pipeline {
+	r.Helper()
+	p, err := wecom.New(r.broker, r.vendor.Config(), o)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(p.Close)
+	return p
+}
+
+func (r *rig) ok(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// run runs something until the test ends.
+func (r *rig) run(f func(ctx context.Context) error) {
+	ctx, done := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := f(ctx); err != nil {
+			r.Error(err)
+		}
+	})
+	r.Cleanup(func() { done(); running.Wait() })
+}
+
+// handled runs a worker, and returns what it handles.
+func (r *rig) handled() <-chan *ferry.Msg[wecom.Message] {
+	got := make(chan *ferry.Msg[wecom.Message], 10_000)
+	w := worker.New(r.broker, worker.Options{})
+	worker.Handle(w, wecom.Topic, func(_ context.Context, m *ferry.Msg[wecom.Message]) error {
+		got <- m
+		return nil
+	})
+	r.run(w.Run)
+	return got
+}
+
+// published returns the ids of the messages in the topic, in their order.
+func (r *rig) published() []string {
+	r.Helper()
+	var ids []string
+	page, err := r.broker.Driver().Browse(r.Context(), driver.Query{Topic: wecom.Topic, Group: "default", State: driver.StateReady, Limit: 1000})
+	r.ok(err)
+	for _, e := range page.Entries {
+		ids = append(ids, e.Message.ID)
+	}
+	return ids
+}
+
+func newBroker(t *testing.T) *ferry.Broker {
+	t.Helper()
+	b, err := memory.Open(t.Context(), memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close(context.Background()) })
+	return b
+}
