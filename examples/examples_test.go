@@ -99,6 +99,17 @@ POST /orders
       send mails
         process mails attempt=1 outcome=ack
 `,
+	"wecom": `
+the callback URL is verified
+a callback is answered with 200
+a callback is answered with 200
+a callback is answered with 403
+ann: 你好
+ann: 我的快递到哪了？
+replies:
+  to ann: 收到：你好
+  to ann: 收到：我的快递到哪了？
+`,
 	"leader": `
 ann leads
 ann writes a report
