@@ -53,7 +53,8 @@ func (p *Pipeline) Callback() http.Handler {
 	})
 }
 
-var errMethod = driver.NewError(ferry.ErrUnsupported, "a callback is neither GET nor POST", "the URL is for WeCom alone", nil)
+var errMethod = driver.NewError(ferry.ErrUnsupported, "a callback is neither GET nor POST",
+	"the URL is for WeCom alone", nil)
 
 func (p *Pipeline) answer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	switch r.Method {
@@ -104,7 +105,8 @@ func (p *Pipeline) open(r *http.Request, encrypted string) ([]byte, error) {
 	}
 	seconds, err := strconv.ParseInt(q.Get("timestamp"), 10, 64)
 	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > clockWindow {
-		return nil, driver.NewError(ferry.ErrRefused, "the time of a callback is more than 5 minutes from ours", "see the clock of this machine", nil)
+		return nil, driver.NewError(ferry.ErrRefused, "the time of a callback is more than 5 minutes from ours",
+			"see the clock of this machine", nil)
 	}
 	return text, nil
 }
@@ -125,7 +127,8 @@ func (p *Pipeline) notice(ctx context.Context, n Notice, signature string) error
 // decodeXML reads a text of the vendor's.
 func decodeXML(text []byte, into any) error {
 	if err := xml.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
-		return driver.NewError(ferry.ErrInvalid, "a callback is not the XML of WeCom", "its sender is not WeCom, or the format is set to JSON", nil)
+		return driver.NewError(ferry.ErrInvalid, "a callback is not the XML of WeCom",
+			"its sender is not WeCom, or the format is set to JSON", nil)
 	}
 	return nil
 }

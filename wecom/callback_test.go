@@ -93,7 +93,8 @@ func TestWrongReceiver(t *testing.T) {
 	signature, encrypted := k.Seal([]byte("x"), q.Get("timestamp"), "n")
 	q.Set("msg_signature", signature)
 	w := httptest.NewRecorder()
-	r.p.Callback().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/?"+q.Encode(), strings.NewReader("<xml><Encrypt>"+encrypted+"</Encrypt></xml>")))
+	r.p.Callback().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/?"+q.Encode(),
+		strings.NewReader("<xml><Encrypt>"+encrypted+"</Encrypt></xml>")))
 	if w.Code != http.StatusForbidden {
 		t.Errorf("%d", w.Code)
 	}
@@ -162,7 +163,8 @@ func TestOtherNotices(t *testing.T) {
 		return nil
 	}})
 	for account, want := range map[string]int{"kf1": 200, "": 503} {
-		status, err := r.vendor.Notice(wecom.Notice{Event: "kf_account_auth_change", Account: account}).Send(t.Context(), r.url)
+		notice := wecom.Notice{Event: "kf_account_auth_change", Account: account}
+		status, err := r.vendor.Notice(notice).Send(t.Context(), r.url)
 		if n := <-told; err != nil || status != want || n.Event != "kf_account_auth_change" {
 			t.Errorf("%d, %v, %+v", status, err, n)
 		}

@@ -22,11 +22,11 @@ const (
 
 // Client calls the API of the vendor with a token that all processes on a broker share. It is safe for concurrent use.
 type Client struct {
-	base   string
-	secret string
-	http   *safehttp.Client
-	tokens *tokens
-	media  *mediaCache
+	base         string
+	corp, secret string
+	http         *safehttp.Client
+	tokens       *tokens
+	media        *mediaCache
 }
 
 func newClient(kv driver.KV, c *Config, cacheBytes int64) (*Client, error) {
@@ -34,8 +34,9 @@ func newClient(kv driver.KV, c *Config, cacheBytes int64) (*Client, error) {
 	if _, err := h.Check(c.Vendor); err != nil {
 		return nil, err
 	}
-	client := &Client{base: strings.TrimSuffix(c.Vendor, "/") + "/cgi-bin/", secret: string(c.Secret), http: h, media: newMediaCache(cacheBytes)}
-	tokens, err := newTokens(kv, c, func(ctx context.Context) (string, time.Duration, error) { return client.fetchToken(ctx, c.Corp) })
+	client := &Client{base: strings.TrimSuffix(c.Vendor, "/") + "/cgi-bin/", corp: c.Corp, secret: string(c.Secret),
+		http: h, media: newMediaCache(cacheBytes)}
+	tokens, err := newTokens(kv, c, client.fetchToken)
 	client.tokens = tokens
 	return client, err
 }
@@ -49,6 +50,14 @@ func (c *Client) Check(ctx context.Context) error {
 	return err
 }
 
+// request is a call of the vendor's API.
+type request struct {
+	method, call string
+	query        url.Values
+	body         []byte
+	contentType  string
+}
+
 // verdict is in every answer of the vendor.
 type verdict struct {
 	Code int    `json:"errcode"`
@@ -56,13 +65,13 @@ type verdict struct {
 }
 
 // fetchToken asks the vendor for a token, and how long it lasts.
-func (c *Client) fetchToken(ctx context.Context, corp string) (string, time.Duration, error) {
+func (c *Client) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	var out struct {
 		Token   string `json:"access_token"`
 		Expires int    `json:"expires_in"`
 	}
-	q := url.Values{"corpid": {corp}, "corpsecret": {c.secret}}
-	body, err := c.send(ctx, http.MethodGet, "gettoken", q, nil, "")
+	q := url.Values{"corpid": {c.corp}, "corpsecret": {c.secret}}
+	body, err := c.send(ctx, request{method: http.MethodGet, call: "gettoken", query: q})
 	if err != nil {
 		return "", 0, err
 	}
@@ -81,7 +90,8 @@ func (c *Client) call(ctx context.Context, name string, in, out any) error {
 	if err != nil {
 		return driver.NewError(ferry.ErrInvalid, "a request to WeCom cannot be encoded", "see the cause", err)
 	}
-	answer, err := c.authorized(ctx, http.MethodPost, name, url.Values{}, body, "application/json")
+	answer, err := c.authorized(ctx, request{method: http.MethodPost, call: name, query: url.Values{}, body: body,
+		contentType: "application/json"})
 	if err != nil || out == nil {
 		return err
 	}
@@ -97,61 +107,65 @@ func decodeAnswer(name string, answer []byte, out any) error {
 }
 
 // authorized makes a call with the access token, and once more with another one if the vendor refuses it.
-func (c *Client) authorized(ctx context.Context, method, name string, q url.Values, body []byte, contentType string) ([]byte, error) {
+func (c *Client) authorized(ctx context.Context, r request) ([]byte, error) {
 	token, err := c.tokens.get(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	q.Set("access_token", token)
-	answer, err := c.send(ctx, method, name, q, body, contentType)
+	r.query.Set("access_token", token)
+	answer, err := c.send(ctx, r)
 	if !tokenRefused(err) {
 		return answer, err
 	}
 	if token, err = c.tokens.get(ctx, token); err != nil {
 		return nil, err
 	}
-	q.Set("access_token", token)
-	return c.send(ctx, method, name, q, body, contentType)
+	r.query.Set("access_token", token)
+	return c.send(ctx, r)
 }
 
-// send makes one request and returns the body of its answer, if the vendor's verdict is success.
-func (c *Client) send(ctx context.Context, method, name string, q url.Values, body []byte, contentType string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+name+"?"+q.Encode(), bytes.NewReader(body))
+// send makes one call and returns the body of its answer, if the vendor's verdict is success.
+func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.call+"?"+r.query.Encode(), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, driver.NewError(ferry.ErrInvalid, "the address of WeCom cannot be used", "see Config.Vendor", nil)
 	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
 	}
 	a, err := c.http.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	if a.Status != http.StatusOK || a.Cut {
-		return nil, driver.NewError(ferry.ErrNotApplied, fmt.Sprintf("%s was answered with status %d and %d bytes", name, a.Status, len(a.Body)), "try again later", nil)
+		text := fmt.Sprintf("%s was answered with status %d and %d bytes", r.call, a.Status, len(a.Body))
+		return nil, driver.NewError(ferry.ErrNotApplied, text, "try again later", nil)
 	}
 	if isFile(a.Header) {
 		return a.Body, nil
 	}
 	var v verdict
-	if err := decodeAnswer(name, a.Body, &v); err != nil {
+	if err := decodeAnswer(r.call, a.Body, &v); err != nil {
 		return nil, err
 	}
 	if v.Code != 0 {
-		return nil, refused(name, v.Code, v.Text, c.secret, q.Get("access_token"))
+		return nil, refused(r.call, v.Code, v.Text, c.secret, r.query.Get("access_token"))
 	}
 	return a.Body, nil
 }
 
 // isFile reports whether an answer is the content of a file and not a verdict.
 func isFile(h http.Header) bool {
-	return h.Get("Content-Disposition") != "" || !strings.HasPrefix(h.Get("Content-Type"), "application/json") && !strings.HasPrefix(h.Get("Content-Type"), "text/")
+	kind := h.Get("Content-Type")
+	verdict := strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/")
+	return h.Get("Content-Disposition") != "" || !verdict
 }
 
 // notUnderstood is the error of an answer that is not what the vendor documents. A proxy may have made it: it is an
 // ErrNotApplied, and without the cause, whose class would be that of our own input.
 func notUnderstood(name string) error {
-	return driver.NewError(ferry.ErrNotApplied, "the answer to "+name+" is not what WeCom documents", "see whether Config.Vendor is its address", nil)
+	return driver.NewError(ferry.ErrNotApplied, "the answer to "+name+" is not what WeCom documents",
+		"see whether Config.Vendor is its address", nil)
 }
 
 // syncRequest asks for a page of messages.

@@ -97,9 +97,10 @@ const maxAccount = 128
 
 // checkAccount says what is wrong with an open_kfid, or nil: it becomes a key and the name of a value.
 func checkAccount(account string) error {
-	plain := func(r rune) bool { return r > ' ' && r <= '~' }
-	if account == "" || len(account) > maxAccount || strings.ContainsFunc(account, func(r rune) bool { return !plain(r) }) {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("%.80q is no open_kfid", account), "it looks like wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw", nil)
+	strange := func(r rune) bool { return r <= ' ' || r > '~' }
+	if account == "" || len(account) > maxAccount || strings.ContainsFunc(account, strange) {
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("%.80q is no open_kfid", account),
+			"it looks like wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw", nil)
 	}
 	return nil
 }

@@ -26,9 +26,11 @@ func TestEnvironment(t *testing.T) {
 	if err := os.WriteFile(file, []byte("of a file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := wecom.FromEnvironment(environment(map[string]string{"CORP": "ww1", "SECRET_FILE": file, "TOKEN": "t", "AES_KEY": "k", "OLD_TOKEN": "ot", "OLD_AES_KEY": "ok",
+	c, err := wecom.FromEnvironment(environment(map[string]string{"CORP": "ww1", "SECRET_FILE": file, "TOKEN": "t",
+		"AES_KEY": "k", "OLD_TOKEN": "ot", "OLD_AES_KEY": "ok",
 		"ACCOUNTS": "kf1,kf2", "POLL": "90s"}))
-	if err != nil || c.Corp != "ww1" || c.Secret != "of a file" || len(c.Keys) != 2 || c.Keys[1].Token != "ot" || len(c.Accounts) != 2 || c.Poll != 90*time.Second {
+	if err != nil || c.Corp != "ww1" || c.Secret != "of a file" || len(c.Keys) != 2 || c.Keys[1].Token != "ot" ||
+		len(c.Accounts) != 2 || c.Poll != 90*time.Second {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if text := fmt.Sprintf("%+v", c); strings.Contains(text, "of a file") {
@@ -49,7 +51,8 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	good := func() wecom.Config { return wecom.Config{Corp: "ww1", Secret: "secret"} }
 	c, err := wecom.CheckConfig(good())
-	if err != nil || c.Topic != wecom.Topic || c.PullTopic != wecom.PullTopic || c.Vendor != wecom.Vendor || c.Poll != time.Minute {
+	if err != nil || c.Topic != wecom.Topic || c.PullTopic != wecom.PullTopic || c.Vendor != wecom.Vendor ||
+		c.Poll != time.Minute {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for name, change := range map[string]func(c *wecom.Config){
@@ -66,7 +69,8 @@ func TestConfig(t *testing.T) {
 		c := good()
 		c.PullTopic = "pulls"
 		change(&c)
-		if _, err := wecom.New(newBroker(t), c, wecom.Options{}); !errors.Is(err, ferry.ErrInvalid) || strings.Contains(err.Error(), "secret\"") {
+		if _, err := wecom.New(newBroker(t), c, wecom.Options{}); !errors.Is(err, ferry.ErrInvalid) ||
+			strings.Contains(err.Error(), "secret\"") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -30,8 +30,8 @@ const Recognised = 4 * 24 * time.Hour
 // maxName bounds what becomes an id or a key: longer ones are replaced by a hash.
 const maxName = 100
 
-// envelope makes a message for the broker of what the vendor gave, whatever that is: the vendor's bytes are the body, its
-// msgid is the id, and the customer the key. What has no msgid is known by its content.
+// envelope makes a message for the broker of what the vendor gave, whatever that is: the vendor's bytes are the body,
+// its msgid is the id, and the customer the key. What has no msgid is known by its content.
 func (p *Pipeline) envelope(account string, raw json.RawMessage) *ferry.Message {
 	var m Message
 	_ = json.Unmarshal(raw, &m) // what cannot be read is a parse error of the handler's, and kept there
@@ -50,8 +50,9 @@ func (p *Pipeline) envelope(account string, raw json.RawMessage) *ferry.Message 
 		Topic: p.config.Topic, ID: id, OwnID: true, Key: key, DedupID: id, DedupWindow: Recognised,
 		Body: raw, ContentType: "application/json",
 		Headers: map[string]string{
-			HeaderKind: name(string(m.Kind)), HeaderOrigin: strconv.Itoa(int(m.Origin)), HeaderAccount: name(m.Account), HeaderUser: name(m.User),
-			HeaderGroup: p.groupOf(m.User), HeaderSession: name(m.Account) + "/" + name(m.User), HeaderID: id, HeaderSent: strconv.FormatInt(m.Sent, 10),
+			HeaderKind: name(string(m.Kind)), HeaderOrigin: strconv.Itoa(int(m.Origin)), HeaderID: id,
+			HeaderAccount: name(m.Account), HeaderUser: name(m.User), HeaderGroup: p.groupOf(m.User),
+			HeaderSession: name(m.Account) + "/" + name(m.User), HeaderSent: strconv.FormatInt(m.Sent, 10),
 		},
 	}
 }

@@ -42,8 +42,8 @@ func Code(err error) int {
 	return 0
 }
 
-// refused makes an error of the vendor's answer: ErrFull where fewer calls would pass, ErrNotApplied where the same call
-// may pass later, and ErrRefused otherwise.
+// refused makes an error of the vendor's answer: ErrFull where fewer calls would pass, ErrNotApplied where the same
+// call may pass later, and ErrRefused otherwise.
 func refused(call string, code int, text string, secrets ...string) error {
 	kind, hint := ferry.ErrRefused, "look the code up in the vendor's list of return codes"
 	switch code {
@@ -60,5 +60,6 @@ func refused(call string, code int, text string, secrets ...string) error {
 	case CodeState:
 		hint = "only a session that is new or with the assistant can be written to: see Client.State"
 	}
-	return driver.NewError(kind, "WeCom refused", hint, &APIError{Call: call, Code: code, Text: safehttp.Hide(text, secrets...)})
+	cause := &APIError{Call: call, Code: code, Text: safehttp.Hide(text, secrets...)}
+	return driver.NewError(kind, "WeCom refused", hint, cause)
 }

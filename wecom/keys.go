@@ -56,12 +56,14 @@ func NewKeys(receiver string, pairs ...KeyPair) (*Keys, error) {
 	for i, p := range pairs {
 		key, err := base64.StdEncoding.DecodeString(string(p.AESKey) + "=")
 		if err != nil || len(key) != 32 || p.Token == "" {
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("key pair %d of the callback has no token or no AES key of 43 characters", i+1),
+			return nil, driver.NewError(ferry.ErrInvalid,
+				fmt.Sprintf("key pair %d of the callback has no token or no AES key of 43 characters", i+1),
 				"copy both from the callback's settings", nil) // without the cause: it may show the key
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("key pair %d of the callback cannot be used", i+1), "copy it anew", nil)
+			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("key pair %d of the callback cannot be used", i+1),
+				"copy it anew", nil)
 		}
 		k.pairs = append(k.pairs, pair{token: string(p.Token), iv: key[:aes.BlockSize], block: block})
 	}
@@ -120,7 +122,8 @@ func (k *Keys) open(p pair, encrypted string) ([]byte, error) {
 	}
 	text, receiver := data[:size], data[size:]
 	if subtle.ConstantTimeCompare(receiver, []byte(k.receiver)) != 1 {
-		return nil, driver.NewError(ferry.ErrRefused, "a callback is for another receiver", "see that the corp id is the one of the callback", nil)
+		return nil, driver.NewError(ferry.ErrRefused, "a callback is for another receiver",
+			"see that the corp id is the one of the callback", nil)
 	}
 	return text, nil
 }
@@ -140,5 +143,6 @@ func unpad(data []byte) ([]byte, bool) {
 }
 
 func unreadable(why string) error {
-	return driver.NewError(ferry.ErrInvalid, "the text of a callback "+why, "compare EncodingAESKey with the callback's settings", nil)
+	return driver.NewError(ferry.ErrInvalid, "the text of a callback "+why,
+		"compare EncodingAESKey with the callback's settings", nil)
 }

@@ -59,9 +59,7 @@ func TestSealedIsOpened(t *testing.T) {
 	}
 }
 
-// What was changed on the way is refused, and what cannot be read is told apart from it.
-//
-// Lessons: L43
+// What was changed on the way, or is not for us, is refused.
 func TestForgedCallbacks(t *testing.T) {
 	t.Parallel()
 	k := keys(t, "corp", officialPair)
@@ -127,7 +125,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 	var logged strings.Builder
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("keys", "pair", officialPair, "token", officialPair.Token)
-	for _, text := range []string{string(encoded), logged.String(), fmt.Sprintf("%v %+v %#v %s", officialPair, officialPair, officialPair, officialPair.Token)} {
+	printed := fmt.Sprintf("%v %+v %#v %s", officialPair, officialPair, officialPair, officialPair.Token)
+	for _, text := range []string{string(encoded), logged.String(), printed} {
 		if strings.Contains(text, "QDG6eK") || strings.Contains(text, "jWmYm7") {
 			t.Error(text)
 		}

@@ -23,7 +23,8 @@ func (c *Client) Media(ctx context.Context, id string) ([]byte, error) {
 	if content, ok := c.media.get(id); ok {
 		return content, nil
 	}
-	content, err := c.authorized(ctx, http.MethodGet, "media/get", url.Values{"media_id": {id}}, nil, "")
+	q := url.Values{"media_id": {id}}
+	content, err := c.authorized(ctx, request{method: http.MethodGet, call: "media/get", query: q})
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +32,8 @@ func (c *Client) Media(ctx context.Context, id string) ([]byte, error) {
 	return content, nil
 }
 
-// Upload stores a file at the vendor for three days, and returns the id to send it with: an image, a voice, a video or a
-// file.
+// Upload stores a file at the vendor for three days, and returns the id to send it with: an image, a voice, a video or
+// a file.
 func (c *Client) Upload(ctx context.Context, kind Kind, name string, content []byte) (id string, err error) {
 	if limit, ok := maxUpload[kind]; !ok || len(content) > limit || len(content) <= 5 {
 		return "", driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("%d bytes cannot be uploaded as %q", len(content), kind),
@@ -50,7 +51,8 @@ func (c *Client) Upload(ctx context.Context, kind Kind, name string, content []b
 	if err != nil {
 		return "", err
 	}
-	answer, err := c.authorized(ctx, http.MethodPost, "media/upload", url.Values{"type": {string(kind)}}, body.Bytes(), form.FormDataContentType())
+	answer, err := c.authorized(ctx, request{method: http.MethodPost, call: "media/upload",
+		query: url.Values{"type": {string(kind)}}, body: body.Bytes(), contentType: form.FormDataContentType()})
 	if err != nil {
 		return "", err
 	}

@@ -137,8 +137,8 @@ type MenuMiniProgram struct {
 }
 
 // Event tells of a session rather than in it: Type is "enter_session", "msg_send_fail", "servicer_status_change",
-// "session_status_change", "user_recall_msg", "servicer_recall_msg" or "reject_customer_msg_switch_change". Which fields
-// are set depends on it.
+// "session_status_change", "user_recall_msg", "servicer_recall_msg" or "reject_customer_msg_switch_change". Which
+// fields are set depends on it.
 type Event struct {
 	Type        string `json:"event_type"`
 	Account     string `json:"open_kfid"`
@@ -159,8 +159,8 @@ type Event struct {
 	Reject      int    `json:"reject_switch"`
 }
 
-// UnmarshalJSON keeps the message whole, beside what is understood of it, which is as much as can be also when it fails.
-// Account and user of an event are those of the event.
+// UnmarshalJSON keeps the message whole, beside what is understood of it, which is as much as can be also when it
+// fails. Account and user of an event are those of the event.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	type plain Message // without this method
 	var p plain

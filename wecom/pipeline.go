@@ -23,7 +23,8 @@ type Options struct {
 	Pulls int
 	// MediaCache is how many bytes of downloaded files are kept in memory. Defaults to 64 MiB; less than zero: none.
 	MediaCache int64
-	// Logger gets what nobody is told otherwise. It never gets a secret or a text of a customer. Defaults to that of the broker.
+	// Logger gets what nobody is told otherwise. It never gets a secret or a text of a customer. Defaults to that of the
+	// broker.
 	Logger *slog.Logger
 }
 
@@ -55,7 +56,8 @@ func New(b *ferry.Broker, c Config, o Options) (*Pipeline, error) {
 	if o.MediaCache == 0 {
 		o.MediaCache = 64 << 20
 	}
-	p := &Pipeline{broker: b, kv: b.Driver().KV(), config: c, options: o, groupOf: o.GroupOf, log: o.Logger, turn: pullTurn}
+	p := &Pipeline{broker: b, kv: b.Driver().KV(), config: c, options: o, groupOf: o.GroupOf, log: o.Logger,
+		turn: pullTurn}
 	if p.groupOf == nil {
 		p.groupOf = groupsOf(c.Users)
 	}
@@ -110,7 +112,8 @@ func (p *Pipeline) declare(ctx context.Context, s *schedule.Scheduler) error {
 	if err != nil {
 		return err
 	}
-	return s.Put(ctx, schedule.Schedule{Name: "wecom/" + p.config.Corp, Spec: fmt.Sprintf("@every %s", p.config.Poll), Message: tick})
+	return s.Put(ctx, schedule.Schedule{Name: "wecom/" + p.config.Corp, Spec: fmt.Sprintf("@every %s", p.config.Poll),
+		Message: tick})
 }
 
 // other is what becomes of a notice that is not about messages.

@@ -13,7 +13,8 @@ import (
 // HandlerTimeout is how long a message may be handled.
 const HandlerTimeout = 30 * time.Second
 
-// limits of users by their group: messages in a window, and after how many violations they are blocked, and for how long.
+// limits of users by their group: messages in a window, and after how many violations they are blocked, and for how
+// long.
 var limits = map[string]guard.Rule{
 	GroupNormal:     {Limit: 5, Window: 10 * time.Second, Penalty: guard.Penalty{After: 3, Block: time.Hour}},
 	GroupVIP:        {Limit: 20, Window: 10 * time.Second, Penalty: guard.Penalty{After: 10, Block: 30 * time.Minute}},
@@ -26,28 +27,34 @@ var limits = map[string]guard.Rule{
 // What is over its limit waits in its place; nothing of it becomes a dead letter. Processes that share a store share
 // the limits. Handle puts them in front of a handler. The hook may be nil.
 func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, error) {
-	var l guard.Layers
-	var err error
-	if l.Limit, err = guard.NewLimiter(s, guard.LimiterOptions{Hook: hook, Limits: []guard.Limit{{
+	limit, err := guard.NewLimiter(s, guard.LimiterOptions{Hook: hook, Limits: []guard.Limit{{
 		Name: "wecom-user", Rule: limits[GroupNormal], Groups: limits,
 		Group: func(_ context.Context, user string) string { return p.groupOf(user) },
-	}}}); err != nil {
-		return l, err
+	}}})
+	if err != nil {
+		return guard.Layers{}, err
 	}
-	if l.Concurrency, err = guard.NewConcurrency(s, guard.ConcurrencyOptions{Name: "wecom-user", Max: 1, Hook: hook}); err != nil {
-		return l, err
+	concurrency, err := guard.NewConcurrency(s, guard.ConcurrencyOptions{Name: "wecom-user", Max: 1, Hook: hook})
+	if err != nil {
+		return guard.Layers{}, err
 	}
-	if l.Dedup, err = guard.NewDedup(s, guard.DedupOptions{Name: "wecom-msgid", Window: Recognised, Hook: hook}); err != nil {
-		return l, err
+	dedup, err := guard.NewDedup(s, guard.DedupOptions{Name: "wecom-msgid", Window: Recognised, Hook: hook})
+	if err != nil {
+		return guard.Layers{}, err
 	}
-	l.Breaker, err = guard.NewBreaker(guard.BreakerOptions{Name: "wecom-handler", Failures: 100, Open: 30 * time.Second, Probes: 10, Hook: hook})
-	return l, err
+	breaker, err := guard.NewBreaker(guard.BreakerOptions{
+		Name: "wecom-handler", Failures: 100, Open: 30 * time.Second, Probes: 10, Hook: hook,
+	})
+	return guard.Layers{Limit: limit, Concurrency: concurrency, Dedup: dedup, Breaker: breaker}, err
 }
 
-// Kinds handles messages by their kind. What no handler is for is logged and acknowledged.
-type Kinds map[Kind]func(ctx context.Context, m *ferry.Msg[Message]) error
+// Handler handles one message.
+type Handler func(ctx context.Context, m *ferry.Msg[Message]) error
 
-// Handle is a handler for worker.Handle.
+// Kinds handles messages by their kind. What no handler is for is logged and acknowledged.
+type Kinds map[Kind]Handler
+
+// Handle is a Handler.
 func (k Kinds) Handle(ctx context.Context, m *ferry.Msg[Message]) error {
 	if handle := k[m.Value.Kind]; handle != nil {
 		return handle(ctx, m)
@@ -57,7 +64,7 @@ func (k Kinds) Handle(ctx context.Context, m *ferry.Msg[Message]) error {
 }
 
 // Handle registers a handler for messages behind guards.
-func (p *Pipeline) Handle(w *worker.Worker, l guard.Layers, handler func(ctx context.Context, m *ferry.Msg[Message]) error, opts ...worker.HandlerOption) {
-	all := append([]worker.HandlerOption{worker.Use(l.Middleware()...), worker.Timeout(HandlerTimeout)}, opts...)
-	worker.Handle(w, p.config.Topic, handler, all...)
+func (p *Pipeline) Handle(w *worker.Worker, l guard.Layers, handler Handler, opts ...worker.HandlerOption) {
+	guarded := []worker.HandlerOption{worker.Use(l.Middleware()...), worker.Timeout(HandlerTimeout)}
+	worker.Handle(w, p.config.Topic, handler, append(guarded, opts...)...)
 }

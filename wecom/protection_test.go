@@ -19,7 +19,8 @@ func TestGroups(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
 	config := r.vendor.Config()
-	config.Users = map[string][]string{wecom.GroupVIP: {"vip"}, wecom.GroupSuspicious: {"robot", "vip"}, wecom.GroupWhitelist: {"boss"}}
+	config.Users = map[string][]string{wecom.GroupVIP: {"vip"}, wecom.GroupSuspicious: {"robot", "vip"},
+		wecom.GroupWhitelist: {"boss"}}
 	p, err := wecom.New(r.broker, config, wecom.Options{})
 	r.ok(err)
 	defer p.Close()
@@ -58,7 +59,8 @@ func TestDeadLetterTellsWho(t *testing.T) {
 	r.run(w.Run)
 	<-died
 	for {
-		page, err := r.broker.Driver().Browse(t.Context(), driver.Query{Topic: wecom.Topic, Group: "default", State: driver.StateDead, Limit: 10})
+		page, err := r.broker.Driver().Browse(t.Context(), driver.Query{Topic: wecom.Topic, Group: "default",
+			State: driver.StateDead, Limit: 10})
 		r.ok(err)
 		stats, err := r.broker.Driver().Stats(t.Context(), wecom.Topic)
 		r.ok(err)
@@ -67,7 +69,8 @@ func TestDeadLetterTellsWho(t *testing.T) {
 			continue
 		}
 		h := page.Entries[0].Message.Headers
-		if h[wecom.HeaderUser] != "ann" || h[wecom.HeaderGroup] != wecom.GroupNormal || h[wecom.HeaderAccount] != "kf1" || h[wecom.HeaderSession] != "kf1/ann" || h[wecom.HeaderID] != id {
+		if h[wecom.HeaderUser] != "ann" || h[wecom.HeaderGroup] != wecom.GroupNormal || h[wecom.HeaderAccount] != "kf1" ||
+			h[wecom.HeaderSession] != "kf1/ann" || h[wecom.HeaderID] != id {
 			t.Errorf("%v", h)
 		}
 		return

@@ -115,7 +115,8 @@ func (p *Pipeline) pull(ctx context.Context, account, token string) error {
 		case found.More == 0:
 			return nil
 		case next == from:
-			return driver.NewError(ferry.ErrNotApplied, "WeCom says that "+account+" has more, and gives the same cursor again", "it is tried again", nil)
+			return driver.NewError(ferry.ErrNotApplied, "WeCom says that "+account+" has more, and gives the same cursor again",
+				"it is tried again", nil)
 		case time.Now().After(end):
 			return errTurn
 		}
@@ -137,7 +138,8 @@ func (p *Pipeline) read(ctx context.Context, at *Cursor, token string) (page, er
 		return page{}, err // it was not the cursor
 	}
 	p.stats.rewound()
-	p.log.WarnContext(ctx, "WeCom does not take the cursor of an account: it is pulled from the beginning", "account", at.Account, "err", err)
+	p.log.WarnContext(ctx, "WeCom does not take the cursor of an account: it is pulled from the beginning", "account",
+		at.Account, "err", err)
 	at.Position = ""
 	return again, nil
 }

@@ -34,8 +34,8 @@ func (r *rig) wantPublished(ids []string) {
 	}
 }
 
-// Every message of every page is published under the vendor's id, in order, the very first one and those behind an empty
-// page included.
+// Every message of every page is published under the vendor's id, in order, the very first one and those behind an
+// empty page included.
 //
 // Lessons: L26 L38
 func TestAllPagesAreRead(t *testing.T) {
@@ -203,7 +203,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// The schedule's job asks for accounts that were not pulled lately: those of the configuration, and those that were seen.
+// The schedule's job asks for accounts that were not pulled lately: those of the configuration, and those that were
+// seen.
 func TestIdleAccountsArePulled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
@@ -215,7 +216,8 @@ func TestIdleAccountsArePulled(t *testing.T) {
 	r.ok(p.PullNow(t.Context(), "seen", ""))
 	r.ok(p.PullNow(t.Context(), "found", ""))
 	jobs := func() (keys []string) {
-		page, err := r.broker.Driver().Browse(t.Context(), driver.Query{Topic: wecom.PullTopic, Group: "default", State: driver.StateReady, Limit: 100})
+		page, err := r.broker.Driver().Browse(t.Context(), driver.Query{Topic: wecom.PullTopic, Group: "default",
+			State: driver.StateReady, Limit: 100})
 		if err != nil && !errors.Is(err, ferry.ErrNotFound) {
 			t.Fatal(err)
 		}

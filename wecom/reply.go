@@ -50,7 +50,8 @@ func (r *Reply) content() (Kind, any, error) {
 	set(contents, KindMenu, r.Menu)
 	set(contents, KindLocation, r.Location)
 	if len(contents) != 1 {
-		return "", nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a reply has %d contents", len(contents)), "set one of its fields", nil)
+		return "", nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a reply has %d contents", len(contents)),
+			"set one of its fields", nil)
 	}
 	for kind, content := range contents {
 		return kind, content, r.check()
@@ -71,7 +72,8 @@ func (r *Reply) check() error {
 			fmt.Sprintf("use 1 to %d bytes; longer ones can be split", MaxText), nil)
 	}
 	if len(r.ID) > maxReplyID {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a reply has an id of %d bytes", len(r.ID)), fmt.Sprintf("use %d at most", maxReplyID), nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a reply has an id of %d bytes", len(r.ID)),
+			fmt.Sprintf("use %d at most", maxReplyID), nil)
 	}
 	return nil
 }
@@ -125,8 +127,9 @@ func (c *Conversation) Text(ctx context.Context, text string) error {
 // Send replies. The sixth reply, and one later than 48 hours after the message, is refused without asking the vendor.
 func (c *Conversation) Send(ctx context.Context, r Reply) error {
 	n := c.next()
-	if n > MaxReplies || time.Since(c.to.Time()) > ReplyWithin {
-		return driver.NewError(ferry.ErrRefused, fmt.Sprintf("reply %d, %s after the message, is not allowed", n, time.Since(c.to.Time()).Round(time.Second)),
+	if late := time.Since(c.to.Time()); n > MaxReplies || late > ReplyWithin {
+		text := fmt.Sprintf("reply %d, %s after the message, is not allowed", n, late.Round(time.Second))
+		return driver.NewError(ferry.ErrRefused, text,
 			fmt.Sprintf("send %d replies at most, within %s, to a message of the customer", MaxReplies, ReplyWithin), nil)
 	}
 	if r.ID == "" {

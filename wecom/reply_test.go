@@ -26,10 +26,12 @@ func TestFiveReplies(t *testing.T) {
 		r.ok(conversation.Text(t.Context(), "hi"))
 	}
 	calls := r.vendor.Calls("kf/send_msg")
-	if err := conversation.Text(t.Context(), "hi"); !errors.Is(err, ferry.ErrRefused) || r.vendor.Calls("kf/send_msg") != calls {
+	if err := conversation.Text(t.Context(), "hi"); !errors.Is(err, ferry.ErrRefused) ||
+		r.vendor.Calls("kf/send_msg") != calls {
 		t.Errorf("the sixth: %v", err)
 	}
-	if _, err := c.Send(t.Context(), "kf1", "ann", wecom.Reply{Text: &wecom.Text{Content: "hi"}}); wecom.Code(err) != wecom.CodeReplyCount {
+	if _, err := c.Send(t.Context(), "kf1", "ann",
+		wecom.Reply{Text: &wecom.Text{Content: "hi"}}); wecom.Code(err) != wecom.CodeReplyCount {
 		t.Errorf("the vendor's word on the sixth: %v", err)
 	}
 	r.ok(c.ReplyTo(r.message("kf1", "ann")).Text(t.Context(), "hi")) // to her next message
@@ -43,7 +45,8 @@ func TestReplyComesTooLate(t *testing.T) {
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
 	m := r.message("kf1", "ann")
 	m.Sent -= int64((49 * time.Hour).Seconds())
-	if err := r.p.Client().ReplyTo(m).Text(t.Context(), "hi"); !errors.Is(err, ferry.ErrRefused) || r.vendor.Calls("kf/send_msg") != 0 {
+	if err := r.p.Client().ReplyTo(m).Text(t.Context(), "hi"); !errors.Is(err, ferry.ErrRefused) ||
+		r.vendor.Calls("kf/send_msg") != 0 {
 		t.Error(err)
 	}
 }
@@ -92,7 +95,8 @@ func TestSessions(t *testing.T) {
 	if err := c.ReplyTo(m).Text(t.Context(), "hi"); wecom.Code(err) != wecom.CodeState {
 		t.Error(err)
 	}
-	if _, err := c.SendOnEvent(t.Context(), code, wecom.Reply{Text: &wecom.Text{Content: "bob will help you"}}); err != nil {
+	if _, err := c.SendOnEvent(t.Context(), code,
+		wecom.Reply{Text: &wecom.Text{Content: "bob will help you"}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -46,7 +46,9 @@ func (f *faulty) Publish(ctx context.Context, ms []*driver.Message, o driver.Pub
 }
 
 // refusing lets a function refuse publishes from now on.
-func (r *rig) refusing(f func(ctx context.Context, ms []*driver.Message) error) { r.driver.refuse.Store(&f) }
+func (r *rig) refusing(f func(ctx context.Context, ms []*driver.Message) error) {
+	r.driver.refuse.Store(&f)
+}
 
 var errAway = driver.NewError(driver.ErrNotApplied, "the broker is away", "", nil)
 
@@ -116,7 +118,8 @@ func (r *rig) handled() <-chan *ferry.Msg[wecom.Message] {
 func (r *rig) published() []string {
 	r.Helper()
 	var ids []string
-	page, err := r.broker.Driver().Browse(r.Context(), driver.Query{Topic: wecom.Topic, Group: "default", State: driver.StateReady, Limit: 1000})
+	page, err := r.broker.Driver().Browse(r.Context(), driver.Query{Topic: wecom.Topic, Group: "default",
+		State: driver.StateReady, Limit: 1000})
 	r.ok(err)
 	for _, e := range page.Entries {
 		ids = append(ids, e.Message.ID)

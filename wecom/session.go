@@ -26,7 +26,8 @@ func (c *Client) State(ctx context.Context, account, user string) (s State, serv
 
 // Transfer changes the state of a session: to the assistant, to the queue, to a person (servicer), or to its end. The
 // code is for SendOnEvent, a last word to the customer; it may be empty.
-func (c *Client) Transfer(ctx context.Context, account, user string, to State, servicer string) (code string, err error) {
+func (c *Client) Transfer(ctx context.Context, account, user string, to State, servicer string) (code string,
+	err error) {
 	in := map[string]any{"open_kfid": account, "external_userid": user, "service_state": to}
 	if servicer != "" {
 		in["servicer_userid"] = servicer

@@ -102,7 +102,8 @@ func (p *Pipeline) Stats() Stats {
 	s := Stats{
 		Callbacks: c.callbacks.Load(), Refused: c.refused.Load(), Failed: c.failed.Load(), Other: c.others.Load(),
 		Pulls: c.pulls.Load(), PullsFailed: c.pullsFailed.Load(), Limited: c.limited.Load(), Rewound: c.rewinds.Load(),
-		Messages: c.messages.Load(), Duplicates: c.duplicates.Load(), TokenUntil: p.client.tokens.expiry(), Problems: map[string]error{},
+		Messages: c.messages.Load(), Duplicates: c.duplicates.Load(), TokenUntil: p.client.tokens.expiry(),
+		Problems: map[string]error{},
 	}
 	if at := c.lastCallback.Load(); at != 0 {
 		s.LastCallback = time.Unix(0, at)

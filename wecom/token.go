@@ -33,7 +33,8 @@ type tokens struct {
 	until   time.Time
 }
 
-func newTokens(kv driver.KV, c *Config, fetch func(ctx context.Context) (string, time.Duration, error)) (*tokens, error) {
+func newTokens(kv driver.KV, c *Config, fetch func(ctx context.Context) (string, time.Duration, error)) (*tokens,
+	error) {
 	key, err := hkdf.Key(sha256.New, []byte(c.Secret), nil, "ferry wecom access token", 32)
 	if err != nil {
 		return nil, err
@@ -135,5 +136,6 @@ func (t *tokens) share(ctx context.Context, token string, lasts time.Duration, r
 // tokenRefused reports whether the vendor wants another access token.
 func tokenRefused(err error) bool {
 	var answer *APIError
-	return errors.As(err, &answer) && (answer.Code == CodeWrongSecret || answer.Code == CodeWrongToken || answer.Code == CodeExpiredToken)
+	return errors.As(err, &answer) && (answer.Code == CodeWrongSecret || answer.Code == CodeWrongToken ||
+		answer.Code == CodeExpiredToken)
 }

@@ -95,7 +95,8 @@ func TestUnreachableVendor(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "access_token") {
 		t.Error(err)
 	}
-	r.ok(r.broker.Driver().KV().Apply(t.Context(), "wecom", driver.KVOptions{}, driver.Write{Name: "token/" + r.vendor.Config().Corp, Delete: true})[0].Err)
+	r.ok(r.broker.Driver().KV().Apply(t.Context(), "wecom", driver.KVOptions{},
+		driver.Write{Name: "token/" + r.vendor.Config().Corp, Delete: true})[0].Err)
 	if err := other.Client().Check(t.Context()); err == nil || strings.Contains(err.Error(), secret) {
 		t.Error(err)
 	}

@@ -181,10 +181,12 @@ func (s *Server) position(a *account, cursor string) (int, bool) {
 	return at, epoch == s.epoch && at <= len(a.log) && cursor == s.cursor(at, variant)
 }
 
-func (s *Server) cursor(at, variant int) string { return fmt.Sprintf("c%d.%d.%d", s.epoch, at, variant) }
+func (s *Server) cursor(at, variant int) string {
+	return fmt.Sprintf("c%d.%d.%d", s.epoch, at, variant)
+}
 
-// page answers with messages [from, to). An empty page with more behind it has a variant of its own: its cursor is another
-// one at the same place.
+// page answers with messages [from, to). An empty page with more behind it has a variant of its own: its cursor is
+// another one at the same place.
 func (s *Server) page(a *account, from, to, variant int) answer {
 	more := 0
 	if to < len(a.log) {

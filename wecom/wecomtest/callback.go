@@ -58,7 +58,8 @@ func (s *Server) seal(text []byte, at time.Time) Callback {
 	c := Callback{Timestamp: strconv.FormatInt(at.Unix(), 10), Nonce: rand.Text(), out: s.out}
 	var encrypted string
 	c.Signature, encrypted = keys.Seal(text, c.Timestamp, c.Nonce)
-	c.Body = fmt.Sprintf("<xml><ToUserName><![CDATA[%s]]></ToUserName><AgentID></AgentID><Encrypt><![CDATA[%s]]></Encrypt></xml>", s.o.Corp, encrypted)
+	c.Body = "<xml><ToUserName><![CDATA[" + s.o.Corp + "]]></ToUserName><AgentID></AgentID>" +
+		"<Encrypt><![CDATA[" + encrypted + "]]></Encrypt></xml>"
 	return c
 }
 
@@ -84,7 +85,8 @@ func (s *Server) Verify(ctx context.Context, to string) error {
 	return nil
 }
 
-func (c Callback) do(ctx context.Context, method, to string, q url.Values, body string) (status int, answer string, err error) {
+func (c Callback) do(ctx context.Context, method, to string, q url.Values, body string) (status int, answer string,
+	err error) {
 	q.Set("msg_signature", c.Signature)
 	q.Set("timestamp", c.Timestamp)
 	q.Set("nonce", c.Nonce)

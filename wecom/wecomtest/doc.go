@@ -7,6 +7,6 @@
 //	vendor.Say("kf1", "ann", "hello")
 //	status, err := vendor.Callback("kf1").Send(ctx, url) // of p.Callback()
 //
-// It can fail on demand: answers with an error code, slow ones, tokens that end in the middle of a pull, cursors that are
-// forgotten, messages that come again.
+// It can fail on demand: answers with an error code, slow ones, tokens that end in the middle of a pull, cursors that
+// are forgotten, messages that come again.
 package wecomtest

@@ -86,7 +86,8 @@ func Start(o Options) *Server {
 	if o.Tokenless == 0 {
 		o.Tokenless = 10
 	}
-	s := &Server{o: o, secret: wecom.Secret(rand.Text()), out: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	s := &Server{o: o, secret: wecom.Secret(rand.Text()),
+		out:    &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		pair:   wecom.KeyPair{Token: wecom.Secret(rand.Text()), AESKey: wecom.Secret((rand.Text() + rand.Text())[:42] + "A")},
 		tokens: map[string]time.Time{}, accounts: map[string]*account{}, faults: map[string]*fault{}, calls: map[string]int{},
 		replyIDs: map[string]bool{}, sessions: map[string]*session{}, files: map[string][]byte{}}
@@ -110,7 +111,8 @@ func (s *Server) Config() wecom.Config {
 func (s *Server) Say(account, user, text string) string {
 	id := s.id()
 	s.Add(account, user, map[string]any{
-		"msgid": id, "open_kfid": account, "external_userid": user, "send_time": time.Now().Unix(), "origin": wecom.FromCustomer,
+		"msgid": id, "open_kfid": account, "external_userid": user, "send_time": time.Now().Unix(),
+		"origin":  wecom.FromCustomer,
 		"msgtype": wecom.KindText, "text": wecom.Text{Content: text},
 	})
 	return id
