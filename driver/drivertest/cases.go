@@ -255,6 +255,7 @@ func Cases() []Case {
 		{"move/postpones", movePostpones},
 		{"move/edits", moveEdits},
 		{"move/conflict", moveOfOthersIsAConflict},
+		{"move/names a group", moveNamesAGroup},
 		{"move/keeps key order", moveKeepsKeyOrder},
 		{"move/wakes a receive", moveWakesAReceive},
 		{"reset/to begin", resetToBegin},

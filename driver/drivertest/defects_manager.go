@@ -30,6 +30,7 @@ func managerDefects() []Defect {
 		{"move without effect", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, move: func(ms []driver.Move) []error { return make([]error, len(ms)) }}
 		}, []string{"move/runs now", "dead/replay starts over", "delay/hold then commit"}, true},
+		{"move in the only group there is", moveInSomeGroup, []string{"move/names a group"}, false},
 		{"replay copies the dead letter", replayCopies, []string{"dead/replay starts over", "dead/conserved"}, true},
 		{"dead letters without history", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, page: func(p *driver.Page) {
@@ -95,6 +96,20 @@ func purgeInflight(d driver.Driver) driver.Driver {
 		}
 		more, err := below.Purge(ctx, topic, group)
 		return n + more, err
+	}
+	return b
+}
+
+// moveInSomeGroup moves what belongs to groups although none is named.
+func moveInSomeGroup(d driver.Driver) driver.Driver {
+	b := &broken{Driver: d}
+	b.move = func(ms []driver.Move) []error {
+		for i := range ms {
+			if es, err := b.Driver.Get(context.Background(), ms[i].Target); err == nil && ms[i].Group == "" {
+				ms[i].Group = es[0].Group
+			}
+		}
+		return b.Driver.Move(context.Background(), ms)
 	}
 	return b
 }

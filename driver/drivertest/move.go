@@ -94,6 +94,23 @@ func moveOfOthersIsAConflict(t *T) {
 	s.expect("ready")
 }
 
+// moveNamesAGroup: what waits in a group or has died there is moved in that group alone, which must be named: others may have the same message.
+func moveNamesAGroup(t *T) {
+	s := t.consumer()
+	t.put("dead", "waiting")
+	s.bury(s.expect("dead")[0])
+	s.retry(s.expect("waiting")[0], time.Hour)
+	for _, state := range []driver.State{driver.StateDead, driver.StateWaiting} {
+		e := t.browse(state)[0]
+		for _, target := range []driver.Target{{Topic: topic, ID: e.ID}, {Topic: topic, Ref: e.Ref}} {
+			err := t.Move(t.ctx(), []driver.Move{{Target: target}})[0]
+			t.wantErr(err, driver.ErrInvalid, "Move without a group of a message that is "+string(state))
+		}
+	}
+	s.idle()
+	t.counts(0, 0, 1, 1)
+}
+
 // moveKeepsKeyOrder: the head of a key that is run now is still its head.
 func moveKeepsKeyOrder(t *T) {
 	s := t.consumer()

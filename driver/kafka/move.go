@@ -58,9 +58,12 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	return nil
 }
 
-// mayMove refuses a dead letter that is not the one that is meant, and another group that has not settled the message.
+// mayMove refuses what belongs to groups where none is named, a dead letter that is not the one that is meant, and another group that has not settled the message.
 func (d *Driver) mayMove(ctx context.Context, t *topicState, m *driver.Move, es []driver.Entry) error {
-	if m.Death > 0 && !meant(m.Target, es) {
+	switch {
+	case m.Group == "" && es[0].State != driver.StateInvalid:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q belongs to groups, and none is named", es[0].ID), "name the group", nil)
+	case m.Death > 0 && !meant(m.Target, es):
 		return m.Outlived()
 	}
 	if m.To == "" {

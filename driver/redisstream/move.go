@@ -80,6 +80,8 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 		case "conflict":
 			return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q %v is in flight or ready", target.ID, target.Ref),
 				"try again when it is settled", nil)
+		case "group":
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q %v belongs to groups, and none is named", target.ID, target.Ref), "name the group", nil)
 		case "outlived":
 			return target.Outlived()
 		case "other":

@@ -1,7 +1,7 @@
 -- move: makes one message due.
 -- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 which death of it is meant, or "0", 5 another group
 --   that gets it, or "", 6 wait in ms, 7 id for an undecodable one, 8 bytes; then the fields of its new content, if it is edited.
--- Returns {"stale"}, {"missing"}, {"conflict"}, {"outlived"}, {"other"}, {"settled"}, {"noedit"} or {"ok"}.
+-- Returns {"stale"}, {"missing"}, {"conflict"}, {"group"}, {"outlived"}, {"other"}, {"settled"}, {"noedit"} or {"ok"}.
 local id, other, after, fields = string.sub(ARGV[3], 2), ARGV[5], tonumber(ARGV[6]), nil
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
@@ -33,6 +33,12 @@ if call('ZSCORE', INVALID, id) then
   return {'ok'}
 end
 
+if ARGV[2] == '' then -- it belongs to groups
+  for _, g in ipairs(groups()) do
+    if state(g, id) or left(id) > 0 and unread(g, id) then return {'group'} end
+  end
+  return {'missing'}
+end
 if ARGV[4] ~= '0' or other ~= '' then
   local s = state(ARGV[2], id)
   if ARGV[4] ~= '0' and s and not died(s, ARGV[4]) then return {'outlived'} end
@@ -42,8 +48,8 @@ end
 
 local found, moved = false, false
 for _, g in ipairs(groups()) do
-  local s = (ARGV[2] == '' or ARGV[2] == g) and state(g, id)
-  if s or (ARGV[2] == '' or ARGV[2] == g) and left(id) > 0 and unread(g, id) then found = true end
+  local s = ARGV[2] == g and state(g, id)
+  if s or ARGV[2] == g and left(id) > 0 and unread(g, id) then found = true end
   if s and (s.s == 'W' or s.s == 'D') then
     local tail, key = s.s == 'D' or s.tail or s.k == '', s.k
     moved = true
