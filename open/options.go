@@ -94,7 +94,7 @@ var kinds = []kind{
 			{"internal_partitions", number, "of a new internal topic that is shared. Defaults to 4"},
 			{"replicas", number, "of new topics. Defaults to 3 where there are as many brokers"},
 			{"session", duration, "how soon a consumer that died is replaced: the shortest lease, and the default. Defaults to `6s`"},
-			{"transactions", truth, "stores follow-ups in one transaction with the outcome of their parent, and allows atomic publishes"},
+			{"transactions", truth, "stores follow-ups in one transaction with the outcome of their parent, fires delayed messages once whoever is killed, and allows atomic publishes"},
 			{"foreign", "`accept` or `reject`", "what becomes of records of producers that do not know Ferry: messages, or parse errors. Defaults to `accept`"},
 			{"max_body", bytes, "the largest body. Defaults to 900 KiB"},
 			{"client_id", word, "names this program in the brokers' logs. Defaults to `ferry`"},

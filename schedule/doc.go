@@ -8,5 +8,5 @@
 // A schedule is a named value of the broker, and its next tick a delayed message in the internal topic ferry.schedules. Whoever takes
 // that message settles it together with the user's message and the tick after it. So there is nobody who must be alive at a certain time,
 // the broker's clock alone decides, and a tick fires once whoever runs or is killed;
-// on Kafka a kill can repeat one under the same id. docs/schedules.md says what is exact and where not.
+// on Kafka that takes transactions=true: without it a kill can repeat one under the same id. docs/schedules.md says what is exact and where not.
 package schedule

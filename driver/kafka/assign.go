@@ -15,7 +15,7 @@ import (
 // assigned is told what a rebalance brings. It is loaded by assign.
 func (m *member) assigned(cl *kgo.Client, ids []int32) {
 	m.noteGeneration(cl)
-	m.endOpen(ids)
+	m.d.endOpen(m.ctx, m.d.groupID(m.topic.name, m.group), ids)
 	defer m.askSoon() // how long ago the coordinator answered is not known
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,7 +46,7 @@ func (w *delays) commit(ctx context.Context) error {
 	w.mu.Lock()
 	req := w.commitAs(w.d.delayTopic())
 	for _, p := range w.parts {
-		if p.dirty {
+		if p.dirty && !p.doubt {
 			p.dirty = false
 			sent = append(sent, p)
 			t.Partitions = append(t.Partitions, commitOf(p.id, p.done, p.done.encode(maxMetadata)))

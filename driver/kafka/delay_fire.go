@@ -84,7 +84,7 @@ func (w *delays) round(ctx context.Context) time.Duration {
 // leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers.
 func (w *delays) leaving(now time.Time) (moving []*delayed, resumed []int32) {
 	for id, p := range w.parts {
-		for len(p.queue) > 0 && !p.lost && !p.queue[0].leave.After(now) && len(moving) < fireBatch {
+		for len(p.queue) > 0 && !p.lost && !p.queue[0].leave.After(now) && !p.spread(p.queue[0]) && len(moving) < fireBatch {
 			x := p.queue[0]
 			if x.due.Sub(now) >= lastStretch && !x.expired(now) {
 				moving = append(moving, x)
@@ -126,18 +126,16 @@ func (w *delays) ringing(now time.Time) (due []*delayed) {
 	return due
 }
 
-// retry rings again a little later.
-func (w *delays) retry(xs []*delayed, now time.Time) {
+// retry lets a message ring again at a time.
+func (w *delays) retry(x *delayed, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, x := range xs {
-		if x.p.lost {
-			continue
-		}
-		x.at = now.Add(time.Second)
-		w.bytes += x.size()
-		heap.Push(&w.timers, x)
+	if x.p.lost {
+		return
 	}
+	x.at = at
+	w.bytes += x.size()
+	heap.Push(&w.timers, x)
 }
 
 // idle is how long nothing leaves a tier or rings.
@@ -147,7 +145,7 @@ func (w *delays) idle(now time.Time) time.Duration {
 	wait := time.Minute
 	full := len(w.timers) >= maxTimers || w.bytes >= maxTimersBytes
 	for _, p := range w.parts {
-		if len(p.queue) > 0 && !full {
+		if len(p.queue) > 0 && !full && !p.spread(p.queue[0]) {
 			wait = min(wait, p.queue[0].leave.Sub(now))
 		}
 	}
@@ -161,29 +159,47 @@ func (w *delays) idle(now time.Time) time.Duration {
 	return wait
 }
 
-// forward stores messages where they go next: first there, then they have left here. A crash between the two repeats them.
+// onward is a message that leaves its tier, and the record that it becomes.
+type onward struct {
+	*delayed
+	record *kgo.Record
+}
+
+// forward stores messages where they go next.
 func (w *delays) forward(ctx context.Context, moving, due []*delayed, now time.Time) {
-	var records []*kgo.Record
-	var sent []*delayed
+	var leaving []onward
 	for _, x := range append(moving, due...) {
 		r, over := w.next(ctx, x, now)
 		switch {
 		case over:
 			w.left(x)
 		case r == nil:
-			w.retry([]*delayed{x}, now)
+			w.retry(x, now.Add(time.Second))
 		default:
-			records, sent = append(records, r), append(sent, x)
+			leaving = append(leaving, onward{x, r})
 		}
 	}
 	staying, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.d.o.Session) // what is sent when we stop is stored, and must be known
 	defer cancel()
-	for i, err := range w.d.produceEach(staying, records) {
+	if w.d.o.Transactions {
+		w.storeTogether(staying, leaving)
+	} else {
+		w.storeFirst(staying, leaving, now)
+	}
+}
+
+// storeFirst stores messages where they go next; only then have they left here. A crash between the two repeats them.
+func (w *delays) storeFirst(ctx context.Context, leaving []onward, now time.Time) {
+	var records []*kgo.Record
+	for _, o := range leaving {
+		records = append(records, o.record)
+	}
+	for i, err := range w.d.produceEach(ctx, records) {
 		if err != nil {
-			w.retry([]*delayed{sent[i]}, now)
+			w.retry(leaving[i].delayed, now.Add(time.Second))
 			continue
 		}
-		w.left(sent[i])
+		w.left(leaving[i].delayed)
 	}
 }
 

@@ -107,7 +107,7 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 		kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10), kgo.MaxConcurrentFetches(2),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(w.offsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
-		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, _ map[string][]int32) { w.noteGeneration(cl) }),
+		kgo.OnPartitionsAssigned(func(ctx context.Context, cl *kgo.Client, got map[string][]int32) { w.assigned(ctx, cl, got[name]) }),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }),
 		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }))...) // the commit is refused if we are no member
 	if err != nil {
@@ -130,8 +130,17 @@ func (w *delays) close() {
 	w.cancel()
 	w.tasks.Wait()    // first the last round ends, then it is committed
 	_ = w.commit(ctx) // what cannot be committed fires again
+	for _, p := range w.parts {
+		p.out.close()
+	}
 	w.cl.CloseAllowingRebalance()
 	w.held.close()
+}
+
+// assigned is told what a rebalance brings, before the offsets are read. It is loaded by assign.
+func (w *delays) assigned(ctx context.Context, cl *kgo.Client, ids []int32) {
+	w.noteGeneration(cl)
+	w.d.endOpen(ctx, w.d.delayTopic(), ids)
 }
 
 // assign takes over partitions where their last owner left off.
@@ -158,7 +167,7 @@ func (w *delays) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, done := range sets {
-		w.parts[id] = &tierPartition{id: id, tier: int(id) / w.width, done: done}
+		w.parts[id] = &tierPartition{id: id, tier: int(id) / w.width, done: done, out: w.d.transactor(name, id)}
 	}
 	return offsets, nil
 }
@@ -189,15 +198,24 @@ func (w *delays) drop(cl *kgo.Client, ids []int32) {
 	w.fetching.Lock()
 	defer w.fetching.Unlock()
 	cl.ResumeFetchPartitions(map[string][]int32{w.d.delayTopic(): ids}) // if they come back, they are fetched
+	for _, p := range w.forget(ids) {
+		p.out.close()
+	}
+}
+
+// forget removes partitions, and returns those that were there.
+func (w *delays) forget(ids []int32) (forgotten []*tierPartition) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
 		if p := w.parts[id]; p != nil {
 			p.lost = true
 			delete(w.parts, id)
+			forgotten = append(forgotten, p)
 		}
 	}
 	w.forgetLost()
+	return forgotten
 }
 
 // forgetLost removes the timers of partitions that are lost.

@@ -22,6 +22,10 @@ type tierPartition struct {
 	cutBy   *kgo.Record // lies where another was read before: the log has lost its end
 	dirty   bool
 	trimmed int64
+
+	out *transactor
+	// doubt says that a transaction is under way, or that nobody knows how it ended: nothing else may be committed.
+	doubt bool
 }
 
 // Bounds of what waits in memory, for each partition and for all timers. Beyond them messages are late, never early. A partition that has reached its

@@ -61,3 +61,23 @@ func TestNothingIsPassedOver(t *testing.T) {
 		t.Errorf("what is gone holds up what is behind it, at %d", p.done.next)
 	}
 }
+
+// TestSpreadFits: however what has left lies among what has not, a commit names all of it.
+func TestSpreadFits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		base, step := rapid.Int64Range(0, 1000).Draw(t, "base"), rapid.Int64Range(1, 7).Draw(t, "step")
+		p := &tierPartition{done: newDoneSet(base)}
+		left := int64(0)
+		for off := base + 1; !p.spread(&delayed{offset: off}); off += step {
+			p.done.set(off)
+			left++
+		}
+		text := p.done.encode(maxMetadata)
+		told := newDoneSet(base)
+		told.decode(text)
+		if len(text) > maxMetadata || told.count != left {
+			t.Fatalf("%d of %d are told in %d characters", told.count, left, len(text))
+		}
+	})
+}

@@ -41,8 +41,8 @@ type Options struct {
 	// Session is how soon a consumer that died is replaced: the default and the shortest lease. Defaults to 6 s, which
 	// is also the shortest that brokers allow (group.min.session.timeout.ms).
 	Session time.Duration
-	// Transactions stores follow-ups in one transaction with the outcome of their parent (Capabilities.AtomicEmit), and a message that is
-	// moved with the end of what it was. Defaults to storing the one before the other.
+	// Transactions stores follow-ups in one transaction with the outcome of their parent (Capabilities.AtomicEmit), a delayed message
+	// with its leaving the tier, and a message that is moved with the end of what it was. Defaults to storing the one before the other.
 	Transactions bool
 	// RejectForeign sends records of producers that do not know Ferry to the parse-error store. Defaults to delivering
 	// them as messages with their headers.

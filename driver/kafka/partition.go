@@ -49,7 +49,7 @@ type partition struct {
 	tally tally
 
 	commits      sync.Mutex // one commit or transaction at a time; see commit
-	emitter      *kgo.Client
+	emitter      *transactor
 	emitting     []*settling // wait for the next transaction
 	transacting  bool        // transact runs
 	transactions int
@@ -93,7 +93,8 @@ func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadat
 
 func (m *member) newPartition(id int32, committed kgo.EpochOffset, metadata string) *partition {
 	at := max(0, committed.Offset)
-	p := &partition{id: id, m: m, cut: -1, done: newDoneSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, words: map[string]string{}, resolved: map[string]*item{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at)}
+	p := &partition{id: id, m: m, cut: -1, done: newDoneSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, words: map[string]string{}, resolved: map[string]*item{}, passed: at, marks: map[int64]string{}, doneKeys: map[string]int64{}, tally: readTally(metadata, at),
+		emitter: m.d.transactor(m.d.groupID(m.topic.name, m.group), id)}
 	p.done.readMetadata(metadata)
 	p.done.seen = committed.Epoch
 	return p
@@ -127,7 +128,7 @@ func (p *partition) begin(end int64) map[string]*kgo.Record {
 }
 
 func (p *partition) close() {
-	p.endProducer()
+	p.emitter.close()
 	if p.side != nil {
 		p.side.close()
 	}

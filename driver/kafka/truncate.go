@@ -167,7 +167,7 @@ func (w *delays) retake(cl *kgo.Client) {
 		if p.cutBy == nil {
 			continue
 		}
-		next := &tierPartition{id: id, tier: p.tier, done: p.done.clone(), dirty: true, trimmed: p.trimmed}
+		next := &tierPartition{id: id, tier: p.tier, done: p.done.clone(), dirty: true, trimmed: p.trimmed, out: p.out, doubt: p.doubt}
 		next.done.cut(p.cutBy.Offset)
 		p.lost = true
 		w.parts[id] = next

@@ -152,6 +152,11 @@ func kafkaMutants() []Mutant {
 			Check: testKafka("TestDelaysOfALapsedOwner"),
 		},
 		{
+			Name: "fired-outside-its-transaction", Bug: "a delayed message is fired before it is stored that it has left, also with transactions: a kill between the two repeats it",
+			Edits: edit("delay_fire", "\tif w.d.o.Transactions {\n\t\tw.storeTogether", "\tif w.d.o.Transactions && ctx == nil {\n\t\tw.storeTogether"),
+			Check: testKafka("TestFiredIsNotFiredAgain"),
+		},
+		{
 			Name: "first-claim-untold", Bug: "an owner that dies before its first commit has never been there",
 			Edits: edit("subscription", "return it.careful && !it.once || !it.p.begun", "return it.careful && !it.once"),
 			Check: testKafka("TestKillerIsCounted"),

@@ -61,13 +61,9 @@ func TestTickJudge(t *testing.T) {
 		running []time.Time
 		kills   []time.Time
 		stalled time.Duration
-		repeats bool
 		want    string
 	}{
 		"all of them":       {},
-		"repeated":          {change: func(f []fire) []fire { return append(f, f[7]) }, repeats: true, kills: []time.Time{at(9)}},
-		"repeated again":    {change: func(f []fire) []fire { return append(f, f[7], f[7]) }, repeats: true, kills: []time.Time{at(9)}, want: "doubled: tick 00:00:08.000"},
-		"not by a kill":     {change: func(f []fire) []fire { return append(f, f[7]) }, repeats: true, kills: []time.Time{at(3), at(15)}, want: "doubled: tick 00:00:08.000"},
 		"doubled":           {change: func(f []fire) []fire { return append(f, f[7]) }, want: "doubled: tick 00:00:08.000 of s00"},
 		"missing":           {change: func(f []fire) []fire { return append(f[:7:7], f[8:]...) }, want: "missing: tick 00:00:08.000 of s00"},
 		"the first":         {change: func(f []fire) []fire { return f[1:] }, want: "s00 began with tick 00:00:02.000"},
@@ -93,7 +89,7 @@ func TestTickJudge(t *testing.T) {
 		if c.change != nil {
 			fires = c.change(fires)
 		}
-		j := &tickJudge{begun: begun, ended: at(20.5), late: 4 * time.Second, running: c.running, kills: c.kills, repeats: c.repeats, stalled: func(time.Time, time.Time) time.Duration { return c.stalled }}
+		j := &tickJudge{begun: begun, ended: at(20.5), late: 4 * time.Second, running: c.running, kills: c.kills, stalled: func(time.Time, time.Time) time.Duration { return c.stalled }}
 		j.judge(fires)
 		accused(t, name, c.want, j.problems)
 	}

@@ -36,7 +36,7 @@ func runTicks(ctx context.Context, r *run) error {
 	if err = errors.Join(err, b.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	j := tickJudge{begun: begun, ended: end, late: r.tolerated(b), kills: r.times(kindHarm), stalled: r.stalledBetween, repeats: r.o.Broker == "kafka"}
+	j := tickJudge{begun: begun, ended: end, late: r.tolerated(b), kills: r.times(kindHarm), stalled: r.stalledBetween}
 	if r.o.Broker == "disk" {
 		j.running = r.times(kindRunning)
 	}
@@ -45,9 +45,6 @@ func runTicks(ctx context.Context, r *run) error {
 		r.accuse("%s", p)
 	}
 	r.figure("%d ticks of %d schedules, published after their time: %s", len(fires), schedules, spread(j.lateness))
-	if j.repeated > 0 {
-		r.figure("%d ticks of a process that was killed just then were published again", j.repeated)
-	}
 	if len(j.twice) > 0 {
 		r.figure("%d kills came when a tick was taken for the second time", len(j.twice))
 	}
@@ -59,7 +56,7 @@ func (r *run) tolerated(b *ferry.Broker) time.Duration {
 	switch r.o.Broker {
 	case "disk": // a kill ends leases too
 		return time.Second
-	case "kafka": // an owner's partitions are given away after its session, and after one more if another joins meanwhile
+	case "kafka": // whoever is killed while its group waits for another that was killed is given partitions once more, for a session
 		return 2*b.Driver().Capabilities().MinLease + 3*time.Second
 	}
 	return max(3*time.Second, b.Driver().Capabilities().MinLease) + time.Second

@@ -20,11 +20,9 @@ type tickJudge struct {
 	late         time.Duration // how late a tick may be
 	running      []time.Time   // of a broker in its one process: when each life of it was ready. A tick waits for that
 	kills        []time.Time
-	repeats      bool // a tick that a killed process had published just before may be published again (Kafka)
 	stalled      func(from, to time.Time) time.Duration
 
 	lateness []time.Duration
-	repeated int
 	twice    map[time.Time]bool // kills that came when a tick was taken for the second time
 	problems []string
 }
@@ -43,11 +41,7 @@ func (j *tickJudge) judge(fires []fire) {
 			ticks[f.name] = map[time.Time]int{}
 		}
 		ticks[f.name][f.tick]++
-		switch n := ticks[f.name][f.tick]; {
-		case n == 2 && j.repeats && j.killedAfter(before[f.name]): // fires of a tick are side by side, so this is its first
-			j.repeated++
-			continue
-		case n >= 2:
+		if ticks[f.name][f.tick] > 1 {
 			j.accuse("doubled: tick %s of %s", stamp(f.tick), f.name)
 		}
 		j.time(f, before[f.name])
@@ -62,16 +56,6 @@ func (j *tickJudge) judge(fires []fire) {
 	for name, seen := range ticks {
 		j.complete(name, seen)
 	}
-}
-
-// underWay is how long before a kill a tick may have been published whose process had not stored everything about it.
-const underWay = 5 * time.Second
-
-// killedAfter reports whether somebody was killed soon after a tick was published.
-func (j *tickJudge) killedAfter(published time.Time) bool {
-	return slices.ContainsFunc(j.kills, func(kill time.Time) bool {
-		return !kill.Before(published.Add(-time.Second)) && kill.Before(published.Add(underWay+j.stalled(published, kill)))
-	})
 }
 
 // complete demands each second from the first tick on, which is that after the schedule was declared.
