@@ -200,6 +200,7 @@ func Cases() []Case {
 		{"dead/oldest first", deadLettersAreOldestFirst},
 		{"dead/replay starts over", replayStartsOver},
 		{"dead/replay later", replayLater},
+		{"dead/replay keeps its place", replayKeepsItsPlace},
 		{"dead/only that death", onlyThatDeath},
 		{"dead/replay and delete race", replayAndDeleteRace},
 		{"dead/replay to another group", replayToAnotherGroup},

@@ -108,7 +108,7 @@ func TestBrowseDelayedReadsOnce(t *testing.T) {
 	var ms, others []*driver.Message
 	for i := range many {
 		m := message(fmt.Sprintf("d%04d", i), "")
-		m.Delay = []time.Duration{time.Minute, 10 * time.Minute, time.Hour}[i%3] // in three tiers
+		m.Delay = []time.Duration{10 * time.Minute, time.Hour, 10 * time.Hour}[i%3] // in three tiers, each for minutes at least
 		ms = append(ms, m)
 		if i%10 == 0 {
 			m := message(fmt.Sprint("o", i), "")

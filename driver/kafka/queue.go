@@ -155,7 +155,7 @@ func (q *queue) becomeDue(it *item) {
 	q.offer(it)
 }
 
-// toTail gives an item the last place of its lane and key. From then on it keeps it; in strict order it is stored before somebody gets the item, so that the next
+// toTail gives an item the last place of its lane and key. From then on it keeps it: that of a key is stored before somebody gets the item, so that the next
 // owner does not deliver those that come after it first.
 func (q *queue) toTail(it *item) {
 	q.detach(it)
@@ -163,7 +163,7 @@ func (q *queue) toTail(it *item) {
 	it.p.placed++
 	it.place, it.tail = q.places, false
 	it.order, it.among = it.p.done.next, it.p.placed
-	it.unplaced = q.order == driver.Strict && it.msg.Key != ""
+	it.unplaced = it.msg.Key != ""
 }
 
 func (q *queue) chain(key string) *chain {
