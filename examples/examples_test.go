@@ -30,6 +30,10 @@ order 1 of ann is billed, attempt 2
 order 2 of ann is billed, attempt 1
 mail: see you again
 `,
+	"server": `
+401 Unauthorized
+token demo may view orders: true, mail: false
+`,
 	"delayed": `
 start now  after 0s
 drink tea  after 1s

@@ -39,7 +39,7 @@ input,button{padding:.5rem;margin:.25rem 0 1rem}
 <label for="password">Password · 密码</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <button>Log in · 登录</button>{{end}}
-</form></main></body></html>
+</form>{{if .OIDC}}<p><a href="{{.OIDC}}">Log in with your organisation · 单点登录</a></p>{{end}}</main></body></html>
 `))
 
 // showLogin answers with the page. A code of the one-time login is only put into its form: to open a link must not use
@@ -51,7 +51,11 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, once, wrong string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = loginPage.Execute(w, struct{ Nonce, Once, Wrong string }{Nonce(r.Context()), once, wrong})
+	view := struct{ Nonce, Once, Wrong, OIDC string }{Nonce: Nonce(r.Context()), Once: once, Wrong: wrong}
+	if s.provider != nil {
+		view.OIDC = oidcLogin
+	}
+	_ = loginPage.Execute(w, view) // who has gone is not told
 }
 
 // login begins a session. Forms are answered with a page, JSON with nothing but the cookie.

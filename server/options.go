@@ -11,6 +11,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/auth/oidc"
 	"github.com/ferrymq/ferry/driver"
 )
 
@@ -87,6 +88,8 @@ type Options struct {
 	URL string
 	// Certificate has the server speak TLS. It is read again by Reload. Defaults to none.
 	Certificate Certificate
+	// OIDC lets people log in with an identity provider, if it names an issuer. Defaults to none.
+	OIDC oidc.Options
 	// Sessions say how long a login is good.
 	Sessions auth.SessionOptions
 	// Limits bound what clients can ask for.
@@ -126,7 +129,7 @@ func (o Options) resolved() (Options, error) {
 }
 
 // own are the paths that the server answers itself.
-var own = []string{"/livez", "/readyz", "/healthz", "/login", "/logout"}
+var own = []string{"/livez", "/readyz", "/healthz", "/login", "/logout", oidcLogin, oidcReturn}
 
 func (o Options) checkMounts() error {
 	seen := map[string]bool{}

@@ -6,12 +6,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
 
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/auth/oidc"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/monitor"
@@ -30,7 +32,8 @@ type Server struct {
 	tokens   *auth.Tokens
 	sessions *auth.Sessions
 	actions  *auth.Actions
-	once     *once // nil where others than this machine reach the server
+	provider *oidc.Provider // nil without OIDC
+	once     *once          // nil where others than this machine reach the server
 	loginURL string
 
 	busy     throttle // all requests
@@ -61,7 +64,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.health = &health{monitor: watch, begin: time.Now()}
-	return s, s.listen()
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // checkAddress refuses an address that others reach while nobody needs credentials to be somebody.
@@ -70,7 +76,7 @@ func (s *Server) checkAddress(ctx context.Context) error {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%q is no address to listen at", s.o.Address),
 			"use host:port, 127.0.0.1:7070 for example", err)
 	}
-	if loopback(s.o.Address) {
+	if loopback(s.o.Address) || s.o.OIDC.Issuer != "" {
 		return nil
 	}
 	users, err := s.users.List(ctx, "", 1)
@@ -84,7 +90,7 @@ func (s *Server) checkAddress(ctx context.Context) error {
 	if len(users.Users)+len(tokens.Tokens) > 0 {
 		return nil
 	}
-	return driver.NewError(driver.ErrRefused, fmt.Sprintf("others reach %s, and there are no users and no tokens",
+	return driver.NewError(driver.ErrRefused, fmt.Sprintf("others reach %s, and there are no users, tokens or OIDC",
 		s.o.Address),
 		"make one first: ferry user set NAME --role admin, or ferry token create NAME; or listen at "+DefaultAddress,
 		nil)
@@ -98,9 +104,7 @@ func (s *Server) listen() error {
 			"is another server running? choose another port with --listen", err)
 	}
 	s.listener = netutil.LimitListener(l, s.o.Limits.Connections)
-	s.member, err = cluster.Join(s.o.Broker, cluster.Options{Name: s.o.Name, Address: s.URL(),
-		Labels: map[string]string{"role": "server"}})
-	if err != nil {
+	if err := s.introduce(); err != nil {
 		_ = l.Close()
 		return err
 	}
@@ -114,11 +118,22 @@ func (s *Server) listen() error {
 	return nil
 }
 
+// introduce makes the server known to the members of the broker, and to the identity provider.
+func (s *Server) introduce() (err error) {
+	s.member, err = cluster.Join(s.o.Broker, cluster.Options{Name: s.o.Name, Address: s.URL(),
+		Labels: map[string]string{"role": "server"}})
+	if err == nil && s.o.OIDC.Issuer != "" {
+		s.o.OIDC.ReturnURL = s.URL() + oidcReturn
+		s.provider, err = oidc.New(s.o.OIDC)
+	}
+	return err
+}
+
 // URL returns where browsers find the server.
 func (s *Server) URL() string {
 	switch {
 	case s.o.URL != "":
-		return s.o.URL
+		return strings.TrimSuffix(s.o.URL, "/")
 	case s.certificate != nil:
 		return "https://" + s.listener.Addr().String()
 	}
@@ -157,6 +172,10 @@ func (s *Server) handler() http.Handler {
 	public("GET /login", s.showLogin)
 	public("POST /login", s.login)
 	public("POST /logout", s.logout)
+	if s.provider != nil {
+		public("GET "+oidcLogin, s.beginOIDC)
+		public("GET "+oidcReturn, s.finishOIDC)
+	}
 	rooted := false
 	for _, m := range s.o.Mounts {
 		add(m.Path, m)

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/server"
+	"github.com/ferrymq/ferry/server/config"
+)
+
+const serveLong = `Serves a broker to operators and other programs, on one port. It listens at 127.0.0.1:7070 and prints a
+link to log in with, once. For an address that others reach, make a user, a token or an identity provider first.
+
+Several servers can serve one broker: users, tokens and sessions lie in the broker. Everything can be set in
+a file (--config, docs/server.md); a flag, or its FERRY_* variable, counts more than the file. SIGHUP has the
+file and the certificate read again: limits and the level of the log change at once, the rest at the next
+start. It stops at SIGTERM or Ctrl-C; a second one stops at once.`
+
+const serveExample = `  FERRY_BROKER=redis://localhost:6379 ferry serve
+  ferry serve --broker disk:///var/lib/ferry
+  ferry serve --config ferry.yaml
+  ferry serve --config ferry.yaml --listen 0.0.0.0:7070`
+
+// serveOptions are the flags of ferry serve.
+type serveOptions struct{ config, broker, listen string }
+
+func newServe(p process) *cobra.Command {
+	var o serveOptions
+	c := &cobra.Command{Use: "serve", Short: "Serve a broker to operators and other programs", Long: serveLong,
+		Example: serveExample, Args: asUsed,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), p) }}
+	c.Flags().StringVar(&o.config, "config", "", "file of the configuration, ferry.yaml for example")
+	c.Flags().StringVar(&o.broker, "broker", "",
+		"URL of the broker; one with a password belongs in FERRY_BROKER or FERRY_BROKER_FILE")
+	c.Flags().StringVar(&o.listen, "listen", "", "address to listen at (default: "+server.DefaultAddress+")")
+	return c
+}
+
+// read returns the configuration, with the flags in it.
+func (o serveOptions) read() (config.File, error) {
+	var f config.File
+	if o.config != "" {
+		var err error
+		if f, err = config.Read(o.config); err != nil {
+			return f, err
+		}
+	}
+	if o.broker != "" {
+		f.Broker = o.broker
+	}
+	if o.listen != "" {
+		f.Listen = o.listen
+	}
+	return f, nil
+}
+
+// run owns the broker and the server, and returns when both have ended.
+func (o serveOptions) run(ctx context.Context, p process) (err error) {
+	f, err := o.read()
+	if err != nil {
+		return err
+	}
+	if f.Broker == "" {
+		return usage("no broker is given", brokerHint)
+	}
+	secret, _, err := variable("FERRY_OIDC_SECRET", p.env)
+	if err != nil {
+		return err
+	}
+	level := new(slog.LevelVar)
+	level.Set(f.Level())
+	logger := slog.New(f.Handler(p.err, level))
+	broker, err := p.open(ctx, withScheme(f.Broker), ferry.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
+	options := f.Options(auth.NewSecret(secret))
+	options.Broker, options.Logger = broker, logger
+	s, err := server.New(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := p.announce(s, broker); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hangups := onHangup()
+	defer signal.Stop(hangups)
+	background.Go(func() { o.reload(ctx, hangups, s, level, logger) })
+	return s.Run(ctx)
+}
+
+// announce tells people where the server is.
+func (p process) announce(s *server.Server, broker *ferry.Broker) error {
+	lines := []string{"✓ broker   " + brokerName(broker), "✓ running  " + s.URL()}
+	if s.LoginURL() != "" {
+		lines = append(lines, "✓ log in   "+s.LoginURL(), "           once, within 15 minutes")
+	}
+	for _, line := range lines {
+		if err := p.sayf("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onHangup returns a channel of SIGHUP.
+func onHangup() chan os.Signal {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return hangups
+}
+
+// reload takes over what can change while the server runs, at each hangup. What is wrong changes nothing.
+func (o serveOptions) reload(ctx context.Context, hangups <-chan os.Signal, s *server.Server, level *slog.LevelVar,
+	log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		begin := time.Now()
+		f, err := o.read()
+		if err == nil {
+			err = s.Reload(f.ServerLimits())
+		}
+		if err != nil {
+			log.ErrorContext(ctx, "the configuration was not reloaded; everything stays as it was", "error", err)
+			continue
+		}
+		level.Set(f.Level())
+		log.WarnContext(ctx, "the configuration was reloaded", "took", time.Since(begin))
+	}
+}

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const whole = `broker: redis://localhost:6379/0
+listen: 0.0.0.0:7070
+url: https://ferry.example.com
+hosts: [ferry.internal]
+name: front-1
+drain: 5s
+stop_timeout: 20s
+tls: {certificate: cert.pem, key: key.pem}
+sessions: {idle: 1h, max: 12h}
+limits: {body: 4MiB, connections: 100, header: 2s, read: 10s, write: 20s, rate: 50}
+log: {level: warn, format: json}
+oidc:
+  issuer: https://accounts.example.com
+  client_id: ferry
+  scopes: [email]
+  name_claim: upn
+  groups_claim: roles
+  groups:
+    ops: [{role: operator, topics: ["orders.*"]}]
+`
+
+func TestWholeFile(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("ferry.yaml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := f.Options(auth.NewSecret("x"))
+	if o.Address != "0.0.0.0:7070" || o.URL != "https://ferry.example.com" || o.Hosts[0] != "ferry.internal" ||
+		o.Name != "front-1" ||
+		o.Drain != 5*time.Second || o.StopTimeout != 20*time.Second || o.Certificate.Key != "key.pem" ||
+		o.Sessions.Max != 12*time.Hour {
+		t.Errorf("%+v", o)
+	}
+	if l := o.Limits; l.Body != 4<<20 || l.Connections != 100 || l.Header != 2*time.Second || l.Rate != 50 ||
+		l.Write != 20*time.Second {
+		t.Errorf("%+v", l)
+	}
+	if p := o.OIDC; p.Issuer == "" || p.ClientSecret.Reveal() != "x" || p.NameClaim != "upn" ||
+		p.Groups["ops"][0].Topics[0] != "orders.*" ||
+		p.Groups["ops"][0].Role != auth.Operator || p.GroupsClaim != "roles" {
+		t.Errorf("%+v", p)
+	}
+	if f.Level() != slog.LevelWarn || f.Broker != "redis://localhost:6379/0" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestEmptyFile(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "# nothing\n", "---\n"} {
+		if f, err := Parse("ferry.yaml", []byte(text)); err != nil || f.Level() != slog.LevelInfo {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestWrongFiles: each says where and what, and repeats nothing that may be a secret.
+func TestWrongFiles(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]struct{ text, says string }{
+		"an unknown key":      {"listen: x:1\nlisten_on: x\n", "ferry.yaml:2: unknown field"},
+		"an unknown key deep": {"limits:\n  body: 1\n  bodies: 1\n", "ferry.yaml:3:"},
+		"a key twice":         {"listen: a:1\nlisten: b:1\n", "ferry.yaml:2:"},
+		"another type":        {"limits:\n  connections: Canary7\n", "ferry.yaml:2:"},
+		"a list for a text":   {"listen: [a]\n", "ferry.yaml:1:"},
+		"a bad duration":      {"drain: Canary7\n", "ferry.yaml:1:"},
+		"a bad size":          {"limits:\n  body: 8 Canary7\n", "ferry.yaml:2:"},
+		"a negative size":     {"limits: {body: -1}\n", "ferry.yaml:1:"},
+		"no YAML":             {"a: [\n", "ferry.yaml:"},
+		"tabs":                {"limits:\n\tbody: 1\n", "ferry.yaml:"},
+		"a text":              {"Canary7\n", "ferry.yaml:1:"},
+		"a password":          {"broker: redis://:Canary7@localhost\n", "FERRY_BROKER_FILE"},
+		"no broker URL":       {"broker: '%zz'\n", "broker of the configuration"},
+		"a path in the URL":   {"url: https://a/b\n", "url of the configuration"},
+		"no URL":              {"url: ferry\n", "url of the configuration"},
+		"a level":             {"log: {level: loud}\n", "log.level"},
+		"a format":            {"log: {format: xml}\n", "log.format"},
+		"a negative rate":     {"limits: {rate: -1}\n", "negative"},
+		"a role":              {"oidc: {issuer: 'https://a', client_id: b, groups: {c: [{role: root}]}}\n", "root"},
+		"no groups":           {"oidc: {issuer: 'https://a', client_id: b}\n", "nobody could log in"},
+		"a secret":            {"oidc: {client_secret: Canary7}\n", "unknown field"},
+	} {
+		_, err := Parse("ferry.yaml", []byte(wrong.text))
+		var known *driver.Error
+		if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), wrong.says) ||
+			strings.Contains(err.Error(), "Canary7") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	long := filepath.Join(dir, "long")
+	if err := os.WriteFile(long, []byte(strings.Repeat("#\n", maxFile)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "none"), dir, long} {
+		if _, err := Read(path); !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(whole)
+	f.Add("limits: {body: 8MiB}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := Parse("ferry.yaml", []byte(text))
+		if err != nil && !errors.Is(err, driver.ErrInvalid) {
+			t.Error(err)
+		}
+		if err == nil {
+			file.Options(auth.Secret{})
+		}
+	})
+}
