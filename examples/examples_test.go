@@ -56,6 +56,10 @@ order 2: 19.90 CNY, from application/avro
 order 3: 5.00 USD, from application/json
 avro: subject orders-value, level BACKWARD, version 2: the newer schema cannot read what the older one wrote: field country: reader field has no default and is missing from writer: give new fields a default and keep the types of old ones
 `,
+	"remote": `
+billed over HTTP: a ferry boat
+billed over HTTP: two oars
+`,
 	"priorities": `
 of the first 100 handled: map[high:19 low:2 normal:5 urgent:74]
 in the end:               map[high:100 low:100 normal:100 urgent:100]

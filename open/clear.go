@@ -3,6 +3,7 @@ package open
 import (
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 
@@ -33,9 +34,13 @@ func Diagnose(rawURL string) []Finding {
 	}}
 }
 
-// inClear reports whether a password leaves this machine unencrypted.
+// inClear reports whether a password leaves this machine unencrypted. A token for a server counts as one.
 func inClear(scheme, rest string, values url.Values) bool {
 	base, _, _ := strings.Cut(scheme, "+")
+	if base == "ferry" {
+		host, _, _ := strings.Cut(rest, "/")
+		return (values.Get("token_file") != "" || os.Getenv(tokenVariable) != "") && !isLoopback(host)
+	}
 	if base != "redis" && base != "redisstream" && base != "kafka" {
 		return false
 	}

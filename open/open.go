@@ -15,7 +15,7 @@ import (
 // schemes is what the hints say about the URLs that work today.
 const schemes = "what works today: memory://; disk:///path or disk://./path; " +
 	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2; redisstream in place of redis in each; " +
-	"kafka://h1:9092,h2:9092, kafkas:// over TLS"
+	"kafka://h1:9092,h2:9092, kafkas:// over TLS; ferry://host:7070, ferrys:// over TLS"
 
 // URL opens the broker that rawURL names, "memory://" for example, with the options of a broker if some are given: hooks,
 // logger, codecs.
@@ -65,6 +65,8 @@ func openScheme(ctx context.Context, scheme, rest string, p *parameters, o ferry
 		return openRedisStream(ctx, rest, p, o)
 	case "kafka", "kafkas":
 		return openKafka(ctx, rest, p, o)
+	case "ferry", "ferrys":
+		return openFerry(ctx, rest, p, o)
 	}
 	return nil, errScheme(scheme)
 }

@@ -166,6 +166,14 @@ func TestBadURLs(t *testing.T) {
 		{"kafkas://h1?ca=/" + canary, ferry.ErrInvalid},
 		{"kafkas://h1?cert=/" + canary, ferry.ErrInvalid},
 		{"kafka://user:" + canary + "@127.0.0.1:1", ferry.ErrNotApplied},
+		{"ferry://", ferry.ErrInvalid},
+		{"ferry://user:" + canary + "@h1", ferry.ErrInvalid},
+		{"ferry://h1:" + canary, ferry.ErrInvalid},
+		{"ferry://h1?token=" + canary, ferry.ErrInvalid},
+		{"ferry://h1?token_file=/" + canary, ferry.ErrInvalid},
+		{"ferry://h1?ca=/x", ferry.ErrInvalid},
+		{"ferrys://h1?ca=/" + canary, ferry.ErrInvalid},
+		{"ferry://127.0.0.1:1", ferry.ErrNotApplied},
 	} {
 		b, err := open.URL(t.Context(), c.url)
 		if b != nil {

@@ -107,6 +107,15 @@ var kinds = []kind{
 		},
 		spool: spoolOptions,
 	},
+	{
+		name: "ferry", title: "A server", forms: []string{"ferry://host:7070", "ferrys://host:7070 (TLS)"},
+		options: []option{
+			{"token_file", "a file", "holds the token. Defaults to none: the token is in the variable `FERRY_TOKEN`"},
+			{"ca", file, "over TLS: whom to trust, instead of the system's authorities"},
+			insecure,
+		},
+		spool: spoolOptions,
+	},
 }
 
 // kindOf returns what a scheme is of: redisstreams+cluster of redisstream, for example. The zero kind takes nothing.

@@ -78,6 +78,11 @@ var Layers = []Layer{
 		Why:      "the server knows who asks and mounts what it is given: what is mounted does not know it",
 	},
 	{
+		Packages: []string{"gateway"},
+		May:      []string{".", "driver", "codec/...", "worker", "auth", "result", "cluster", "internal/..."},
+		Why:      "the gateway is a broker over HTTP: it knows no driver, and nothing of the server that serves it",
+	},
+	{
 		Packages: []string{"telemetry/..."},
 		May:      []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool", "telemetry/..."},
 		Why:      "telemetry is told by what it watches, and nothing that is watched knows of it",

@@ -1,0 +1,133 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/frame"
+)
+
+// maxAnswer is the largest answer in bytes.
+const maxAnswer = 256<<20 + 16
+
+// look makes a call that changes nothing: if it fails on its way, nothing was applied.
+func (d *Driver) look(ctx context.Context, call string, q, answer frame.Value) error {
+	if err := d.ended(); err != nil {
+		return err
+	}
+	return d.call(ctx, call, q, answer, driver.ErrNotApplied)
+}
+
+// change makes a call that changes something: if its answer is lost, nobody knows whether it did.
+func (d *Driver) change(ctx context.Context, call string, q, answer frame.Value) error {
+	if err := d.ended(); err != nil {
+		return err
+	}
+	return d.call(ctx, call, q, answer, driver.ErrUnknown)
+}
+
+// call makes a call, with the kind of error that a lost answer is.
+func (d *Driver) call(ctx context.Context, call string, q, answer frame.Value, lost error) error {
+	data, err := frame.Marshal(q)
+	if err != nil {
+		return err
+	}
+	if len(data) > d.maxFrame {
+		return frame.TooLarge(len(data), d.maxFrame)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	unhook := context.AfterFunc(d.life, cancel)
+	defer unhook()
+	resp, err := d.send(ctx, call, data, lost)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.Header.Get("Content-Type") != frame.ContentType {
+		return refusedBy(resp, lost)
+	}
+	a := frame.Answer{Value: answer}
+	if err := frame.Read(resp.Body, maxAnswer, &a); err != nil {
+		return d.broken(ctx, err, lost)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body) // to its end, so that the connection is used again
+	return away(a.Err, lost)
+}
+
+// send sends a call, and tells one that was not sent from one that may have been.
+func (d *Driver) send(ctx context.Context, call string, data []byte, lost error) (*http.Response, error) {
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { connected.Store(false) }, // again, if nothing could be sent on an old connection
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, d.base+call, bytes.NewReader(data))
+	if err != nil {
+		return nil, driver.NewError(driver.ErrInvalid, "the URL of the server is malformed", "write it as ferry://host:7070", err)
+	}
+	req.Header.Set("Content-Type", frame.ContentType)
+	if d.token != "" {
+		req.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	resp, err := d.http.Do(req)
+	var shown *url.Error
+	if errors.As(err, &shown) {
+		err = shown.Err // without the URL
+	}
+	switch {
+	case err == nil:
+		return resp, nil
+	case !connected.Load():
+		return nil, d.broken(ctx, err, driver.ErrNotApplied)
+	}
+	return nil, d.broken(ctx, err, lost)
+}
+
+// broken is the error of a call that failed on its way.
+func (d *Driver) broken(ctx context.Context, err, kind error) error {
+	if d.life.Err() != nil {
+		return errClosed(kind)
+	}
+	if ctx.Err() != nil {
+		return driver.NewError(kind, "the context ended before the server answered", "try again, with the same id", ctx.Err())
+	}
+	hint := "see whether the server runs and can be reached; try again"
+	if errors.Is(kind, driver.ErrUnknown) {
+		hint = "try again with the same id, which is stored once"
+	}
+	return driver.NewError(kind, "the server did not answer", hint, err)
+}
+
+// away turns the word of a broker behind the gateway that it is closed into what that means here: the server is going away, and this
+// driver is not closed.
+func away(err, lost error) error {
+	if err == nil || !errors.Is(err, driver.ErrClosed) || errors.Is(err, driver.ErrLeaseLost) {
+		return err
+	}
+	return driver.NewError(lost, "the server is stopping", "try again", nil)
+}
+
+// refusedBy is the error of an answer that no gateway gave: the server before it, or a proxy.
+func refusedBy(resp *http.Response, lost error) error {
+	kind, hint := lost, "see whether this is a Ferry server"
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		kind, hint = driver.ErrRefused, "use a token that the server knows: FERRY_TOKEN, or token_file in the URL"
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		kind, hint = driver.ErrUnsupported, "see whether this is a Ferry server with a gateway"
+	case http.StatusRequestEntityTooLarge:
+		kind, hint = driver.ErrTooLarge, "send less at once"
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		kind, hint = driver.ErrNotApplied, "try again later"
+	}
+	return driver.NewError(kind, fmt.Sprintf("the server answered with status %d and no frame", resp.StatusCode), hint, nil)
+}

@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/frame"
+)
+
+// sessions are those of all clients.
+type sessions struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	byID   map[string]*session
+	closed bool
+	ending sync.WaitGroup // of sessions that were idle
+}
+
+func newSessions(log *slog.Logger) *sessions {
+	return &sessions{log: log, byID: map[string]*session{}}
+}
+
+// minIdle is the least time after which a session of which nothing is heard ends.
+const minIdle = 10 * time.Second
+
+// idleAfter is when a session ends of which nothing is heard. Whatever it held was lost before.
+func (s *session) idleAfter() time.Duration { return max(2*s.o.Lease, minIdle) }
+
+// open subscribes for a client.
+func (x *sessions) open(ctx context.Context, d driver.Driver, owner string, o driver.SubscribeOptions) (*session, error) {
+	o, err := o.Resolve(d.Capabilities())
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		id: rand.Text(), owner: owner, o: o, held: map[uint64]*holding{}, handles: map[string]uint64{}, revoked: make(chan revocation, 1),
+	}
+	o.Revoking = s.revoking
+	if s.sub, err = d.Subscribe(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := x.add(s); err != nil {
+		return nil, errors.Join(err, s.sub.Close(ctx))
+	}
+	return s, nil
+}
+
+func (x *sessions) add(s *session) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return errStopping()
+	}
+	x.byID[s.id] = s
+	s.idle = time.AfterFunc(s.idleAfter(), func() { x.expire(s) })
+	return nil
+}
+
+func errStopping() error {
+	return driver.NewError(driver.ErrNotApplied, "the gateway is stopping", "try again, at another one if there is", nil)
+}
+
+// use returns the session of a client, which is not idle until done is called. ErrNotFound if there is none.
+func (x *sessions) use(id, owner string) (s *session, done func(), err error) {
+	x.mu.Lock()
+	s = x.byID[id]
+	x.mu.Unlock()
+	if s == nil || s.owner != owner || !s.busy() {
+		return nil, nil, driver.NewError(driver.ErrNotFound, "the gateway has no such subscription", "subscribe again", frame.ErrNoSession)
+	}
+	return s, s.free, nil
+}
+
+// busy says that a call of the session is under way. It reports false if the session has ended.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.calls++
+	s.idle.Stop()
+	return true
+}
+
+func (s *session) free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls--; s.calls == 0 && !s.ended {
+		s.idle.Reset(s.idleAfter())
+	}
+}
+
+// expire ends a session whose client has not been heard of for long.
+func (x *sessions) expire(s *session) {
+	s.mu.Lock()
+	idle := s.calls == 0 && !s.ended
+	s.ended = s.ended || idle
+	s.mu.Unlock()
+	if !idle || !x.remove(s) {
+		return
+	}
+	defer x.ending.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := s.sub.Close(ctx); err != nil {
+		x.log.Warn("ferry: the subscription of a client that is gone was not closed", "topic", s.o.Topic, "group", s.o.Group, "instance", s.o.Instance, "error", err)
+	}
+}
+
+// closeTimeout bounds the end of a session that nobody waits for.
+const closeTimeout = 10 * time.Second
+
+// remove reports whether the session was still there. If so, ending waits until its Done.
+func (x *sessions) remove(s *session) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.byID[s.id] != s || x.closed {
+		return false
+	}
+	delete(x.byID, s.id)
+	x.ending.Add(1)
+	return true
+}
+
+// end closes the session of a client that says so.
+func (x *sessions) end(ctx context.Context, s *session) error {
+	s.mu.Lock()
+	s.ended = true
+	s.idle.Stop()
+	s.mu.Unlock()
+	if x.remove(s) {
+		defer x.ending.Done()
+	}
+	return s.sub.Close(ctx)
+}
+
+// close ends all sessions.
+func (x *sessions) close(ctx context.Context) error {
+	x.mu.Lock()
+	x.closed = true
+	all := x.byID
+	x.byID = map[string]*session{}
+	x.mu.Unlock()
+	var errs []error
+	for _, s := range all {
+		s.mu.Lock()
+		s.ended = true
+		s.idle.Stop()
+		s.mu.Unlock()
+		errs = append(errs, s.sub.Close(ctx))
+	}
+	x.ending.Wait()
+	return errors.Join(errs...)
+}

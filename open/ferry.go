@@ -1,0 +1,53 @@
+package open
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"strings"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver/remote"
+)
+
+// tokenVariable is where the token for a server is, unless a file has it.
+const tokenVariable = "FERRY_TOKEN"
+
+// openFerry opens ferry://host:7070 and ferrys://, which is the same over TLS.
+func openFerry(ctx context.Context, rest string, p *parameters, o ferry.Options) (*ferry.Broker, error) {
+	ro := remote.Options{URL: p.scheme + "://" + rest, Token: token(p), Broker: o}
+	_ = p.flag("insecure") // see Diagnose
+	if p.scheme == "ferrys" {
+		ro.TLS = ferryTLS(p)
+	}
+	if err := p.done(); err != nil {
+		return nil, err
+	}
+	return remote.Open(ctx, ro)
+}
+
+// token is what the file holds that a parameter names, or the variable.
+func token(p *parameters) string {
+	file := p.text("token_file")
+	if file == "" {
+		return os.Getenv(tokenVariable)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		p.bad = append(p.bad, `parameter "token_file" must name a readable file`)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// ferryTLS reads whom to trust.
+func ferryTLS(p *parameters) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if file := p.text("ca"); file != "" {
+		c.RootCAs = x509.NewCertPool()
+		if pem, err := os.ReadFile(file); err != nil || !c.RootCAs.AppendCertsFromPEM(pem) {
+			p.bad = append(p.bad, `parameter "ca" must name a readable file with certificates (PEM)`)
+		}
+	}
+	return c
+}

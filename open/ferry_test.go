@@ -1,0 +1,75 @@
+package open_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/open"
+)
+
+// tokenServer serves a memory broker to whoever has the token.
+func tokenServer(t *testing.T, token string) (url string) {
+	t.Helper()
+	b, err := open.URL(t.Context(), "memory://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(b, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := &auth.Identity{Kind: auth.KindToken, Name: "test", Grants: []auth.Grant{{Role: auth.Operator}}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		g.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
+	}))
+	t.Cleanup(func() {
+		if err := errors.Join(g.Close(context.Background()), b.Close(context.Background())); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+	})
+	return strings.Replace(s.URL, "http", "ferry", 1)
+}
+
+func TestServerWithAToken(t *testing.T) {
+	url := tokenServer(t, canary)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(canary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open.URL(t.Context(), url)
+	if !errors.Is(err, ferry.ErrRefused) || !strings.Contains(err.Error(), "FERRY_TOKEN") {
+		t.Errorf("without a token: got %v, want ErrRefused and where to put one", err)
+	}
+	publishes(t, url+"?token_file="+file)
+	t.Setenv("FERRY_TOKEN", canary)
+	publishes(t, url)
+}
+
+// publishes demands that a broker takes a message.
+func publishes(t *testing.T, url string) {
+	t.Helper()
+	b, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ferry.Publish(t.Context(), b, "orders", 1); err != nil {
+		t.Errorf("publish: %v", err)
+	}
+	if err := b.Close(t.Context()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
