@@ -21,6 +21,9 @@ type Options struct {
 	GroupOf func(user string) string
 	// Pulls is how many accounts are pulled at once by this process. Defaults to 8.
 	Pulls int
+	// Lease is how soon another process goes on with the pull of one that was killed. At least Capabilities.MinLease.
+	// Defaults to what the broker recommends.
+	Lease time.Duration
 	// MediaCache is how many bytes of downloaded files are kept in memory. Defaults to 64 MiB; less than zero: none.
 	MediaCache int64
 	// Logger gets what nobody is told otherwise. It never gets a secret or a text of a customer. Defaults to that of the
@@ -89,7 +92,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if err := p.declare(ctx, s); err != nil {
 		return err
 	}
-	w := worker.New(p.broker, worker.Options{Concurrency: p.options.Pulls, Logger: p.log})
+	w := worker.New(p.broker, worker.Options{Concurrency: p.options.Pulls, Lease: p.options.Lease, Logger: p.log})
 	worker.HandleBatch(w, p.config.PullTopic, p.handlePulls, worker.BatchWait(0), worker.MaxAttempts(ferry.Unlimited),
 		worker.Retry(ferry.Exponential(time.Second, time.Minute)))
 	ctx, done := context.WithCancel(ctx)

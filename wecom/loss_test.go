@@ -1,0 +1,238 @@
+package wecom_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/kafkatest"
+	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/open"
+	"github.com/ferrymq/ferry/wecom"
+	"github.com/ferrymq/ferry/wecom/wecomtest"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// Thousands of messages, one in twenty given again, empty pages, two pullers, and a broker that loses answers and is
+// away: each message is handled once, in the order of its customer. FERRY_TORTURE_WECOM says how many.
+func TestNothingIsLost(t *testing.T) {
+	t.Parallel()
+	count, outage := 10_000, time.Second
+	if n, err := strconv.Atoi(os.Getenv("FERRY_TORTURE_WECOM")); err == nil {
+		count, outage = n, 10*time.Second
+	}
+	for name, url := range brokers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStorm(t, url(), 500)
+			s.start(s.handler, s.pulls)
+			s.talk(count, outage)
+			s.finish(count, name != "kafka")
+		})
+	}
+}
+
+// brokers are the URLs of empty brokers of every kind that survives a process.
+func brokers(t *testing.T) map[string]func() string {
+	server := redistest.Single(t, redistest.Options{AOF: "everysec"})
+	prefix := "?prefix=w" + rand.Text()
+	return map[string]func() string{
+		"disk":  func() string { return "disk://" + t.TempDir() },
+		"redis": func() string { return server.URL() + prefix },
+		"redisstream": func() string {
+			return strings.Replace(server.URL(), "redis", "redisstream", 1) + prefix + "&partitions=4"
+		},
+		"kafka": func() string {
+			return "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=w" + strings.ToLower(rand.Text()) +
+				".&partitions=4&internal_partitions=1"
+		},
+	}
+}
+
+// storm is a vendor, two pullers and two handlers on one broker.
+type storm struct {
+	*testing.T
+	vendor    *wecomtest.Server
+	mode      atomic.Int32
+	brokers   []*ferry.Broker
+	pipelines []*wecom.Pipeline
+	callback  string
+	dedup     *guard.Dedup
+	ended     sync.WaitGroup
+	end       context.CancelFunc
+
+	mu      sync.Mutex
+	next    map[string]int // of each customer
+	handled int
+	wrong   []string
+}
+
+// instances is how many processes there are.
+const instances = 2
+
+func newStorm(t *testing.T, url string, page int) *storm {
+	t.Helper()
+	s := &storm{T: t, next: map[string]int{},
+		vendor: wecomtest.Start(wecomtest.Options{Again: 20, Empty: 7, Page: page, Tokenless: 1 << 20})}
+	t.Cleanup(s.vendor.Close)
+	o := ferry.Options{Logger: slog.New(slog.DiscardHandler)}
+	for i := range instances {
+		if i == 0 || !strings.HasPrefix(url, "disk:") { // which one process has at a time
+			b, err := open.URL(t.Context(), url, o)
+			s.ok(err)
+			t.Cleanup(func() { _ = b.Close(context.Background()) })
+			s.brokers = append(s.brokers, b)
+		}
+		d := s.brokers[len(s.brokers)-1].Driver()
+		b, err := ferry.New(awayDriver{Driver: d, mode: &s.mode}, o)
+		s.ok(err)
+		p, err := wecom.New(b, s.vendor.Config(), wecom.Options{})
+		s.ok(err)
+		t.Cleanup(p.Close)
+		s.pipelines = append(s.pipelines, p)
+	}
+	var err error
+	s.dedup, err = guard.NewDedup(guard.NewMemory(guard.MemoryOptions{}), guard.DedupOptions{Name: "msgid"})
+	s.ok(err)
+	h := httptest.NewServer(s.pipelines[0].Callback())
+	t.Cleanup(h.Close)
+	s.callback = h.URL
+	return s
+}
+
+func (s *storm) ok(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// start runs some roles in each process.
+func (s *storm) start(roles ...func(instance int) func(context.Context) error) {
+	ctx, end := context.WithCancel(context.Background())
+	s.end = end
+	for i := range instances {
+		for _, role := range roles {
+			run := role(i)
+			s.ended.Go(func() {
+				if err := run(ctx); err != nil {
+					s.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func (s *storm) pulls(instance int) func(context.Context) error { return s.pipelines[instance].Run }
+
+func (s *storm) handler(instance int) func(context.Context) error {
+	w := worker.New(s.brokers[min(instance, len(s.brokers)-1)], worker.Options{Instance: fmt.Sprint("handler-", instance)})
+	worker.Handle(w, wecom.Topic, s.handle, worker.Use(s.dedup.Middleware()))
+	return w.Run
+}
+
+// handle notes a message: it must be the next one of its customer.
+func (s *storm) handle(_ context.Context, m *ferry.Msg[wecom.Message]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if want := strconv.Itoa(s.next[m.Value.User]); m.Value.Text.Content != want && len(s.wrong) < 10 {
+		s.wrong = append(s.wrong, fmt.Sprintf("%s wrote %s, want %s", m.Value.User, m.Value.Text.Content, want))
+	}
+	s.next[m.Value.User]++
+	s.handled++
+	return nil
+}
+
+const (
+	stormAccounts = 4
+	stormUsers    = 200
+	// stormBurst is how many messages come before a callback does.
+	stormBurst = 250
+)
+
+// talk has customers write, and the vendor call back. In the middle the broker loses answers, and then is away.
+func (s *storm) talk(count int, outage time.Duration) {
+	said := map[string]int{}
+	var weather sync.WaitGroup
+	for i := range count {
+		s.say(fmt.Sprint("kf", i%stormAccounts), fmt.Sprint("user-", i%stormUsers), said)
+		if i == count/3 {
+			weather.Go(func() { s.storm(outage) })
+		}
+		if i%stormBurst == 0 {
+			s.call(fmt.Sprint("kf", i/stormBurst%stormAccounts))
+		}
+	}
+	weather.Wait()
+	for i := range stormAccounts {
+		s.call(fmt.Sprint("kf", i))
+	}
+}
+
+// say has a customer write how much was said before.
+func (s *storm) say(account, user string, said map[string]int) {
+	s.vendor.Say(account, user, strconv.Itoa(said[user]))
+	said[user]++
+}
+
+// storm is the time in which the broker is not well.
+func (s *storm) storm(outage time.Duration) {
+	for _, mode := range []int32{losesAnswers, isAway, losesAnswers} {
+		s.mode.Store(mode)
+		time.Sleep(outage / 3)
+	}
+	s.mode.Store(answers)
+	s.vendor.ExpireTokens()
+}
+
+// call sends a callback until it is taken, as the vendor does, only more patiently.
+func (s *storm) call(account string) {
+	c := s.vendor.Callback(account)
+	for {
+		status, err := c.Send(s.Context(), s.callback)
+		s.ok(err)
+		if status == http.StatusOK {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// finish waits until everything is handled, and judges. Where ids are known for long nothing is published twice either.
+func (s *storm) finish(count int, exact bool) {
+	s.Helper()
+	for s.seen() < count {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.end()
+	s.ended.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handled != count || len(s.wrong) > 0 {
+		s.Errorf("%d handled of %d; %v", s.handled, count, s.wrong)
+	}
+	stats, err := s.brokers[0].Driver().Stats(context.Background(), wecom.Topic)
+	s.ok(err)
+	if exact && stats.Published != uint64(count) {
+		s.Errorf("%d published of %d", stats.Published, count)
+	}
+	s.Logf("%d published of %d, %+v", stats.Published, count, s.pipelines[0].Stats())
+}
+
+func (s *storm) seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handled
+}
