@@ -135,6 +135,14 @@ moon: sold out
 ship boat
 ship rope
 `,
+	"encryption": `
+the broker has: zstd,aes-gcm;k=2026-01 readable: false smaller: true
+with both keys: ann has nothing
+with both keys: ben has a cold
+without the new key: dead
+replayed: 1
+with it again: cem has a cough
+`,
 	"unique": `
 a second report for ann is refused: true true
 one for ben is not

@@ -199,7 +199,7 @@ func invoke(ts *testscript.TestScript, args []string) int {
 	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator)) // where testscript puts our commands
 	c := exec.Command(filepath.Join(bin, "ferry"), args...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = ts.MkAbs("."), strings.NewReader(input), ts.Stdout(), ts.Stderr()
-	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"))
+	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"), keysVariable+"="+ts.Getenv(keysVariable))
 	var exit *exec.ExitError
 	if err := c.Run(); err != nil && !errors.As(err, &exit) {
 		ts.Fatalf("%v", err)

@@ -56,7 +56,9 @@ func (s session) listRange(ctx context.Context, q driver.RangeQuery) error {
 	}
 	rows := make([]entryView, len(page.Entries))
 	for i, e := range page.Entries {
-		rows[i] = viewEntry(q.Topic, e)
+		plain, err := s.broker.UndoEntry(ctx, e)
+		s.faults.add(err)
+		rows[i] = viewEntry(q.Topic, plain)
 	}
 	if err := list(s.remote, rangeColumns, rows, fmt.Sprintf("Nothing is in that range of partition %d of topic %s.", q.Partition, q.Topic)); err != nil {
 		return err

@@ -39,7 +39,8 @@ func groupFlag(f *pflag.FlagSet, group *string, what string) {
 type session struct {
 	*remote
 	broker *ferry.Broker
-	driver driver.Driver
+	driver driver.Driver // sees bodies as they were published
+	faults *undoFaults
 }
 
 // with opens the broker, lets work use it, and closes it.
@@ -54,12 +55,18 @@ func (r *remote) with(ctx context.Context, work func(s session) error) (err erro
 	if !r.begins {
 		url = existing(url)
 	}
-	broker, err := r.open(ctx, url, ferry.Options{Logger: quiet})
+	filters, err := r.filters()
+	if err != nil {
+		return err
+	}
+	broker, err := r.open(ctx, url, ferry.Options{Logger: quiet, Filters: filters})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
-	return work(session{remote: r, broker: broker, driver: broker.Driver()})
+	plain := plainDriver{broker.Driver(), broker, new(undoFaults)}
+	defer plain.faults.note(r)
+	return work(session{remote: r, broker: broker, driver: plain, faults: plain.faults})
 }
 
 // existing makes a URL refuse a directory without a store, so that a typing error does not make one.

@@ -49,7 +49,9 @@ process (in memory or in a directory), on Redis, on Redis Streams and on Kafka.
 Flags can also be set in the environment: FERRY_BROKER for --broker, FERRY_RATE for --rate and
 so on; not those that name one message or confirm a change (--id, --all, --yes, ...). A URL with
 a password belongs in FERRY_BROKER, or in a file named by FERRY_BROKER_FILE that nobody else can
-read: the command line is visible to others on the machine. NO_COLOR turns colours off.
+read: the command line is visible to others on the machine. FERRY_ENCRYPTION_KEYS, or the file that
+FERRY_ENCRYPTION_KEYS_FILE names, has the keys of encrypted bodies: ID:SECRET, separated by commas;
+the first encrypts what is published here. NO_COLOR turns colours off.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage or input, 3 not found.`
 

@@ -84,7 +84,7 @@ func (o subOptions) receive(ctx context.Context, s session, topic string) (err e
 	if created {
 		s.notef("created group %s of topic %s; remove it with: ferry group rm %s %s", o.group, topic, topic, o.group)
 	}
-	w := newWatcher(s.remote, member, s.driver.Capabilities().DefaultLease, o)
+	w := newWatcher(s, member, s.driver.Capabilities().DefaultLease, o)
 	final := context.WithoutCancel(ctx)
 	err = errors.Join(w.run(ctx), w.out.end(""), member.Close(final))
 	w.summary()

@@ -13,12 +13,12 @@ const subBatch = 100
 
 // watcher prints deliveries, and acknowledges or holds them.
 type watcher struct {
-	remote *remote
-	member driver.Subscription
-	out    *listing[deliveryView]
-	ack    bool
-	count  int           // 0: no end
-	renew  time.Duration // how often leases of what is held are extended
+	session session
+	member  driver.Subscription
+	out     *listing[deliveryView]
+	ack     bool
+	count   int           // 0: no end
+	renew   time.Duration // how often leases of what is held are extended
 
 	held    []*driver.Delivery
 	renewed time.Time
@@ -36,14 +36,14 @@ type deliveryView struct {
 	Cause      string `json:"cause"`
 }
 
-func newWatcher(r *remote, member driver.Subscription, lease time.Duration, o subOptions) *watcher {
-	out := newListing(r, []column[deliveryView]{
+func newWatcher(s session, member driver.Subscription, lease time.Duration, o subOptions) *watcher {
+	out := newListing(s.remote, []column[deliveryView]{
 		{width: 36, cell: func(v deliveryView) any { return v.ID }},
 		{width: 12, cell: func(v deliveryView) any { return v.Key }},
 		{cell: func(v deliveryView) any { return v.preview() }},
 	})
 	out.live = true
-	return &watcher{remote: r, member: member, out: out, ack: o.ack, count: o.count, renew: lease / 3, renewed: time.Now()}
+	return &watcher{session: s, member: member, out: out, ack: o.ack, count: o.count, renew: lease / 3, renewed: time.Now()}
 }
 
 // run prints until the count is reached or ctx ends.
@@ -60,7 +60,7 @@ func (w *watcher) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if err := w.print(ds); err != nil {
+		if err := w.print(ctx, ds); err != nil {
 			return err
 		}
 		if err := w.keep(ctx, ds); err != nil {
@@ -98,9 +98,13 @@ func (w *watcher) receive(ctx context.Context, n int) ([]*driver.Delivery, error
 	}
 }
 
-func (w *watcher) print(ds []*driver.Delivery) error {
+func (w *watcher) print(ctx context.Context, ds []*driver.Delivery) error {
 	for _, d := range ds {
-		v := deliveryView{messageView: viewMessage(d.Message), Ref: d.Ref.String(), Group: d.Group,
+		m, err := w.session.broker.UndoFilters(ctx, d.Message)
+		if w.session.faults.add(err); err != nil {
+			m = d.Message
+		}
+		v := deliveryView{messageView: viewMessage(m), Ref: d.Ref.String(), Group: d.Group,
 			Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String()}
 		if err := w.out.add(v); err != nil {
 			return err // not acknowledged: nobody has seen it
@@ -160,11 +164,11 @@ func (w *watcher) summary() {
 	if w.ack {
 		fate = "acknowledged"
 	}
-	w.remote.notef("%d messages, %s", w.printed, fate)
+	w.session.notef("%d messages, %s", w.printed, fate)
 	if w.late > 0 {
-		w.remote.notef("%d of them were held too long and went back before that: they are delivered again", w.late)
+		w.session.notef("%d of them were held too long and went back before that: they are delivered again", w.late)
 	}
 	if !w.ack && w.printed == driver.DefaultMaxInflight {
-		w.remote.notef("it stopped because it cannot hold more")
+		w.session.notef("it stopped because it cannot hold more")
 	}
 }

@@ -121,6 +121,11 @@ var Light = []struct{ Packages, Links []string }{
 		Packages: []string{"codec/cloudevents", "codec/codectest", "codec/encrypt"},
 	},
 	{
+		Packages: []string{"codec/compress"},
+		Links: []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
+			"github.com/pierrec/lz4/v4"},
+	},
+	{
 		Packages: []string{"codec/protobuf"},
 		Links:    []string{"google.golang.org/protobuf/proto"},
 	},
