@@ -78,7 +78,7 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 		sender:     to,
 		names:      names,
 		caps:       d.Capabilities(),
-		hooks:      o.Hooks.guarded(o.Logger),
+		hooks:      o.Hooks.Guarded(o.Logger),
 		log:        o.Logger,
 		codecs:     o.Codecs,
 		filters:    fs,

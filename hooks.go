@@ -53,8 +53,8 @@ type Event struct {
 	Duration time.Duration
 }
 
-// guarded returns the hooks with each function kept from panicking through.
-func (h Hooks) guarded(log *slog.Logger) Hooks {
+// Guarded returns the hooks with each function kept from panicking through: the logger is told. A broker does so with its own.
+func (h Hooks) Guarded(log *slog.Logger) Hooks {
 	wrap := func(name string, f func(context.Context, Event)) func(context.Context, Event) {
 		if f == nil {
 			return nil

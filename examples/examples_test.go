@@ -143,6 +143,12 @@ without the new key: dead
 replayed: 1
 with it again: cem has a cough
 `,
+	"plugin": `
+orders is refused: false
+salaries is refused: true
+order one is handled, attempt 1
+counter: 1 orders published, 1 handled
+`,
 	"unique": `
 a second report for ann is refused: true true
 one for ben is not

@@ -67,7 +67,7 @@ var Layers = []Layer{
 		Why:      "it puts a spool into a directory; the spool itself knows no driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "result", "outbox", "operation/...", "transaction"},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "result", "outbox", "operation/...", "transaction", "plugin"},
 		May: []string{".", "driver", "codec", "worker", "internal/...",
 			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "operation"},
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
@@ -103,7 +103,7 @@ var Layers = []Layer{
 // need themselves is theirs.
 var Light = []struct{ Packages, Links []string }{
 	{
-		Packages: []string{".", "driver", "codec", "worker", "cluster", "result", "outbox", "operation", "transaction"},
+		Packages: []string{".", "driver", "codec", "worker", "cluster", "result", "outbox", "operation", "transaction", "plugin"},
 	},
 	{
 		Packages: []string{"driver/memory", "spool"},
