@@ -3,6 +3,8 @@ package kafka
 import (
 	"container/heap"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,10 +132,8 @@ func (w *delays) close() {
 	w.cancel()
 	w.tasks.Wait()    // first the last round ends, then it is committed
 	_ = w.commit(ctx) // what cannot be committed fires again
-	for _, p := range w.parts {
-		p.out.close()
-	}
 	w.cl.CloseAllowingRebalance()
+	w.drop(w.cl, w.owned())
 	w.held.close()
 }
 
@@ -192,6 +192,13 @@ func (w *delays) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	}
 	_ = w.commit(ctx) // what cannot be committed fires again
 	w.drop(cl, ids)
+}
+
+// owned are the partitions that are ours.
+func (w *delays) owned() []int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.parts))
 }
 
 func (w *delays) drop(cl *kgo.Client, ids []int32) {
