@@ -82,7 +82,7 @@ type Write struct {
 	// Fence is checked inside the step, before If; ErrLeaseLost if it does not hold. May be nil.
 	Fence *Fence
 	// Request makes a write whose outcome is not known repeatable: applied under a request, it is answered as it was the first time when it comes again
-	// within RequestFor. Empty: it is not remembered.
+	// within RequestFor, a deletion that found nothing included. Empty: it is not remembered.
 	Request string
 	// Quiet wakes nobody who waits: for heartbeats.
 	Quiet bool

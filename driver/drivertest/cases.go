@@ -315,6 +315,7 @@ func Cases() []Case {
 		{"kv/fences", kvFences},
 		{"kv/fence inside the step", kvFenceInsideTheStep},
 		{"kv/requests", kvRequests},
+		{"kv/requested deletions", kvRequestedDeletions},
 		{"kv/random steps", kvRandomSteps},
 		{"kv/pages", kvPages},
 		{"kv/buckets are apart", kvBucketsAreApart},

@@ -84,6 +84,7 @@ func kvDefects() []Defect {
 		{"a fence is ignored", writing(func(w *driver.Write) { w.Fence = nil }), []string{"kv/fences", "kv/fence inside the step", "kv/random steps"}, false},
 		{"a fence is looked at before the step", valued(brokenKV{write: fenceFirst}), []string{"kv/fence inside the step"}, false},
 		{"requests are forgotten", writing(func(w *driver.Write) { w.Request = "" }), []string{"kv/requests"}, false},
+		{"a deletion of nothing is forgotten", valued(brokenKV{write: forgetNothing}), []string{"kv/requested deletions", "kv/random steps"}, false},
 		{"a lost wake-up is lost for ever", valued(brokenKV{wait: deafWait}), []string{"kv/waits"}, false},
 	}
 }
@@ -96,6 +97,13 @@ func fenceFirst(ctx context.Context, below driver.KV, bucket string, w *driver.W
 	if vs, err := below.Get(ctx, bucket, w.Fence.Name); err == nil && vs[0].Epoch == w.Fence.Epoch {
 		w.Fence = nil
 		time.Sleep(time.Millisecond) // somebody else's turn
+	}
+}
+
+// forgetNothing has a deletion that finds nothing forgotten.
+func forgetNothing(ctx context.Context, below driver.KV, bucket string, w *driver.Write) {
+	if vs, err := below.Get(ctx, bucket, w.Name); w.Delete && err == nil && vs[0].Revision == 0 {
+		w.Request = ""
 	}
 }
 

@@ -233,6 +233,21 @@ func kvRequests(t *T) {
 	t.set(driver.Write{Name: "a", If: driver.Absent, Request: "r4"}) // what was refused is judged anew
 }
 
+// kvRequestedDeletions: a deletion that found nothing is remembered under its request: repeated, it leaves alone what was written since.
+func kvRequestedDeletions(t *T) {
+	for i, w := range []driver.Write{{Delete: true}, {Delete: true, If: driver.Absent}} {
+		w.Name, w.Request = fmt.Sprint("a", i), fmt.Sprint("d", i)
+		if r := t.set(w); r.Revision != 0 {
+			t.Errorf("the deletion of nothing gives %+v", r)
+		}
+		since := t.set(driver.Write{Name: w.Name, Data: []byte("since")})
+		if r := t.set(w); r.Revision != 0 {
+			t.Errorf("repeated it gives %+v", r)
+		}
+		t.holds(w.Name, "since", since)
+	}
+}
+
 // kvPages: in order of names, each once, by prefix, to the end.
 func kvPages(t *T) {
 	var ws []driver.Write

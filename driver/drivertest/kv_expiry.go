@@ -128,6 +128,7 @@ func kvSurvives(t *T) {
 	t.set(driver.Write{Name: "gone", Delete: true})
 	last := t.set(driver.Write{Name: "last"})
 	t.set(driver.Write{Name: "last", Delete: true, Request: "d"})
+	t.set(driver.Write{Name: "nothing", Delete: true, Request: "e"})
 	t.restart()
 	t.holds("kept", "one", kept)
 	t.absent("gone")
@@ -140,6 +141,9 @@ func kvSurvives(t *T) {
 	if again := t.set(driver.Write{Name: "kept", Data: []byte("one"), Request: "r"}); again.Revision != kept.Revision {
 		t.Errorf("repeated after a restart it has revision %d, was %d", again.Revision, kept.Revision)
 	}
+	since := t.set(driver.Write{Name: "nothing"})
+	t.set(driver.Write{Name: "nothing", Delete: true, Request: "e"})
+	t.holds("nothing", "", since)
 	if next := t.set(driver.Write{Name: "next"}); next.Revision <= kept.Revision || next.Revision <= lease.Revision || next.Revision <= last.Revision {
 		t.Errorf("%+v after a restart, before which there was %+v", next, lease)
 	}

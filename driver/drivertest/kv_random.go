@@ -67,6 +67,7 @@ func (m *kvModel) apply(w *driver.Write, r driver.WriteResult) error {
 			m.written = append(m.written, w.Name)
 		}
 		delete(m.rows, w.Name)
+		m.remember(w, kvRow{})
 		if r.Revision != 0 {
 			return fmt.Errorf("a deletion gives %+v", r.Value)
 		}
@@ -84,10 +85,15 @@ func (m *kvModel) apply(w *driver.Write, r driver.WriteResult) error {
 	}
 	m.rows[w.Name], m.last, m.written = row, r.Revision, append(m.written, w.Name)
 	m.marks[r.Revision] = len(m.written)
+	m.remember(w, row)
+	return nil
+}
+
+// remember notes what a write is answered when it is repeated.
+func (m *kvModel) remember(w *driver.Write, row kvRow) {
 	if w.Request != "" {
 		m.asked[w.Request] = row
 	}
-	return nil
 }
 
 // kvRandomSteps: whatever is written in whatever order, what is there is what the contract says.
@@ -133,6 +139,9 @@ func (m *kvModel) draw(rnd *rand.Rand, step int, expires bool) driver.Write {
 			w.Fence = nil
 		}
 	}
+	if rnd.IntN(5) == 0 {
+		w.Request = fmt.Sprint("r", step-rnd.IntN(2))
+	}
 	if w.Delete = rnd.IntN(4) == 0; w.Delete {
 		return w
 	}
@@ -142,9 +151,6 @@ func (m *kvModel) draw(rnd *rand.Rand, step int, expires bool) driver.Write {
 		if expires {
 			w.TTL = time.Duration(1+rnd.IntN(4)) * time.Second
 		}
-	}
-	if rnd.IntN(5) == 0 {
-		w.Request = fmt.Sprint("r", step-rnd.IntN(2))
 	}
 	return w
 }

@@ -19,8 +19,13 @@ import (
 //	fields   of the kind; numbers are varints, texts have their length before them
 //
 // Every reader makes the same of the same bytes: what it takes for damaged is void for all. So nothing here, and nothing of the verdict in internal/kv, changes
-// without a new version: whoever meets one that it does not know stops reading, since it cannot tell what the others make of it.
-const version = 1
+// without a new version: whoever meets one that it does not know stops reading, since it cannot tell what the others make of it. A record has the oldest version
+// that says what it means, so that older programs read what they can.
+const (
+	version = 1
+	// versionRemembered is a deletion that is remembered under its request also if it finds nothing. Under version 1 it is not.
+	versionRemembered = 2
+)
 
 // Kinds of records.
 const (
@@ -50,10 +55,11 @@ var (
 
 // command is what a record says.
 type command struct {
-	id     string // names the record for whoever wrote it
-	bucket string
-	write  *driver.Write // nil: a tick
-	chunk  *chunk
+	version byte
+	id      string // names the record for whoever wrote it
+	bucket  string
+	write   *driver.Write // nil: a tick
+	chunk   *chunk
 }
 
 // chunk is a part of a snapshot.
@@ -100,7 +106,15 @@ func encodeWrite(id, bucket string, w *driver.Write) []byte {
 	if flags&flagRequest != 0 {
 		b = appendText(b, w.Request)
 	}
+	if mayFindNothing(w) && w.Request != "" {
+		b[4] = versionRemembered
+	}
 	return finish(append(b, w.Data...))
+}
+
+// mayFindNothing says that a write is a deletion which succeeds where there is no value.
+func mayFindNothing(w *driver.Write) bool {
+	return w.Delete && (w.If == 0 || w.If == driver.Absent)
 }
 
 // millis are those of a duration, rounded up: brokers count in them.
@@ -181,11 +195,11 @@ func decode(b []byte) (*command, error) {
 	if len(b) < 6 || binary.LittleEndian.Uint32(b) != crc32.Checksum(b[4:], castagnoli) {
 		return nil, errDamaged
 	}
-	if b[4] != version {
+	if b[4] != version && b[4] != versionRemembered {
 		return nil, fmt.Errorf("%w: %d", errNewer, b[4])
 	}
 	f := &fields{left: b[6:]}
-	c := &command{id: f.text()}
+	c := &command{version: b[4], id: f.text()}
 	switch b[5] {
 	case kindWrite:
 		c.bucket, c.write = f.write()

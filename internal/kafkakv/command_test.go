@@ -20,6 +20,7 @@ const (
 	goldenEverything = "ee474f0001770269647c067468696e6773056c65617365878080808020dd0b046c656164ac020272316d6500"
 	goldenAbsent     = "29f5bf710177026964020162016e"
 	goldenDelete     = "dd458c390177026964010162016e"
+	goldenRemembered = "f1f30e930277026964210162016e0172"
 	goldenTick       = "82fabf740174026964"
 	goldenChunk      = "1fb70a040173026964ac02010078"
 	goldenLast       = "0e16d1be0173026964ac020201808080800878"
@@ -34,6 +35,7 @@ func TestGoldenRecords(t *testing.T) {
 		"a write with everything": {encodeWrite("id", "things", &everything), goldenEverything},
 		"a write if absent":       {encodeWrite("id", "b", &driver.Write{Name: "n", If: driver.Absent}), goldenAbsent},
 		"a deletion":              {encodeWrite("id", "b", &driver.Write{Name: "n", Delete: true}), goldenDelete},
+		"a deletion on request":   {encodeWrite("id", "b", &driver.Write{Name: "n", Delete: true, Request: "r"}), goldenRemembered},
 		"a tick":                  {encodeTick("id"), goldenTick},
 		"a chunk":                 {encodeChunk("id", &chunk{asOf: 300, index: 1, data: []byte("x")}), goldenChunk},
 		"a last chunk":            {encodeChunk("id", &chunk{asOf: 300, index: 2, last: true, sum: 1 << 31, data: []byte("x")}), goldenLast},

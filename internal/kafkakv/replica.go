@@ -90,7 +90,11 @@ func (p *replica) apply(r *kgo.Record, c *command) {
 		var effect kv.Effect
 		o.result, effect = b.Apply(c.write, p.now, revision(p.epoch, r.Offset))
 		o.bucket, o.name, o.wakes = c.bucket, c.write.Name, effect.Applied && !c.write.Quiet
-		if effect.Applied {
+		if effect.Remembered && !effect.Applied && c.version < versionRemembered {
+			b.Unremember()
+			effect.Remembered = false
+		}
+		if effect.Applied || effect.Remembered {
 			p.buckets[c.bucket] = b
 			b.Sweep(p.now, sweepMost)
 		}

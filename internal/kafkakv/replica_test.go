@@ -227,11 +227,32 @@ func TestSnapshotOfManyChunks(t *testing.T) {
 func TestNewerVersionStopsReading(t *testing.T) {
 	p := newReplica(0, func(outcome) {})
 	newer := encodeTick("t")
-	newer[4] = version + 1
+	newer[4] = versionRemembered + 1
 	if err := p.take(record(p, finish(newer))); !errors.Is(err, errNewer) || p.next != 0 {
 		t.Errorf("%v, next is %d", err, p.next)
 	}
 	if err := p.take(record(p, []byte("damaged"))); err != nil || p.next != 1 || p.damaged != 1 || p.problem == nil {
 		t.Errorf("%v, next is %d, %d damaged: %v", err, p.next, p.damaged, p.problem)
+	}
+}
+
+// TestDeletionOfNothing: it is remembered under its request. One of version 1 is judged as those did who wrote it: it is forgotten.
+func TestDeletionOfNothing(t *testing.T) {
+	for v, forgotten := range map[byte]bool{version: true, versionRemembered: false} {
+		p := newReplica(0, func(outcome) {})
+		show(t, p, 0, time.Unix(1_000, 0))
+		deletion := encodeWrite("id", "b", &driver.Write{Name: "n", Delete: true, Request: "r"})
+		deletion[4] = v
+		take := func() {
+			if err := p.take(record(p, finish(deletion))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take()
+		feed(t, p, &driver.Write{Name: "n"})
+		take()
+		if gone := p.bucket("b").Get("n", p.now).Revision == 0; gone != forgotten {
+			t.Errorf("version %d: what was written since is gone: %v, want %v", v, gone, forgotten)
+		}
 	}
 }

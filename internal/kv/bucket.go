@@ -88,6 +88,8 @@ func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(p
 // Effect is what a write did beyond its result, for whoever stores the bucket.
 type Effect struct {
 	Applied bool // something changed
+	// Remembered says that the write was noted under its request.
+	Remembered bool
 	// Expired and Forgotten are values and requests that made room before the write.
 	Expired, Forgotten []string
 }
@@ -103,6 +105,7 @@ func (b *Bucket) Apply(w *driver.Write, now time.Time, least uint64) (driver.Wri
 		return driver.WriteResult{Value: there, Err: err}, effect
 	}
 	if w.Delete && there.Revision == 0 {
+		effect.Remembered = b.remember(w.Request, there, now)
 		return driver.WriteResult{Value: there}, effect
 	}
 	b.revision = max(b.revision+1, least)
@@ -114,12 +117,20 @@ func (b *Bucket) Apply(w *driver.Write, now time.Time, least uint64) (driver.Wri
 	b.changes.add(w.Name, b.revision)
 	result := b.Get(w.Name, now)
 	result.Data = nil
-	if w.Request != "" {
-		b.requests.add(w.Request, result, now)
-	}
-	effect.Applied = true
+	effect.Applied, effect.Remembered = true, b.remember(w.Request, result, now)
 	return driver.WriteResult{Value: result}, effect
 }
+
+// remember notes how a write was answered, if it has a request. A deletion that found nothing is noted, too: repeated, it must not remove what was written since.
+func (b *Bucket) remember(request string, v driver.Value, now time.Time) bool {
+	if request != "" {
+		b.requests.add(request, v, now)
+	}
+	return request != ""
+}
+
+// Unremember takes back what the newest write noted under its request.
+func (b *Bucket) Unremember() { b.requests.dropNewest() }
 
 // makeRoom drops what has expired where a write needs its room.
 func (b *Bucket) makeRoom(w *driver.Write, now time.Time) (e Effect) {

@@ -202,6 +202,9 @@ func (l *Local) judge(bucket string, o driver.KVOptions, ws []driver.Write, resu
 				l.waiters.Wake(bucket, ws[i].Name)
 			}
 		}
+		if effect.Remembered {
+			step.noteRequest(ws[i].Request)
+		}
 	}
 	l.arm(now)
 	if l.o.Save != nil && len(step.records) > 0 {

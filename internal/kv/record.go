@@ -41,9 +41,11 @@ func (s *step) note(w *driver.Write) {
 	if v := s.bucket.values[w.Name]; v != nil {
 		s.records[len(s.records)-2].Value = appendValue(nil, v)
 	}
-	if a, ok := s.bucket.requests.known[w.Request]; ok {
-		s.records = append(s.records, Record{textKey(keyRequest, s.bucket.Name, w.Request), appendAnswer(nil, a)})
-	}
+}
+
+// noteRequest stores how a write was answered.
+func (s *step) noteRequest(request string) {
+	s.records = append(s.records, Record{textKey(keyRequest, s.bucket.Name, request), appendAnswer(nil, s.bucket.requests.known[request])})
 }
 
 func (s *step) forget(name string) {

@@ -31,6 +31,13 @@ func (r *requests) add(request string, v driver.Value, now time.Time) {
 	r.order = append(r.order, request)
 }
 
+// dropNewest takes the last that was added out again.
+func (r *requests) dropNewest() {
+	last := len(r.order) - 1
+	delete(r.known, r.order[last])
+	r.order = r.order[:last]
+}
+
 // forget drops those whose time is over, and returns them.
 func (r *requests) forget(now time.Time) (gone []string) {
 	n := 0

@@ -95,6 +95,9 @@ local function put(w, there)
   return {'ok', revision, epoch, time, ends, ''}
 end
 
+-- NOTHING is the answer of a deletion.
+local NOTHING = {'ok', '0', '0', '0', '0', ''}
+
 local function remove(w)
   forget(w.name)
   b.gone = b.gone + call('ZADD', GONE, newest(), w.name)
@@ -104,7 +107,15 @@ local function remove(w)
     for i = 1, #oldest, 2 do b.gone = b.gone - call('ZREM', GONE, oldest[i]) end
     call('HSET', META, 'forgotten', int(oldest[#oldest]))
   end
-  return {'ok', '0', '0', '0', '0', ''}
+  return NOTHING
+end
+
+-- remember notes how a write was answered: a deletion that found nothing, too, which repeated must not remove what was written since.
+local function remember(w, result)
+  if w.request == '' then return end
+  local till = int(now + ARGV[3])
+  b.requests = b.requests + call('HSET', REQUESTS, w.request, till .. ' ' .. result[2] .. ' ' .. result[3] .. ' ' .. result[4])
+  call('ZADD', ASKED, till, w.request)
 end
 
 local function apply(w)
@@ -113,14 +124,13 @@ local function apply(w)
   local there = get(w.name)
   local no = refusal(w, there)
   if no then return there and {no, unpack(there)} or {no, '0', '0', '0', '0', ''} end
-  if w.delete and not there then return {'ok', '0', '0', '0', '0', ''} end
+  if w.delete and not there then
+    remember(w, NOTHING)
+    return NOTHING
+  end
   b.revision = math.max(b.revision + 1, micros)
   local result = w.delete and remove(w) or put(w, there)
-  if w.request ~= '' then
-    local till = int(now + ARGV[3])
-    b.requests = b.requests + call('HSET', REQUESTS, w.request, till .. ' ' .. result[2] .. ' ' .. result[3] .. ' ' .. result[4])
-    call('ZADD', ASKED, till, w.request)
-  end
+  remember(w, result)
   w.told = not w.quiet
   return result
 end
