@@ -49,6 +49,13 @@ type messageRecord struct {
 	DedupWindow time.Duration       `json:"dedup_window,omitempty"`
 	MaxAttempts int                 `json:"max_attempts,omitempty"`
 	Retry       *driver.RetryPolicy `json:"retry,omitempty"`
+	Unique      *uniqueRecord       `json:"unique,omitempty"`
+}
+
+// uniqueRecord is the stored form of what ferry.Unique asks. A message does not carry it: it is asked at each publish.
+type uniqueRecord struct {
+	ID  string        `json:"id"`
+	TTL time.Duration `json:"ttl"`
 }
 
 // encode returns the stored form of a schedule.
@@ -56,7 +63,7 @@ func encode(s *Schedule, first time.Time) ([]byte, error) {
 	m := s.Message
 	r := record{Spec: s.Spec, Zone: s.Zone, Missed: s.Missed, Until: millis(s.Until), Jitter: s.Jitter, Paused: s.Paused, First: millis(first),
 		Message: messageRecord{Topic: m.Topic, Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers, Priority: m.Priority, Delay: m.Delay,
-			TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry}}
+			TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry, Unique: (*uniqueRecord)(m.Unique)}}
 	if r.Missed == Once {
 		r.Missed = ""
 	}
@@ -88,7 +95,7 @@ func decode(v driver.Value) (*definition, error) {
 	return &definition{
 		Schedule: Schedule{Name: v.Name, Spec: r.Spec, Zone: r.Zone, Missed: r.Missed, Until: instant(r.Until), Jitter: r.Jitter, Paused: r.Paused,
 			Message: &ferry.Message{Topic: m.Topic, Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers, Priority: m.Priority, Delay: m.Delay,
-				TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry}},
+				TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry, Unique: (*driver.Unique)(m.Unique)}},
 		first: instant(r.First), revision: v.Revision, epoch: v.Epoch, written: v.Written, timing: next,
 	}, nil
 }

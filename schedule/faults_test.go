@@ -114,11 +114,10 @@ func all(err error, n int) (errs []error) {
 	return errs
 }
 
-// A settlement whose outcome is not known doubles nothing and loses nothing: whether it was applied, or not, or only what it emits was stored.
-func TestUnknownSettlement(t *testing.T) {
-	f := &faulty{}
+// unsure makes settlements whose outcome is not known: applied, or not, or only what they emit was stored.
+func unsure(f *faulty) func(sub driver.Subscription, list []driver.Settlement) []error {
 	var n atomic.Int64
-	f.instead = func(sub driver.Subscription, list []driver.Settlement) []error {
+	return func(sub driver.Subscription, list []driver.Settlement) []error {
 		ctx := context.Background()
 		switch n.Add(1) % 4 {
 		case 0:
@@ -137,6 +136,12 @@ func TestUnknownSettlement(t *testing.T) {
 		}
 		return all(driver.ErrUnknown, len(list))
 	}
+}
+
+// A settlement whose outcome is not known doubles nothing and loses nothing.
+func TestUnknownSettlement(t *testing.T) {
+	f := &faulty{}
+	f.instead = unsure(f)
 	virtual(t, f.wrap, func(r *rig) {
 		r.put(schedule.Schedule{Name: "a", Spec: "@every 10s"})
 		r.run()

@@ -94,6 +94,9 @@ type found struct {
 	stored uint64
 }
 
+// orphaned says that the schedule was deleted, and its progress was not.
+func (f *found) orphaned() bool { return f.stored == 0 && f.at.stored != 0 }
+
 func (s *Scheduler) withProgress(ctx context.Context, defs []driver.Value) ([]found, error) {
 	names := make([]string, len(defs))
 	for i, v := range defs {

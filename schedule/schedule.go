@@ -19,7 +19,7 @@ type Schedule struct {
 	// Zone is the time zone of the cron fields, Europe/Berlin for example. Defaults to UTC.
 	Zone string
 	// Message is published at every tick, with an id of its own each time. ferry.NewMessage makes one of any value. Its At and ID are empty;
-	// a Delay counts from the tick.
+	// a Delay counts from the tick. While a message that is ferry.Unique is not settled, ticks pass without another: Status.Problem tells.
 	Message *ferry.Message
 	// Missed says what becomes of ticks at which nobody ran schedules. Defaults to Once.
 	Missed Missed

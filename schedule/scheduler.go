@@ -11,6 +11,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/unique"
 )
 
 // Options of a Scheduler. The zero value is fine.
@@ -69,14 +70,16 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		defer close(looked)
 		s.keepLooking(ctx)
 	}()
-	err := s.keepServing(ctx)
+	sv := &server{Scheduler: s, names: unique.New(s.driver)}
+	err := sv.keepServing(ctx)
 	stop()
+	sv.close()
 	<-looked
 	return err
 }
 
 // keepServing takes ticks, and again after a pause when that fails.
-func (s *Scheduler) keepServing(ctx context.Context) error {
+func (s *server) keepServing(ctx context.Context) error {
 	troubled := false
 	for ctx.Err() == nil {
 		served, err := s.serve(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/unique"
 )
 
 // atOnce is how many ticks are taken together: what is due at midnight is read, published and noted in few requests.
@@ -20,8 +21,14 @@ const abreast = 16
 // parkFor is how long a tick waits whose schedule could not be read: by an older version, or on a machine that lacks its time zone.
 const parkFor = 5 * time.Second
 
+// server is a Scheduler that runs.
+type server struct {
+	*Scheduler
+	names *unique.Keeper // of unique ids
+}
+
 // serve takes ticks until something fails. It reports whether it took any.
-func (s *Scheduler) serve(ctx context.Context) (served bool, err error) {
+func (s *server) serve(ctx context.Context) (served bool, err error) {
 	if _, err := s.kv.Get(ctx, bucketSchedules); err != nil {
 		return false, err // a broker without named values
 	}
@@ -51,9 +58,11 @@ type taken struct {
 	delivery *driver.Delivery
 	tick     tick
 	found    found
-	emit     []*driver.Message
-	note     *driver.Write
-	park     bool // for an instance that can read the schedule
+	message  *driver.Message // the user's; nil: none is published
+	claim    *unique.Claim   // of the message's unique id; nil: it has none
+	next     *driver.Message // the tick after it; nil: there is none
+	progress *progress       // how far the schedule is then; nil: nothing is noted
+	park     bool            // until it can be done, here or by another instance
 }
 
 // settlement returns how the delivery ends.
@@ -61,29 +70,54 @@ func (t *taken) settlement() driver.Settlement {
 	if t.park {
 		return driver.Settlement{Delivery: t.delivery, Outcome: driver.Release, After: parkFor}
 	}
-	return driver.Settlement{Delivery: t.delivery, Outcome: driver.Ack, Emit: t.emit}
+	x := driver.Settlement{Delivery: t.delivery, Outcome: driver.Ack}
+	for _, m := range []*driver.Message{t.message, t.next} {
+		if m != nil {
+			x.Emit = append(x.Emit, m)
+		}
+	}
+	return x
+}
+
+// note returns what is written once the tick is settled, or nil.
+func (t *taken) note() *driver.Write {
+	switch {
+	case t.park:
+		return nil
+	case t.found.orphaned(): // whoever deleted the schedule did not come to its end
+		return &driver.Write{Name: t.found.name, Delete: true, If: driver.Condition(t.found.at.stored), Quiet: true}
+	case t.progress == nil:
+		return nil
+	}
+	w := t.progress.write(t.found.name)
+	return &w
 }
 
 // take settles ticks: each together with the user's message and the tick after it.
-func (s *Scheduler) take(ctx context.Context, sub driver.Subscription, ds []*driver.Delivery) error {
+func (s *server) take(ctx context.Context, sub driver.Subscription, ds []*driver.Delivery) error {
 	all, err := s.gather(ctx, ds)
 	if err != nil {
 		return err
 	}
+	for _, t := range all {
+		s.judge(ctx, t)
+	}
+	s.claim(ctx, all)
 	list := make([]driver.Settlement, len(all))
 	for i, t := range all {
-		s.judge(ctx, t)
 		list[i] = t.settlement()
 	}
 	var failed error
 	var notes []driver.Write
 	for i, err := range settle(ctx, sub, list) {
+		t := all[i]
 		if permanent(err) { // the message cannot be published here; the schedule goes on
-			err = s.passOver(ctx, sub, all[i], err)
+			err = s.passOver(ctx, sub, t, err)
 		}
-		switch {
-		case err == nil && all[i].note != nil:
-			notes = append(notes, *all[i].note)
+		s.noteUnique(t, err)
+		switch note := t.note(); {
+		case err == nil && note != nil:
+			notes = append(notes, *note)
 		case errors.Is(err, driver.ErrLeaseLost), errors.Is(err, driver.ErrUnknown): // it comes again, if need be, and publishes the same ids
 		default:
 			failed = errors.Join(failed, err)
@@ -129,8 +163,7 @@ func (s *Scheduler) gather(ctx context.Context, ds []*driver.Delivery) ([]*taken
 func (s *Scheduler) judge(ctx context.Context, t *taken) {
 	d, at := t.found.def, instant(t.tick.At)
 	switch {
-	case t.found.stored == 0 && t.found.at.stored != 0: // whoever deleted it did not come to its end
-		t.note = &driver.Write{Name: t.found.name, Delete: true, If: driver.Condition(t.found.at.stored), Quiet: true}
+	case t.found.orphaned():
 		return
 	case t.found.bad != nil:
 		s.log.WarnContext(ctx, "a schedule cannot be run here, and is left to another instance", "schedule", t.found.name, "error", t.found.bad)
@@ -140,26 +173,27 @@ func (s *Scheduler) judge(ctx context.Context, t *taken) {
 		return
 	}
 	fires, next := d.decide(at, t.delivery.ClaimedAt)
-	p := progress{Revision: d.revision, Next: millis(next), Last: millis(at), stored: t.found.at.stored}
-	if fires {
-		m := fired(&d.Schedule, d.epoch, at)
-		err := s.ready(ctx, m)
-		switch {
-		case errors.Is(err, driver.ErrNotApplied): // of a filter that may answer later
-			s.log.WarnContext(ctx, "a scheduled message cannot be made ready, and is tried again", "schedule", d.Name, "error", err)
-			t.park = true
-			return
-		case err != nil:
-			p.Problem = s.problem(ctx, d.Name, err)
-		default:
-			t.emit = append(t.emit, m)
-		}
-	}
+	t.progress = &progress{Revision: d.revision, Next: millis(next), Last: millis(at), stored: t.found.at.stored}
 	if !next.IsZero() {
-		t.emit = append(t.emit, d.message(next))
+		t.next = d.message(next)
 	}
-	w := p.write(d.Name)
-	t.note = &w
+	if !fires {
+		return
+	}
+	t.message = fired(&d.Schedule, d.epoch, at)
+	switch err := s.ready(ctx, t.message); {
+	case errors.Is(err, driver.ErrNotApplied): // of a filter that may answer later
+		s.log.WarnContext(ctx, "a scheduled message cannot be made ready, and is tried again", "schedule", d.Name, "error", err)
+		t.park = true
+	case err != nil:
+		s.skip(ctx, t, err)
+	}
+}
+
+// skip has a tick pass without its message, and tells why.
+func (s *Scheduler) skip(ctx context.Context, t *taken, why error) {
+	t.message = nil
+	t.progress.Problem = s.problem(ctx, t.found.name, why)
 }
 
 // ready asks the broker's hook and has the body filtered, as a publish would.
@@ -181,19 +215,11 @@ func (s *Scheduler) authorize(ctx context.Context, m *ferry.Message) error {
 
 // passOver settles a tick whose message the broker will never take, without that message.
 func (s *Scheduler) passOver(ctx context.Context, sub driver.Subscription, t *taken, cause error) error {
-	d, at := t.found.def, instant(t.tick.At)
-	if d == nil || t.note == nil {
+	if t.progress == nil {
 		return cause
 	}
-	_, next := d.decide(at, t.delivery.ClaimedAt)
-	x := driver.Settlement{Delivery: t.delivery, Outcome: driver.Ack}
-	if !next.IsZero() {
-		x.Emit = []*driver.Message{d.message(next)}
-	}
-	p := progress{Revision: d.revision, Next: millis(next), Last: millis(at), stored: t.found.at.stored, Problem: s.problem(ctx, d.Name, cause)}
-	w := p.write(d.Name)
-	t.note = &w
-	return errors.Join(sub.Settle(ctx, []driver.Settlement{x})...)
+	s.skip(ctx, t, cause)
+	return errors.Join(sub.Settle(ctx, []driver.Settlement{t.settlement()})...)
 }
 
 // problem logs why a message was not published, and returns what is noted of it.

@@ -32,6 +32,8 @@ type schedulePut struct {
 	ttl         time.Duration
 	dedup       string
 	dedupWindow time.Duration
+	unique      string
+	uniqueFor   time.Duration
 	maxAttempts int
 	replace     bool
 }
@@ -80,6 +82,9 @@ func (o schedulePut) put(ctx context.Context, r *remote, sc *schedule.Scheduler,
 	if f.Changed("dedup-window") && s.Message.DedupID == "" {
 		return usage("--dedup-window is given without --dedup", "give both, or none")
 	}
+	if f.Changed("unique-for") && s.Message.Unique == nil {
+		return usage("--unique-for is given without --unique", "give both, or none")
+	}
 	body := s.Message.Body
 	if len(args) > 3 {
 		if body, err = bodyOf(ctx, r.process, args[3]); err != nil {
@@ -107,7 +112,7 @@ func (o schedulePut) kept(f *pflag.FlagSet, args []string, s *schedule.Schedule)
 	}{
 		{"body", len(m.Body) > 0 && len(args) < 4}, {"zone", s.Zone != ""}, {"missed", s.Missed != schedule.Once}, {"until", !s.Until.IsZero()},
 		{"jitter", s.Jitter != 0}, {"paused", s.Paused}, {"key", m.Key != ""}, {"header", len(m.Headers) > 0}, {"priority", m.Priority != driver.Normal},
-		{"delay", m.Delay != 0}, {"ttl", m.TTL != 0}, {"dedup", m.DedupID != ""}, {"max-attempts", m.MaxAttempts != 0}, {"retry policy", m.Retry != nil},
+		{"delay", m.Delay != 0}, {"ttl", m.TTL != 0}, {"dedup", m.DedupID != ""}, {"unique", m.Unique != nil}, {"max-attempts", m.MaxAttempts != 0}, {"retry policy", m.Retry != nil},
 	} {
 		if k.there && !f.Changed(k.name) {
 			names = append(names, k.name)
@@ -140,6 +145,7 @@ func (o schedulePut) change(f *pflag.FlagSet, args []string, s *schedule.Schedul
 	if m.DedupID != "" && m.DedupWindow == 0 {
 		m.DedupWindow = o.dedupWindow
 	}
+	m.Unique = o.uniqueOf(f, m.Unique)
 	if o.delay < 0 {
 		return negativeDelay("--delay", o.delay)
 	}
@@ -152,6 +158,24 @@ func (o schedulePut) change(f *pflag.FlagSet, args []string, s *schedule.Schedul
 		m.ContentType = "" // that of the body that is given
 	}
 	return o.content.apply(f, m)
+}
+
+// uniqueOf returns what a message asks to be unique by, of what it asked before.
+func (o schedulePut) uniqueOf(f *pflag.FlagSet, before *driver.Unique) *driver.Unique {
+	u := driver.Unique{TTL: o.uniqueFor}
+	if before != nil {
+		u = *before
+	}
+	if f.Changed("unique") {
+		u.ID = o.unique
+	}
+	if f.Changed("unique-for") {
+		u.TTL = o.uniqueFor
+	}
+	if u.ID == "" {
+		return nil
+	}
+	return &u
 }
 
 // optionalTime reads a time; nothing is none.
@@ -173,9 +197,11 @@ func (o *schedulePut) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ttl, "ttl", 0, "the message is removed this long after the tick if it is not handled by then (default: never)")
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")
+	f.StringVar(&o.unique, "unique", "", "a tick passes while a message with the same text here is not settled")
+	f.DurationVar(&o.uniqueFor, "unique-for", time.Hour, "how long --unique holds at most, longer than handling takes")
 	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try the message; 2147483647: without end (default: as they are set up)")
 	f.BoolVar(&o.replace, "replace", false, "keep nothing of a schedule that is there: what is not given is as if it were new")
-	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "dedup-window", "max-attempts", "replace")
+	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "dedup-window", "unique", "unique-for", "max-attempts", "replace")
 }
 
 // putSchedule puts a schedule in the place of one of that revision, and says whether it changed.

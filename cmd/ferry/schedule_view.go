@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/schedule"
 )
@@ -33,13 +34,23 @@ type plannedView struct {
 	TTL         jsontime.Duration `json:"ttl,omitempty"`
 	Dedup       string            `json:"dedup,omitempty"`
 	DedupWindow jsontime.Duration `json:"dedup_window,omitempty"`
+	Unique      string            `json:"unique,omitempty"`
+	UniqueFor   jsontime.Duration `json:"unique_for,omitempty"`
+}
+
+func viewPlanned(m *ferry.Message) *plannedView {
+	v := &plannedView{messageView: viewMessage(m), Delay: jsontime.Duration(m.Delay), TTL: jsontime.Duration(m.TTL), Dedup: m.DedupID, DedupWindow: jsontime.Duration(m.DedupWindow)}
+	if m.Unique != nil {
+		v.Unique, v.UniqueFor = m.Unique.ID, jsontime.Duration(m.Unique.TTL)
+	}
+	return v
 }
 
 func viewSchedule(st schedule.Status) scheduleView {
 	v := scheduleView{Name: st.Name, State: string(st.State), Spec: st.Spec, Zone: st.Zone, Missed: string(st.Missed), Until: jsontime.At(st.Until),
 		Jitter: jsontime.Duration(st.Jitter), Next: jsontime.At(st.Next), Last: jsontime.At(st.Last), Problem: st.Problem, Revision: st.Revision, Edited: jsontime.At(st.Edited)}
 	if m := st.Message; m != nil {
-		v.Message = &plannedView{viewMessage(m), jsontime.Duration(m.Delay), jsontime.Duration(m.TTL), m.DedupID, jsontime.Duration(m.DedupWindow)}
+		v.Message = viewPlanned(m)
 	}
 	return v
 }
@@ -91,7 +102,7 @@ func (r *remote) showSchedule(v scheduleView) error {
 		{"spec", v.Spec}, {"zone", v.Zone}, {"missed", v.Missed}, {"until", textOf(v.Until)}, {"jitter", nonzero(v.Jitter)},
 		{"last", textOf(v.Last)}, {"problem", v.Problem}, {"edited", textOf(v.Edited)},
 		{"topic", v.Message.Topic}, {"key", v.Message.Key}, {"priority", v.Message.Priority}, {"delay", nonzero(v.Message.Delay)}, {"ttl", nonzero(v.Message.TTL)},
-		{"body", short(v.Message.preview(), 200)},
+		{"unique", v.Message.Unique}, {"body", short(v.Message.preview(), 200)},
 	}
 	if err := r.sayf("%s  %s", v.Name, v.State); err != nil {
 		return err
