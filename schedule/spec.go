@@ -163,6 +163,9 @@ func parseFields(spec string, loc *time.Location) (timing, error) {
 
 // checkField says what is wrong with one field: the parser does not say of which column it speaks.
 func checkField(column, field string) error {
+	if strings.Contains(","+field+",", ",,") { // which the parser passes over
+		return wrong(fmt.Sprintf("column %q of the spec has an empty place in its list: %.80q", column, field), fieldHints[column], nil)
+	}
 	alone := make([]string, len(columns))
 	for i, c := range columns {
 		if alone[i] = "*"; c == column {

@@ -109,6 +109,8 @@ func TestWrongSpecs(t *testing.T) {
 		{"61 0 0 * * *", "", `column "second"`},
 		{"0 , * * *", "", `column "hour"`},
 		{"*/0 * * * *", "", `column "minute"`},
+		{"1,,2 * * * *", "", `column "minute"`},
+		{"0 8, * * *", "", `column "hour"`},
 		{"TZ=UTC 0 0 * * *", "", "a time zone"},
 		{"@fortnightly", "", `"@fortnightly" is not known`},
 		{"@manual", "", `"@manual" is not known`},
