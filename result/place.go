@@ -59,6 +59,9 @@ func (p place) check() error {
 	if p.id == "" {
 		return driver.NewError(ferry.ErrInvalid, "the id of the message is empty", "use that of the receipt", nil)
 	}
+	if len(p.id) > driver.MaxIDLen { // nobody would ever answer
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("no message has an id of %d bytes", len(p.id)), "use that of the receipt", nil)
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -129,7 +130,16 @@ func Decode[T any](ctx context.Context, b *ferry.Broker, s Status) (value T, err
 	}
 	m, err := ferry.Decode[T](ctx, b, &ferry.Delivery{Message: &ferry.Message{Body: s.Body, ContentType: s.ContentType}})
 	if err != nil {
-		return value, err
+		return value, undecodable(value, err)
 	}
 	return m.Value, nil
+}
+
+// undecodable says of a result what ferry.Decode says of a body: its hint is for handlers, who have a dead letter then.
+func undecodable(into any, err error) error {
+	e, ok := errors.AsType[*ferry.Error](err)
+	if !ok || !errors.Is(err, ferry.ErrInvalid) {
+		return err
+	}
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the result cannot be read into a %T", into), "ask for the type that the handler returned, with a codec for it in Options.Codecs", e.Cause)
 }

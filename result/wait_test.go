@@ -26,9 +26,14 @@ func TestWait(t *testing.T) {
 			return result.Return(ctx, order{42})
 		}, worker.MaxAttempts(2), worker.Retry(ferry.Delays(time.Minute)))
 		begin := time.Now()
-		v, err := result.Wait[order](context.Background(), r.broker, topic, group, r.publish("x"))
+		id := r.publish("x")
+		v, err := result.Wait[order](context.Background(), r.broker, topic, group, id)
 		if v.Total != 42 || err != nil || time.Since(begin) != 100*time.Second {
 			t.Errorf("%+v, %v after %v", v, err, time.Since(begin))
+		}
+		_, err = result.Wait[int](context.Background(), r.broker, topic, group, id)
+		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "into a int") || strings.Contains(err.Error(), "dead letter") {
+			t.Errorf("read as another type: %v", err)
 		}
 		begin = time.Now()
 		_, err = result.Wait[order](context.Background(), r.broker, topic, group, r.publish("fails"))
@@ -72,7 +77,7 @@ func TestWaitForWhatNobodyKeeps(t *testing.T) {
 		if s, err := result.Await(context.Background(), r.broker, topic, group, "nobody"); !errors.Is(err, ferry.ErrNotFound) || s.State != "" {
 			t.Errorf("of no message it says %q, %v", s.State, err)
 		}
-		for _, c := range [][3]string{{"no such topic", group, "x"}, {topic, "", "x"}, {topic, group, ""}} {
+		for _, c := range [][3]string{{"no such topic", group, "x"}, {topic, "", "x"}, {topic, group, ""}, {topic, group, strings.Repeat("x", driver.MaxIDLen+1)}} {
 			if _, err := result.Wait[string](context.Background(), r.broker, c[0], c[1], c[2]); !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("%v: %v", c, err)
 			}
