@@ -282,6 +282,7 @@ func Cases() []Case {
 		{"inspect/get after settling", getAfterSettling},
 		{endingCase, doneTellsHowItEnded},
 		{"inspect/topics are sorted", topicsAreSorted},
+		{"inspect/hints name no internal topic", hintsNameNoInternalTopic},
 		{"inspect/groups are sorted", groupsAreSorted},
 		{"inspect/stats balance always", statsBalanceAlways},
 		{"inspect/oldest", oldestIsHowLongItWaits},

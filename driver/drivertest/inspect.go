@@ -291,3 +291,14 @@ func usageIsPlausible(t *T) {
 		t.Errorf("Usage answered %d bytes of memory while a body of 4096 is held", u.Memory)
 	}
 }
+
+// hintsNameNoInternalTopic: who mistypes a topic is not told of Ferry's own.
+func hintsNameNoInternalTopic(t *T) {
+	t.ok(t.EnsureTopic(t.ctx(), "ferry.internal", driver.TopicConfig{}), "EnsureTopic")
+	t.publish(t.msg("x"))
+	_, err := t.Stats(t.ctx(), "mistyped")
+	t.wantErr(err, driver.ErrNotFound, "Stats of a topic that does not exist")
+	if strings.Contains(err.Error(), "ferry.internal") {
+		t.Errorf("the error names an internal topic: %v", err)
+	}
+}

@@ -174,6 +174,7 @@ func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
 		return t, err
 	}
 	names, _ := d.topicNames(ctx)
+	names = slices.DeleteFunc(names, driver.Reserved)
 	return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "existing topics: "+listed(names), nil)
 }
 

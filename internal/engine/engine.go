@@ -274,7 +274,9 @@ func errClosed() error {
 func (e *Engine) noTopic(name string) error {
 	var names []string
 	for _, t := range e.allTopics() {
-		names = append(names, t.name)
+		if !driver.Reserved(t.name) {
+			names = append(names, t.name)
+		}
 	}
 	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "existing topics: "+listed(names), nil)
 }
