@@ -84,16 +84,8 @@ func (a Replay) run(ctx context.Context, b *ferry.Broker, t *operation.Task) err
 	if err != nil {
 		return err
 	}
-	queue, err := deadletter.New(b)
-	if err != nil {
-		return err
-	}
 	r.DryRun, r.Each, r.Checkpoint = t.DryRun(), count(t), upTo(t)
-	op, err := queue.Start(ctx, r)
-	if err != nil {
-		return err
-	}
-	return follow(op, t)
+	return bulk(b, t, func(q *deadletter.Queue) (*deadletter.Operation, error) { return q.Start(ctx, r) })
 }
 
 // Remove deletes letters for good that were dead when it was submitted.
@@ -126,12 +118,17 @@ func (a Remove) run(ctx context.Context, b *ferry.Broker, t *operation.Task) err
 	if err != nil {
 		return err
 	}
+	r.DryRun, r.Each, r.Checkpoint = t.DryRun(), count(t), upTo(t)
+	return bulk(b, t, func(q *deadletter.Queue) (*deadletter.Operation, error) { return q.StartRemove(ctx, r) })
+}
+
+// bulk does a replay or a removal to its end.
+func bulk(b *ferry.Broker, t *operation.Task, start func(q *deadletter.Queue) (*deadletter.Operation, error)) error {
 	queue, err := deadletter.New(b)
 	if err != nil {
 		return err
 	}
-	r.DryRun, r.Each, r.Checkpoint = t.DryRun(), count(t), upTo(t)
-	op, err := queue.StartRemove(ctx, r)
+	op, err := start(queue)
 	if err != nil {
 		return err
 	}
