@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/user"
 
 	"github.com/spf13/cobra"
@@ -144,9 +146,23 @@ func newOperationRun(p process) *cobra.Command {
 	c.Flags().BoolVar(&forever, "forever", false, "wait for more")
 	c.Flags().StringVar(&exports, "export-dir", "", "a directory for the files of exports (default: exports are left to others)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkExportDir(exports); err != nil {
+			return err
+		}
 		return r.with(c.Context(), func(s session) error { return s.runOperations(c.Context(), exports, forever) })
 	}
 	return c
+}
+
+// checkExportDir refuses what is no directory before an operation fails because of it, which another process could do.
+func checkExportDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return usage(fmt.Sprintf("--export-dir %q is no directory that can be read", printable(dir)), "make it first")
+	}
+	return nil
 }
 
 func (s session) runOperations(ctx context.Context, exports string, forever bool) error {

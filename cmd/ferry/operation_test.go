@@ -67,6 +67,7 @@ func TestBadOperations(t *testing.T) {
 		"msg move mails --all --state ready":        "ready",
 		"msg move mails --all --body x":             "only one message can be changed",
 		"dlq rm mails 0-1 --background":             "goes with --all",
+		"operation run --export-dir /not/there":     "is no directory",
 		"operation show " + strings.Repeat("x", 65): "at most 64",
 	} {
 		d.fails(exitUsage, want, strings.Fields(args)...)
