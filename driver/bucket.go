@@ -17,9 +17,10 @@ const (
 
 	OperationsBucket   = "operations"
 	TransactionsBucket = "transactions" // transactions.0 to transactions.f
+	NotifyBucket       = "notify"       // notify.00 to notify.3f
 )
 
-var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket}
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket, NotifyBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
 func ReservedBucket(bucket string) bool {

@@ -34,6 +34,16 @@ mail: see you again
 401 Unauthorized
 token demo may view orders: true, mail: false
 `,
+	"notify": `
+success: 3 of 3 targets
+  dingtalk was reached by dingtalk, attempts 2, failed before: 0
+  webhook was reached by webhook, attempts 1, failed before: 0
+  sms was reached by dingtalk, attempts 1, failed before: 1
+what arrived:
+  dingtalk: ops was told
+  dingtalk: owner was told
+  webhook got "Disk of db1 is full", signed: true
+`,
 	"delayed": `
 start now  after 0s
 drink tea  after 1s

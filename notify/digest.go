@@ -1,0 +1,244 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/worker"
+)
+
+// Digest collects messages to one destination, for a time or a number of them, whichever comes first. Each message is
+// in one digest, as its title and the begin of its body.
+type Digest struct {
+	// Window is how long after the first message, at most 7 days. Defaults to one minute.
+	Window time.Duration
+	// Count is how many messages, at most 100. Defaults to 100.
+	Count int
+}
+
+const (
+	maxDigest = 100
+	maxWindow = 7 * 24 * time.Hour
+	// bytes of the title and the body of an entry after the first
+	entryTitle, entryBody = 200, 300
+	// bytes of texts after which a digest is full: it must fit into one value of the broker
+	fullDigest = 16 << 10
+)
+
+func (d Digest) check() error {
+	if d.Window < 0 || d.Window > maxWindow || d.Count < 0 || d.Count > maxDigest {
+		return invalid("use at most 7 days and 100 messages", "the digest of a notification is out of range")
+	}
+	return nil
+}
+
+func (d Digest) resolved() Digest {
+	if d.Window == 0 {
+		d.Window = time.Minute
+	}
+	if d.Count == 0 {
+		d.Count = maxDigest
+	}
+	return d
+}
+
+// collection is the digest that collects, and the last one that was ended: its job may not be queued yet.
+type collection struct {
+	Open   *digest `json:"open,omitempty"`
+	Closed *digest `json:"closed,omitempty"`
+}
+
+// digest is what is collected for a destination.
+type digest struct {
+	Number  uint64  `json:"number"`
+	Due     int64   `json:"due"` // when it ends, in milliseconds of the backend's clock
+	Entries []entry `json:"entries"`
+	// Full says that its last entry ended it, before it was due.
+	Full bool `json:"full,omitempty"`
+}
+
+// entry is one collected message. The first one is whole: it may stay alone.
+type entry struct {
+	reference
+	Title    string   `json:"title,omitempty"`
+	Body     string   `json:"body,omitempty"`
+	Format   Format   `json:"format,omitempty"`
+	Priority Priority `json:"priority,omitempty"`
+}
+
+func (d *digest) has(r reference) bool {
+	return d != nil && slices.ContainsFunc(d.Entries, func(e entry) bool { return e.reference == r })
+}
+
+// size is how many bytes of text a digest has.
+func (d *digest) size() (n int) {
+	for _, e := range d.Entries {
+		n += len(e.Title) + len(e.Body) + len(e.ID)
+	}
+	return n
+}
+
+// collect puts the job into the open digest of its destination, or opens one, and lets the job be acknowledged. Done
+// twice it changes nothing.
+func (a *attempt) collect(ctx context.Context, o Digest, of func(*destination) *collection) error {
+	var joined digest
+	now := a.hub.clock.now().UnixMilli()
+	err := a.hub.places.update(ctx, a.job.target().key(), func(d *destination) bool {
+		c, r := of(d), a.job.reference()
+		switch {
+		case c.Closed.has(r):
+			joined = *c.Closed
+			return false
+		case !c.Open.has(r):
+			d.join(c, a.job, now+o.Window.Milliseconds())
+		}
+		joined = *c.Open
+		if len(joined.Entries) >= o.Count || joined.size() >= fullDigest {
+			joined.Full = true
+			c.Open, c.Closed = nil, &joined
+		}
+		return true
+	})
+	switch {
+	case errors.Is(err, ferry.ErrTooLarge):
+		return err
+	case err != nil:
+		return a.hub.away(ctx, err)
+	}
+	a.counts.collected.Add(1)
+	if joined.Full {
+		return a.hub.queueDigest(ctx, a.job.digest(joined.Number), joined.Entries)
+	}
+	return a.queueFlush(ctx, joined, now)
+}
+
+// join adds a job to the open digest.
+func (d *destination) join(c *collection, j *job, due int64) {
+	e := entry{reference: j.reference(), Title: j.Title, Body: j.Body, Format: j.Format, Priority: j.Priority}
+	if c.Open == nil {
+		d.Digests++
+		c.Open = &digest{Number: d.Digests, Due: due}
+	} else {
+		e.Title, e.Body = shorten(e.Title, entryTitle), shorten(e.Body, entryBody)
+	}
+	c.Open.Entries = append(c.Open.Entries, e)
+}
+
+// digest is the job of a digest of the job's destination, without its members.
+func (j *job) digest(number uint64) job {
+	key := strings.ReplaceAll(j.target().key(), ":", "-")
+	return job{ID: fmt.Sprintf("digest-%s-%d", key, number), Chain: []Target{j.target()}, Priority: j.Priority,
+		Retry: j.Retry}
+}
+
+// queueFlush has the digest ended when it is due. Queued again it is a duplicate.
+func (a *attempt) queueFlush(ctx context.Context, d digest, now int64) error {
+	flush := a.job.digest(d.Number)
+	flush.Flush = d.Number
+	opts := append(flush.options(), ferry.ID(flush.name()+"/flush"),
+		ferry.Delay(time.Duration(d.Due-now)*time.Millisecond))
+	return worker.Emit(ctx, a.hub.o.Topic, flush, opts...)
+}
+
+// flush ends a digest that is due, unless it was full before.
+func (h *Hub) flush(ctx context.Context, j *job) error {
+	var ended digest
+	err := h.places.update(ctx, j.target().key(), func(d *destination) bool {
+		for _, c := range []*collection{&d.Asked, &d.Overflow} {
+			switch {
+			case c.Open != nil && c.Open.Number == j.Flush:
+				ended = *c.Open
+				c.Open, c.Closed = nil, &ended
+				return true
+			// the process was lost before the job was queued
+			case c.Closed != nil && c.Closed.Number == j.Flush && !c.Closed.Full:
+				ended = *c.Closed
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return h.away(ctx, err)
+	}
+	return h.queueDigest(ctx, j.digest(j.Flush), ended.Entries)
+}
+
+// queueDigest makes one job of what was collected, queued together with the acknowledgement of the one that is handled.
+// Queued again it is a duplicate.
+func (h *Hub) queueDigest(ctx context.Context, summary job, entries []entry) error {
+	entries, err := h.wanted(ctx, entries)
+	switch {
+	case err != nil:
+		return h.away(ctx, err)
+	case len(entries) == 0:
+		return nil
+	}
+	c, err := h.channel(summary.target())
+	if err != nil {
+		return worker.Transient(err)
+	}
+	summary.write(entries, c.Limits())
+	return worker.Emit(ctx, h.o.Topic, summary, summary.options()...)
+}
+
+// wanted are the entries that nobody cancelled meanwhile.
+func (h *Hub) wanted(ctx context.Context, entries []entry) ([]entry, error) {
+	refs := make([]reference, len(entries))
+	for i, e := range entries {
+		refs[i] = e.reference
+	}
+	records, err := h.records.get(ctx, refs...)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []entry
+	for i, e := range entries {
+		if s := records[i].Status; s != Cancelled && s != Success {
+			wanted = append(wanted, e)
+		}
+	}
+	return wanted, nil
+}
+
+// write makes the job the digest of entries. One entry alone is sent as it was.
+func (j *job) write(entries []entry, l Limits) {
+	j.Members, j.Format = nil, Text
+	if len(l.Formats) == 0 || slices.Contains(l.Formats, Markdown) {
+		j.Format = Markdown
+	}
+	var body strings.Builder
+	for _, e := range entries {
+		j.Members = append(j.Members, e.reference)
+		j.Priority = max(j.Priority, e.Priority)
+		if j.Format == Markdown {
+			fmt.Fprintf(&body, "- **%s** %s\n", e.Title, oneLine(e.Body))
+		} else {
+			fmt.Fprintf(&body, "- %s: %s\n", e.Title, oneLine(e.Body))
+		}
+	}
+	j.Title = fmt.Sprintf("%d notifications", len(entries))
+	j.Body = strings.TrimSuffix(body.String(), "\n")
+	if len(entries) == 1 {
+		j.Title, j.Body, j.Format = entries[0].Title, entries[0].Body, entries[0].Format
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shorten cuts a text to n bytes at most, between runes.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	n -= len("…")
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,175 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// buckets is over how many the hub's values are spread: each is one slot or partition of the backend.
+const buckets = 64
+
+// bucketOf is the bucket of all values of a message, or of a destination.
+func bucketOf(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return fmt.Sprintf("%s.%02x", driver.NotifyBucket, h.Sum32()%buckets)
+}
+
+// prefix begins the names of the receipts of a message.
+func prefix(id string) string { return "receipt/" + id + "/" }
+
+func (r reference) value() string { return fmt.Sprintf("%s%02d", prefix(r.ID), r.Index) }
+
+// records keep what became of targets: one value each.
+type records struct {
+	kv   driver.KV
+	keep time.Duration
+}
+
+// kept is a record as it was read.
+type kept struct {
+	TargetReceipt
+	revision uint64 // 0: there is none
+	left     time.Duration
+}
+
+const (
+	// waitFor is how long a receipt outlives its message's due time at least while nothing was tried: a backlog.
+	waitFor = 24 * time.Hour
+	// cancelledFor is how long a cancellation is remembered at least: its message may lie in a queue that nobody
+	// serves.
+	cancelledFor = 7 * 24 * time.Hour
+)
+
+// get reads records, in the order asked.
+func (s records) get(ctx context.Context, rs ...reference) ([]kept, error) {
+	found := make([]kept, len(rs))
+	for i, r := range rs {
+		values, err := s.kv.Get(ctx, bucketOf(r.ID), r.value())
+		if err != nil {
+			return nil, err
+		}
+		if found[i], err = decodeRecord(values[0]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func decodeRecord(v driver.Value) (kept, error) {
+	k := kept{revision: v.Revision, left: v.Left}
+	if v.Revision == 0 {
+		return k, nil
+	}
+	if err := json.Unmarshal(v.Data, &k.TargetReceipt); err != nil {
+		return k, driver.NewError(ferry.ErrInvalid, "the receipt "+v.Name+" cannot be read", "see who else writes it",
+			err)
+	}
+	return k, nil
+}
+
+// create writes the first receipts of a message. Those that are there stay: it is sent again under its id.
+func (s records) create(ctx context.Context, id string, receipts []TargetReceipt, more time.Duration) error {
+	writes := make([]driver.Write, len(receipts))
+	for i, r := range receipts {
+		data, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		writes[i] = driver.Write{Name: reference{id, i}.value(), Data: data, If: driver.Absent, TTL: s.keep + waitFor +
+			more, Quiet: true}
+	}
+	var errs []error
+	for _, r := range s.kv.Apply(ctx, bucketOf(id), driver.KVOptions{}, writes...) {
+		if r.Err != nil && !errors.Is(r.Err, ferry.ErrConflict) {
+			errs = append(errs, r.Err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forget removes receipts of targets that were certainly not queued.
+func (s records) forget(ctx context.Context, rs ...reference) {
+	for _, r := range rs {
+		s.kv.Apply(ctx, bucketOf(r.ID), driver.KVOptions{}, driver.Write{Name: r.value(), Delete: true})
+	}
+}
+
+// A write that the broker did not take, or did not answer, is tried again for about a second and a half.
+const (
+	putTries = 6
+	putPause = 50 * time.Millisecond
+)
+
+// put writes what became of a target over k. What was written meanwhile, by a cancellation for example, is written
+// over, unless it is a success: that one is final.
+func (s records) put(ctx context.Context, r reference, k kept) (revision uint64, err error) {
+	data, err := json.Marshal(k.TargetReceipt)
+	if err != nil {
+		return 0, err
+	}
+	w := driver.Write{Name: r.value(), Data: data, If: condition(k.revision), TTL: s.keep}
+	pause := putPause
+	for try := 1; ; try++ {
+		res := s.kv.Apply(ctx, bucketOf(r.ID), driver.KVOptions{}, w)[0]
+		switch {
+		case res.Err == nil:
+			return res.Revision, nil
+		case errors.Is(res.Err, ferry.ErrConflict):
+			if there, err := decodeRecord(res.Value); err == nil && there.Status == Success && k.Status != Success {
+				return there.revision, nil
+			}
+			w.If = condition(res.Revision)
+		case !transient(res.Err), !sleep(ctx, pause):
+			return 0, res.Err
+		default:
+			pause *= 2
+		}
+		if try == putTries {
+			return 0, res.Err
+		}
+	}
+}
+
+// condition demands a revision, or that there is nothing.
+func condition(revision uint64) driver.Condition {
+	if revision == 0 {
+		return driver.Absent
+	}
+	return driver.Condition(revision)
+}
+
+// transient reports whether a call is worth another try.
+func transient(err error) bool {
+	return errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, ferry.ErrUnknown)
+}
+
+// sleep waits for d, and reports whether ctx lives.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// cancel writes a cancellation over the record that was read, and only that one.
+func (s records) cancel(ctx context.Context, r reference, k kept) error {
+	k.Status, k.At = Cancelled, time.Now()
+	data, err := json.Marshal(k.TargetReceipt)
+	if err != nil {
+		return err
+	}
+	w := driver.Write{Name: r.value(), Data: data, If: condition(k.revision), TTL: max(k.left, cancelledFor)}
+	return s.kv.Apply(ctx, bucketOf(r.ID), driver.KVOptions{}, w)[0].Err
+}
