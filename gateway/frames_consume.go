@@ -126,5 +126,7 @@ func (g *Gateway) closeSession(ctx context.Context, q *frame.Session) (frame.Val
 }
 
 func (g *Gateway) revoked(ctx context.Context, q *frame.Session) (frame.Value, error) {
-	return g.with(ctx, q.ID, func(s *session) (frame.Value, error) { return s.revocation(ctx, g.o.Poll), nil })
+	ctx, cancel := g.waiting(ctx, g.o.Poll)
+	defer cancel()
+	return g.with(ctx, q.ID, func(s *session) (frame.Value, error) { return s.revocation(ctx), nil })
 }

@@ -50,9 +50,12 @@ func (g *Gateway) watch(ctx context.Context, q *frame.Watch, wait func(ctx conte
 	if err := mayKV(ctx, q.Bucket); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.o.Poll)
+	ctx, cancel := g.waiting(ctx, g.o.Poll)
 	defer cancel()
 	vs, err := wait(ctx)
+	if g.life.Err() != nil && err != nil {
+		return nil, errStopping()
+	}
 	if err != nil && ctx.Err() != nil {
 		return &frame.Values{Again: true}, nil
 	}

@@ -42,6 +42,8 @@ type Gateway struct {
 	driver   driver.Driver
 	o        Options
 	sessions *sessions
+	life     context.Context // ends with Close: nothing waits any more
+	end      context.CancelFunc
 	calls    map[string]call
 	mux      *http.ServeMux
 }
@@ -63,7 +65,8 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 	if o.Logger == nil {
 		o.Logger = b.Logger()
 	}
-	g := &Gateway{broker: b, driver: b.Driver(), o: o, sessions: newSessions(o.Logger), mux: http.NewServeMux()}
+	life, end := context.WithCancel(context.Background())
+	g := &Gateway{life: life, end: end, broker: b, driver: b.Driver(), o: o, sessions: newSessions(o.Logger), mux: http.NewServeMux()}
 	g.calls = g.frameCalls()
 	g.mux.HandleFunc("POST /v1/driver/{call}", g.serveFrame)
 	return g, nil
@@ -72,5 +75,18 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 // ServeHTTP answers a call.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
 
-// Close gives back what clients hold, and refuses what comes after it. The broker stays open.
-func (g *Gateway) Close(ctx context.Context) error { return g.sessions.close(ctx) }
+// MaxBody is the largest body of a request in bytes, for whoever bounds it before.
+func (g *Gateway) MaxBody() int64 { return int64(g.o.MaxFrame) + 1<<10 }
+
+// Close ends what waits, gives back what clients hold, and refuses subscriptions that come after it. The broker stays open.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.end()
+	return g.sessions.close(ctx)
+}
+
+// waiting is a context for a call that waits: it ends with the gateway, and when the client has to be answered.
+func (g *Gateway) waiting(ctx context.Context, poll time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, poll)
+	unhook := context.AfterFunc(g.life, cancel)
+	return ctx, func() { unhook(); cancel() }
+}

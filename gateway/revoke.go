@@ -45,13 +45,10 @@ func (s *session) holdsAny(ds []*driver.Delivery) bool {
 }
 
 // revocation waits for what is taken away.
-func (s *session) revocation(ctx context.Context, poll time.Duration) *frame.Revoked {
-	timer := time.NewTimer(poll)
-	defer timer.Stop()
+func (s *session) revocation(ctx context.Context) *frame.Revoked {
 	select {
 	case r := <-s.revoked:
 		return &frame.Revoked{Within: time.Until(r.until), Handles: s.handlesOf(r.deliveries)}
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 	return &frame.Revoked{}

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/ferrymq/ferry/auth"
 )
@@ -14,10 +15,10 @@ const (
 )
 
 // authenticated finds out who asks, and refuses who does not say so where that is needed.
-func (s *Server) authenticated(public bool, next http.Handler) http.Handler {
+func (s *Server) authenticated(m Mount, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.identify(r)
-		if err != nil && !public {
+		if err != nil && !m.Public {
 			if ok, wait := s.wrong.allow(remote(r), wrongPerSecond, mostWrong); !ok {
 				tooMany(w, r, wait)
 				return
@@ -25,24 +26,33 @@ func (s *Server) authenticated(public bool, next http.Handler) http.Handler {
 			s.refuseError(w, r, err)
 			return
 		}
-		if who == nil && !public {
+		if who == nil && !m.Public {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			refuse(w, r, http.StatusUnauthorized, "unauthenticated", "the request has no credentials",
 				"log in at /login, or send Authorization: Bearer with a token of 'ferry token create'")
 			return
 		}
-		client := "at " + remote(r)
-		if who != nil {
-			client = who.String()
-		}
-		limit := s.limits.Load().Rate
-		if ok, wait := s.busy.allow(client, limit, max(1, int(2*limit))); !ok {
+		if ok, wait := s.mayAsk(m, who, r); !ok {
 			tooMany(w, r, wait)
 			return
 		}
-		noted(r).who = who
+		noted(r).who, noted(r).program = who, m.Programs
 		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
 	})
+}
+
+// mayAsk reports whether a client may ask once more, and if not, after how long. Who is known and asks as a program has no
+// rate: what bounds it is the broker.
+func (s *Server) mayAsk(m Mount, who *auth.Identity, r *http.Request) (bool, time.Duration) {
+	client := "at " + remote(r)
+	if who != nil {
+		if m.Programs {
+			return true, 0
+		}
+		client = who.String()
+	}
+	limit := s.limits.Load().Rate
+	return s.busy.allow(client, limit, max(1, int(2*limit)))
 }
 
 // identify returns who asks: by a token, by the cookie of a session, or nobody. An error says that what was shown is

@@ -276,3 +276,27 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 }
+
+// TestStopOfWhatWaits: a request that waits for work is ended by its mount, and does not hold the server up.
+func TestStopOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	began, over := make(chan struct{}), make(chan struct{})
+	r := start(t, Options{StopTimeout: time.Hour, Mounts: []Mount{{
+		Path: "/wait", Public: true,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(began)
+			<-over
+			_, _ = io.WriteString(w, "nothing")
+		}),
+		Stop: func(context.Context) error { close(over); return nil },
+	}}})
+	waited := make(chan string, 1)
+	go func() { waited <- r.do("GET", "/wait", "").text }()
+	<-began
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	if got := <-waited; got != "nothing" {
+		t.Errorf("the request that waited got %q", got)
+	}
+}

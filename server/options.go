@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,6 +29,12 @@ type Mount struct {
 	Public bool
 	// MaxBody is the most bytes of a body. Defaults to Limits.Body.
 	MaxBody int64
+	// Programs says that programs ask here, as often as they have work: no rate bounds them, and only what fails is in
+	// the log above its debug level.
+	Programs bool
+	// Stop is called when the server stops, before requests under way have their last time: it ends those that wait.
+	// Defaults to nothing.
+	Stop func(ctx context.Context) error
 }
 
 // Limits bound what clients can ask for. Zero stands for the default of each.

@@ -20,11 +20,12 @@ var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // request is what the server notes of a request while it is served.
 type request struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
-	who    *auth.Identity
-	nonce  string
-	stream func() // is called when the answer turns out to be a stream
+	status  int
+	bytes   int64
+	who     *auth.Identity
+	nonce   string
+	program bool   // asks as often as it has work
+	stream  func() // is called when the answer turns out to be a stream
 }
 
 type requestKey struct{}
@@ -113,8 +114,11 @@ func (s *Server) tell(n *request, r *http.Request, took time.Duration) {
 		return
 	}
 	level := slog.LevelInfo
-	if n.status >= http.StatusInternalServerError {
+	switch {
+	case n.status >= http.StatusInternalServerError:
 		level = slog.LevelWarn
+	case n.program && n.status < http.StatusBadRequest:
+		level = slog.LevelDebug
 	}
 	s.o.Logger.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", n.status,
 		"bytes", n.bytes, "took", took, "who", n.who.String(), "from", remote(r), "request",

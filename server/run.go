@@ -70,11 +70,24 @@ func (s *Server) stop(ctx context.Context, server *http.Server) error {
 	s.streams.stop()
 	ctx, cancel = context.WithTimeout(ctx, s.o.StopTimeout)
 	defer cancel()
+	s.stopMounts(ctx)
 	if err := server.Shutdown(ctx); err != nil {
 		return driver.NewError(driver.ErrUnknown, "requests were cut off when the server stopped",
 			"give them more time with stop_timeout", errors.Join(err, server.Close()))
 	}
 	return nil
+}
+
+// stopMounts ends what waits in handlers. The server stops all the same if one of them fails.
+func (s *Server) stopMounts(ctx context.Context) {
+	for _, m := range s.o.Mounts {
+		if m.Stop == nil {
+			continue
+		}
+		if err := m.Stop(ctx); err != nil {
+			s.o.Logger.WarnContext(ctx, "a handler did not stop well", "path", m.Path, "error", err)
+		}
+	}
 }
 
 // beMember has the server seen among the members of the broker. It serves without, too.

@@ -163,7 +163,7 @@ func (s *Server) Reload(l Limits) error {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	add := func(pattern string, m Mount) {
-		mux.Handle(pattern, s.bounded(m, s.authenticated(m.Public, m.Handler)))
+		mux.Handle(pattern, s.bounded(m, s.authenticated(m, m.Handler)))
 	}
 	public := func(pattern string, f http.HandlerFunc) { add(pattern, Mount{Handler: f, Public: true}) }
 	public("/livez", livez)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/gateway"
 	"github.com/ferrymq/ferry/server"
 	"github.com/ferrymq/ferry/server/config"
 )
@@ -85,8 +86,13 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
+	g, err := gateway.New(broker, gateway.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
 	options := f.Options(auth.NewSecret(secret))
 	options.Broker, options.Logger = broker, logger
+	options.Mounts = []server.Mount{{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Stop: g.Close}}
 	s, err := server.New(ctx, options)
 	if err != nil {
 		return err
