@@ -32,7 +32,7 @@ func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.
 }
 
 // transacted are the cases that transactions change.
-var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/hold|invalid/mended|capabilities/pinned)`)
+var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/|invalid/mended|capabilities/pinned)`)
 
 // TestDriverWithTransactions runs those cases of the suite that a transaction changes.
 func TestDriverWithTransactions(t *testing.T) {
