@@ -105,7 +105,8 @@ func (d *Driver) newDelays(ctx context.Context) (*delays, error) {
 	}
 	name := d.delayTopic()
 	w.cl, err = kgo.NewClient(d.clientOptions(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.DisableAutoCommit(),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(d.o.Session), kgo.HeartbeatInterval(d.o.heartbeat()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(d.o.Session),
+		kgo.HeartbeatInterval(d.o.heartbeat()), kgo.RebalanceTimeout(rebalance),
 		kgo.FetchMaxWait(2*fetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10), kgo.MaxConcurrentFetches(2),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(w.offsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),

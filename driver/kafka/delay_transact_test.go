@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,6 +116,31 @@ func TestFiredIsNotFiredAgain(t *testing.T) {
 	arrives(t, hs, "a") // whose holder was killed
 	publish(t, heir, delayed("b"))
 	arrives(t, hs, "b")
+}
+
+// TestWhoFiresIsWaitedForNoLonger: a process that does not join again holds up those who fire no longer than a group.
+func TestWhoFiresIsWaitedForNoLonger(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	var mu sync.Mutex
+	waits := map[string]int32{}
+	c.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		mu.Lock()
+		defer mu.Unlock()
+		join := req.(*kmsg.JoinGroupRequest)
+		waits[join.Group] = join.RebalanceTimeoutMillis
+		return nil, nil, false
+	})
+	d := openFake(t, c)
+	publish(t, d, delayed("a"))
+	arrives(t, subscribe(t, d, "x"), "a")
+	mu.Lock()
+	defer mu.Unlock()
+	group, fires := waits[d.Namespace()+"orders:default"], waits[d.Namespace()+"_ferry.delay"]
+	if group == 0 || fires != group {
+		t.Errorf("a rebalance waits %d ms for who fires, and %d ms for a consumer", fires, group)
+	}
 }
 
 // BenchmarkDelay is how late delayed messages come to a consumer that waits, one due every 20 ms, with and without
