@@ -73,7 +73,7 @@ func (t *Tokens) Create(ctx context.Context, r TokenRequest) (Token, Secret, err
 	if by := From(ctx); by != nil {
 		token.By = by.String()
 	}
-	text := tokenPrefix + token.ID + "_" + rand.Text() + rand.Text()
+	text := tokenPrefix + token.ID + "_" + rand.Text() // 128 bits and more
 	hash := sha256.Sum256([]byte(text))
 	data, err := json.Marshal(storedToken{token, hash[:]})
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *Tokens) get(ctx context.Context, id string) (storedToken, error) {
 	return s, nil
 }
 
-// Revoke ends a token at once, on every server. ErrNotFound if there is none.
+// Revoke ends a token, on every server: at once, or as soon as a server asks again. ErrNotFound if there is none.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
 	if err := driver.CheckName("token", id); err != nil {
 		return err

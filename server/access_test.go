@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry/auth"
@@ -70,7 +73,65 @@ func TestTokens(t *testing.T) {
 	if err := r.tokens.Revoke(ctx, page.Tokens[0].ID); err != nil {
 		t.Fatal(err)
 	}
+	r.known.tokens = nil // as it is a second later
 	r.do("GET", "/api/", "", "Authorization", good).problem(t, 401, "unauthenticated")
+}
+
+// TestKnownTokens: what was good is good for a second, without a question to the broker; what was not is asked again.
+func TestKnownTokens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var k known
+		ctx, tokens := context.Background(), auth.NewTokens(memoryBroker(t))
+		token, text, err := tokens.Create(ctx, auth.TokenRequest{Name: "a", Scopes: auth.Scopes()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(want bool) {
+			t.Helper()
+			if who, err := k.check(ctx, tokens, text); (err == nil) != want || (who != nil) != want {
+				t.Errorf("%v, %v", who, err)
+			}
+		}
+		check(true)
+		if err := tokens.Revoke(ctx, token.ID); err != nil {
+			t.Fatal(err)
+		}
+		check(true)
+		time.Sleep(knownFor)
+		check(false)
+		for i := range 2 * mostKnown {
+			k.add(sha256.Sum256([]byte(fmt.Sprint(i))), knownToken{})
+		}
+		if len(k.tokens) > mostKnown {
+			t.Errorf("%d tokens are remembered", len(k.tokens))
+		}
+	})
+}
+
+// TestScopeOfAMount: who lacks it is told so, and the list of actions has it.
+func TestScopeOfAMount(t *testing.T) {
+	t.Parallel()
+	m := Mount{Path: "/metrics", Scope: auth.Metrics, Handler: whoami.Handler}
+	r := start(t, Options{Mounts: []Mount{m}})
+	ctx := context.Background()
+	for scope, want := range map[auth.Scope]int{auth.Metrics: 200, auth.View: 403} {
+		_, text, err := r.tokens.Create(ctx, auth.TokenRequest{Name: "a", Scopes: []auth.Scope{scope}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.do("GET", "/metrics", "", "Authorization", "Bearer "+text.Reveal())
+		if a.StatusCode != want {
+			t.Errorf("%s: %s", scope, a.Status)
+		}
+		if want == 403 {
+			a.problem(t, 403, "forbidden")
+		}
+	}
+	p, err := r.actions.List(ctx, auth.ActionQuery{})
+	if err != nil || len(p.Actions) != 1 || p.Actions[0].What != "/metrics" || p.Actions[0].Outcome != auth.Denied {
+		t.Errorf("%+v, %v", p, err)
+	}
 }
 
 // TestExpiredToken: the broker lets it go, and the server has kept nothing of it.
@@ -185,7 +246,7 @@ func TestGuessingIsThrottled(t *testing.T) {
 	t.Parallel()
 	r := start(t, Options{Mounts: []Mount{whoami}})
 	throttled := 0
-	for range 3 * mostWrong {
+	for range 3 * mostLogins {
 		if a := r.form("once=wrong"); a.StatusCode == 429 {
 			throttled++
 			if a.Header.Get("Retry-After") == "" {
@@ -204,21 +265,27 @@ func TestGuessingIsThrottled(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	t.Parallel()
-	r := start(t, Options{Mounts: []Mount{whoami}, Limits: Limits{Rate: 0.001}}) // one, and then none for a while
+	// one of each, and then none for a while
+	r := start(t, Options{Mounts: []Mount{whoami}, Limits: Limits{Rate: 1e-6}})
 	token := r.token()
-	ask := func(want int) {
-		t.Helper()
-		if a := r.do("GET", "/api/", "", "Authorization", token); a.StatusCode != want {
-			t.Errorf("%s, not %d", a.Status, want)
+	who := &auth.Identity{Name: "test", Kind: auth.KindToken}
+	for client, allowed := range map[string]int{who.String(): 1, "at 127.0.0.1": 1} {
+		for i := range 3 {
+			if ok, _ := r.busy.allow(client, 1e-6, 1); ok != (i < allowed) {
+				t.Errorf("request %d of %s: %v", i, client, ok)
+			}
 		}
 	}
-	ask(200)
-	ask(429)
+	r.do("GET", "/api/", "", "Authorization", token).problem(t, 429, "too_many_requests")
 	if err := r.Reload(Limits{Rate: 1e6}); err != nil {
 		t.Fatal(err)
 	}
-	r.do("GET", "/api/", "", "Authorization", token) // the new rate counts from the request that first sees it
-	ask(200)
+	for range 3 { // the new rate counts from the request that first sees it, and two clients are counted
+		r.do("GET", "/api/", "", "Authorization", token)
+	}
+	if a := r.do("GET", "/api/", "", "Authorization", token); a.StatusCode != 200 {
+		t.Errorf("%s", a.Status)
+	}
 }
 
 // TestAddressOfOthers: an address that others reach takes somebody who has to say who they are.

@@ -3,56 +3,68 @@ package server
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/ferrymq/ferry/auth"
 )
 
-// Wrong credentials that an address may show: some at once, then one in a while.
 const (
-	mostWrong      = 20
-	wrongPerSecond = 0.2
+	// Logins that an address may try: some at once, then one in a while.
+	mostLogins      = 20
+	loginsPerSecond = 0.2
+
+	// addressShare is how many identities may do as much as they can from one address, a proxy for example.
+	addressShare = 10
 )
 
 // authenticated finds out who asks, and refuses who does not say so where that is needed.
 func (s *Server) authenticated(m Mount, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := s.identify(r)
-		if err != nil && !m.Public {
-			if ok, wait := s.wrong.allow(remote(r), wrongPerSecond, mostWrong); !ok {
-				tooMany(w, r, wait)
-				return
-			}
-			s.refuseError(w, r, err)
+		noted(r).program = m.Programs
+		if !m.Programs && !s.unhurried(w, r, "at "+remote(r), addressShare) {
 			return
 		}
-		if who == nil && !m.Public {
+		who, err := s.identify(r)
+		switch {
+		case m.Public:
+		case err != nil:
+			if !m.Programs || s.unhurried(w, r, "at "+remote(r), addressShare) {
+				s.refuseError(w, r, err)
+			}
+			return
+		case who == nil:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			refuse(w, r, http.StatusUnauthorized, "unauthenticated", "the request has no credentials",
 				"log in at /login, or send Authorization: Bearer with a token of 'ferry token create'")
 			return
 		}
-		if ok, wait := s.mayAsk(m, who, r); !ok {
-			tooMany(w, r, wait)
+		noted(r).who = who
+		r = r.WithContext(auth.With(r.Context(), who))
+		if who != nil && !m.Programs && !s.unhurried(w, r, who.String(), 1) || !s.allowed(w, r, m) {
 			return
 		}
-		noted(r).who, noted(r).program = who, m.Programs
-		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
+		next.ServeHTTP(w, r)
 	})
 }
 
-// mayAsk reports whether a client may ask once more, and if not, after how long. Who is known and asks as a program has no
-// rate: what bounds it is the broker.
-func (s *Server) mayAsk(m Mount, who *auth.Identity, r *http.Request) (bool, time.Duration) {
-	client := "at " + remote(r)
-	if who != nil {
-		if m.Programs {
-			return true, 0
-		}
-		client = who.String()
+// unhurried reports whether a client has not asked too often; if it has, it is told so.
+func (s *Server) unhurried(w http.ResponseWriter, r *http.Request, client string, share float64) bool {
+	limit := share * s.limits.Load().Rate
+	ok, wait := s.busy.allow(client, limit, max(1, int(2*limit)))
+	if !ok {
+		tooMany(w, r, wait)
 	}
-	limit := s.limits.Load().Rate
-	return s.busy.allow(client, limit, max(1, int(2*limit)))
+	return ok
+}
+
+// allowed reports whether who asks has the scope of a mount; if not they are told so.
+func (s *Server) allowed(w http.ResponseWriter, r *http.Request, m Mount) bool {
+	if m.Scope == "" || auth.From(r.Context()).May(m.Scope, "") {
+		return true
+	}
+	s.record(r, auth.Action{What: m.Path, Outcome: auth.Denied})
+	refuse(w, r, http.StatusForbidden, "forbidden", "this takes the scope "+string(m.Scope)+" on every topic",
+		"ask an administrator for a role or a token that has it")
+	return false
 }
 
 // identify returns who asks: by a token, by the cookie of a session, or nobody. An error says that what was shown is
@@ -60,7 +72,7 @@ func (s *Server) mayAsk(m Mount, who *auth.Identity, r *http.Request) (bool, tim
 func (s *Server) identify(r *http.Request) (*auth.Identity, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		text, _ := strings.CutPrefix(header, "Bearer ")
-		return s.tokens.Check(r.Context(), auth.NewSecret(text))
+		return s.known.check(r.Context(), s.tokens, auth.NewSecret(text))
 	}
 	if cookie, err := r.Cookie(s.cookieName()); err == nil {
 		return s.sessions.Find(r.Context(), auth.NewSecret(cookie.Value))

@@ -66,7 +66,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 			`send a form, or JSON like {"name": "ann", "password": "..."}`)
 		return
 	}
-	if ok, wait := s.wrong.allow(remote(r), wrongPerSecond, mostWrong); !ok {
+	if ok, wait := s.logins.allow(remote(r), loginsPerSecond, mostLogins); !ok {
 		s.denied(r, c, "too many tries")
 		tooMany(w, r, wait)
 		return
@@ -122,16 +122,20 @@ func (s *Server) check(r *http.Request, c credentials) (*auth.Identity, error) {
 	return local(), nil
 }
 
-// begin starts a session under a new id, and ends the one before it.
+// begin starts a session under a new id, and ends the one before it. A login that cannot be recorded is none.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, who *auth.Identity) error {
 	id, err := s.sessions.Start(r.Context(), who)
 	if err != nil {
 		return err
 	}
+	a := auth.Action{What: "login", Detail: "from " + remote(r)}
+	if err := s.actions.Record(auth.With(r.Context(), who), a); err != nil {
+		return err
+	}
 	s.endSession(r)
 	s.setCookie(w, id)
 	noted(r).who = who
-	return s.actions.Record(auth.With(r.Context(), who), auth.Action{What: "login", Detail: "from " + remote(r)})
+	return nil
 }
 
 // denied records that a login was refused. The name is not taken for true.

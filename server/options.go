@@ -27,6 +27,8 @@ type Mount struct {
 	// Public answers without credentials. It is for what tells nothing, static files for example, and for callbacks
 	// that carry a signature of their own.
 	Public bool
+	// Scope is what whoever asks must be allowed to do, with every topic. Defaults to none: the handler looks itself.
+	Scope auth.Scope
 	// MaxBody is the most bytes of a body. Defaults to Limits.Body.
 	MaxBody int64
 	// Programs says that programs ask here, as often as they have work: no rate bounds them, and only what fails is in

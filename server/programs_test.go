@@ -15,8 +15,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// TestPrograms: a program with a token works through the server as on the broker itself, beyond the rate for people, until
-// the server stops, which does not wait for the program.
+// TestPrograms: a program with a token works through the server as on the broker itself, beyond the rate for people,
+// until the server stops, which does not wait for the program.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	b := memoryBroker(t)
@@ -27,17 +27,20 @@ func TestPrograms(t *testing.T) {
 	r := start(t, Options{Broker: b, Limits: Limits{Rate: 0.001}, StopTimeout: time.Hour, Mounts: []Mount{
 		{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Stop: g.Close},
 	}})
-	_, secret, err := auth.NewTokens(b).Create(t.Context(), auth.TokenRequest{Name: "billing", Topics: []string{"orders"},
+	_, secret, err := auth.NewTokens(b).Create(t.Context(), auth.TokenRequest{Name: "billing",
+		Topics: []string{"orders"},
 		Scopes: []auth.Scope{auth.Publish, auth.Consume}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	remoteURL := strings.Replace(r.URL(), "http", "ferry", 1)
-	if _, err := driverremote.Open(t.Context(), driverremote.Options{URL: remoteURL}); !errors.Is(err, ferry.ErrRefused) {
+	if _, err := driverremote.Open(t.Context(), driverremote.Options{URL: remoteURL}); !errors.Is(err,
+		ferry.ErrRefused) {
 		t.Errorf("without a token: got %v, want ErrRefused", err)
 	}
 	quiet := ferry.Options{Logger: slog.New(slog.DiscardHandler)}
-	program, err := driverremote.Open(t.Context(), driverremote.Options{URL: remoteURL, Token: secret.Reveal(), Broker: quiet})
+	program, err := driverremote.Open(t.Context(), driverremote.Options{URL: remoteURL, Token: secret.Reveal(),
+		Broker: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

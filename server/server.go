@@ -37,7 +37,8 @@ type Server struct {
 	loginURL string
 
 	busy     throttle // all requests
-	wrong    throttle // wrong credentials
+	logins   throttle
+	known    known
 	streams  streams
 	health   *health
 	stopping atomic.Bool
