@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/server"
 )
 
 const devLong = `Starts a broker with a small shop as demo traffic: orders in order per customer, the mails
@@ -20,6 +21,10 @@ most succeed when tried again and some end as dead letters. The topics of the sh
 The broker lives in a directory (--dir): what was acknowledged survives a restart, and kill -9.
 With --broker it is another one: memory://, redis://, kafka://host:9092... With --broker kafka and
 no address, a Kafka broker runs inside this process, for development: it ends with the process.
+
+Beside it runs a server (docs/server.md), with a link to log in once, and a token for programs: it is good
+for a day. While ferry dev runs, the other commands reach its broker through the server:
+FERRY_BROKER=ferry://127.0.0.1:7070 FERRY_TOKEN=... ferry topic ls
 
 It stops at Ctrl-C (a second one stops at once), lets handlers finish, and then accounts for
 every message.`
@@ -38,11 +43,13 @@ type devOptions struct {
 	rate     float64
 	duration time.Duration
 	noDemo   bool
+	listen   string // address of the server; empty: none
 	inside   string // URL of a Kafka broker inside this process
 }
 
 func newDev(p process) *cobra.Command {
 	var o devOptions
+	var noServer bool
 	c := &cobra.Command{
 		Use:     "dev",
 		Short:   "Run a broker with demo traffic, nothing else needed",
@@ -56,6 +63,9 @@ func newDev(p process) *cobra.Command {
 			if o.broker == "" {
 				o.broker = diskURL(o.dir)
 			}
+			if noServer {
+				o.listen = ""
+			}
 			return o.run(c.Context(), newTerminal(p))
 		},
 	}
@@ -64,6 +74,8 @@ func newDev(p process) *cobra.Command {
 	c.Flags().Float64Var(&o.rate, "rate", 20, "orders per second; a quarter as many mails follow")
 	c.Flags().DurationVar(&o.duration, "duration", 0, "stop after this time, 10s for example (default: run until Ctrl-C)")
 	c.Flags().BoolVar(&o.noDemo, "no-demo", false, "only the broker, no traffic")
+	c.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "address of the server; if the default is taken, another port")
+	c.Flags().BoolVar(&noServer, "no-server", false, "no server beside the broker")
 	return c
 }
 
@@ -94,12 +106,17 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	begin := time.Now()
-	if err := o.welcome(ctx, t, broker); err != nil {
+	s, err := o.newServer(ctx, broker)
+	if err != nil {
 		return err
 	}
-
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
+	served := s.run(running)
+	if err := o.welcome(ctx, t, broker, s); err != nil {
+		cancel()
+		return errors.Join(err, served())
+	}
 	if o.duration > 0 { // not a deadline, which would cut off calls under way
 		end := time.AfterFunc(o.duration, cancel)
 		defer end.Stop()
@@ -118,8 +135,9 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 		t.printf("\nstopping: handlers finish first; a second Ctrl-C stops at once\n")
 	}
 	group.Wait()
+	serveErr := served()
 	final := context.WithoutCancel(ctx)
-	if err := errors.Join(demoErr, watchErr, summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
+	if err := errors.Join(demoErr, watchErr, serveErr, summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
 		return err
 	}
 	o.afterwards(t, broker)

@@ -21,7 +21,7 @@ func (o devOptions) place(b *ferry.Broker) string {
 }
 
 // welcome says what runs, what was there before, and what to type next. It claims nothing that does not exist.
-func (o devOptions) welcome(ctx context.Context, t *terminal, b *ferry.Broker) error {
+func (o devOptions) welcome(ctx context.Context, t *terminal, b *ferry.Broker, s *devServer) error {
 	ok := t.green("✓")
 	t.printf("  %s broker   %s\n", ok, o.place(b))
 	t.printf("             %s\n", t.dim(o.survival(b)))
@@ -38,6 +38,7 @@ func (o devOptions) welcome(ctx context.Context, t *terminal, b *ferry.Broker) e
 		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s   %s\n", ok, o.rate, o.rate/4, t.dim("--no-demo to skip"))
 		t.printf("             %s\n", t.dim("3 % fail: most succeed when retried, some end dead"))
 	}
+	s.welcome(t)
 	until := "Ctrl-C"
 	if o.duration > 0 {
 		until = o.duration.String() + " or Ctrl-C"
@@ -45,6 +46,9 @@ func (o devOptions) welcome(ctx context.Context, t *terminal, b *ferry.Broker) e
 	t.printf("  %s running  until %s\n", ok, until)
 	if broker := o.reachableMeanwhile(b); broker != "" {
 		t.printf("  %s next     in another terminal: ferry topic ls%s\n", t.dim("→"), broker)
+	} else if s != nil {
+		t.printf("  %s next     in another terminal: export FERRY_TOKEN=... (the token above)\n", t.dim("→"))
+		t.printf("             ferry topic ls --broker %s\n", s.brokerURL())
 	}
 	t.printf("\n")
 	return nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/auth"
-	"github.com/ferrymq/ferry/gateway"
 	"github.com/ferrymq/ferry/server"
 	"github.com/ferrymq/ferry/server/config"
 )
@@ -86,17 +85,17 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
-	g, err := gateway.New(broker, gateway.Options{Logger: logger})
-	if err != nil {
-		return err
-	}
 	options := f.Options(auth.NewSecret(secret))
 	options.Broker, options.Logger = broker, logger
-	options.Mounts = []server.Mount{{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Stop: g.Close}}
+	if options.Mounts, err = mounts(broker); err != nil {
+		return err
+	}
 	s, err := server.New(ctx, options)
 	if err != nil {
 		return err
 	}
+	hangups := onHangup() // before anybody is told that there is somebody to send one to
+	defer signal.Stop(hangups)
 	if err := p.announce(s, broker); err != nil {
 		return err
 	}
@@ -104,8 +103,6 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	hangups := onHangup()
-	defer signal.Stop(hangups)
 	background.Go(func() { o.reload(ctx, hangups, s, level, logger) })
 	return s.Run(ctx)
 }

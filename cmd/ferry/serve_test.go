@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ferrymq/ferry/internal/redistest"
+)
+
+// served is a server in a process of its own.
+type served struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	url string
+	out string // what it printed until it ran
+	log *os.File
+}
+
+// serve runs a command that serves, until the end of the test.
+func serve(t *testing.T, env []string, args ...string) *served {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{t: t, cmd: exec.Command("ferry", args...), log: log}
+	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = append(os.Environ(), env...), t.TempDir(), log
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	lines := bufio.NewScanner(stdout)
+	for !strings.Contains(s.out, "once=") && lines.Scan() {
+		s.out += lines.Text() + "\n"
+	}
+	s.url = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(s.out)
+	if s.url == "" {
+		t.Fatalf("it does not run:\n%s\n%s", s.out, s.logged())
+	}
+	if args[0] == "dev" && lines.Scan() { // the token
+		s.out += lines.Text() + "\n"
+	}
+	return s
+}
+
+// kill ends the process at once, and waits for it.
+func (s *served) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	_ = s.log.Close()
+}
+
+func (s *served) logged() string {
+	text, _ := os.ReadFile(s.log.Name())
+	return string(text)
+}
+
+// get returns the status of a path, and its text.
+func (s *served) get(c *http.Client, path string) (int, string) {
+	s.t.Helper()
+	res, err := c.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// browser returns a client that keeps cookies, and no connections.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+// logIn logs in by the one-time login.
+func (s *served) logIn(c *http.Client) {
+	s.t.Helper()
+	_, code, _ := strings.Cut(s.out, "once=")
+	res, err := c.PostForm(s.url+"/login", url.Values{"once": {strings.Fields(code)[0]}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = res.Body.Close()
+}
+
+// TestSessionSurvivesAKill: a login at one server is good at another, after the first was killed.
+func TestSessionSurvivesAKill(t *testing.T) {
+	t.Parallel()
+	env := []string{"FERRY_BROKER=" + redistest.Single(t,
+		redistest.Options{}).URL() + "?prefix=" + strings.ToLower(rand.Text())}
+	one, other := serve(t, env, "serve", "--listen", "127.0.0.1:0"), serve(t, env, "serve", "--listen", "127.0.0.1:0")
+	c := browser(t)
+	if status, _ := one.get(c, "/metrics"); status != http.StatusUnauthorized {
+		t.Errorf("without a login: %d", status)
+	}
+	one.logIn(c)
+	if status, text := one.get(c, "/metrics"); status != http.StatusOK || !strings.Contains(text, "ferry_") {
+		t.Fatalf("%d %.200s", status, text)
+	}
+	one.kill()
+	if status, _ := other.get(c, "/metrics"); status != http.StatusOK { // cookies are not for one port
+		t.Errorf("the session did not survive: %d\n%s", status, other.logged())
+	}
+}
+
+// TestHangup: the level of the log changes at SIGHUP; what is wrong changes nothing and is told.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "ferry.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("broker: memory://\nlisten: 127.0.0.1:0\nlog: {level: error}\n")
+	s := serve(t, nil, "serve", "--config", file)
+	for _, step := range []struct{ text, says string }{
+		{"log: {level: loud}\n", "the configuration was not reloaded"},
+		{"log: {level: info}\n", "the configuration was reloaded"},
+	} {
+		write(step.text)
+		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for !strings.Contains(s.logged(), step.says) { // asked of the process, so that it has had its turn
+			s.get(browser(t), "/login")
+		}
+	}
+	s.get(browser(t), "/login")
+	if !strings.Contains(s.logged(), "path=/login") {
+		t.Errorf("requests are not logged:\n%s", s.logged())
+	}
+}
+
+// TestDevServes: the other commands reach the broker of ferry dev, which is in a directory, through its server.
+func TestDevServes(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil, "dev", "--no-demo", "--listen", "127.0.0.1:0")
+	token := regexp.MustCompile(`ferry_\w+`).FindString(s.out)
+	ferry := func(args ...string) string {
+		t.Helper()
+		c := exec.Command("ferry", args...)
+		c.Env = append(os.Environ(), "FERRY_BROKER=ferry"+strings.TrimPrefix(s.url, "http"), "FERRY_TOKEN="+token)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	ferry("pub", "orders", "hello")
+	if out := ferry("topic", "ls"); !strings.Contains(out, "orders") {
+		t.Error(out)
+	}
+	c := browser(t)
+	s.logIn(c)
+	if status, text := s.get(c, "/healthz"); status != http.StatusOK || !strings.Contains(text, "queue_size") {
+		t.Errorf("%d %s", status, text)
+	}
+}
