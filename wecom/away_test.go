@@ -33,7 +33,8 @@ func (d awayDriver) failure() (applied bool, err error) {
 	return true, nil
 }
 
-func (d awayDriver) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d awayDriver) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	applied, failed := d.failure()
 	rs := make([]driver.Receipt, len(ms))
 	var err error
@@ -63,7 +64,8 @@ func (kv awayKV) Get(ctx context.Context, bucket string, names ...string) ([]dri
 	return kv.KV.Get(ctx, bucket, names...)
 }
 
-func (kv awayKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (kv awayKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	applied, failed := kv.d.failure()
 	rs := make([]driver.WriteResult, len(ws))
 	if applied {

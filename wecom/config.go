@@ -107,13 +107,15 @@ func checkAccount(account string) error {
 
 // FromEnvironment reads a configuration from variables: FERRY_WECOM_CORP, FERRY_WECOM_SECRET, FERRY_WECOM_TOKEN and
 // FERRY_WECOM_AES_KEY, FERRY_WECOM_OLD_TOKEN and FERRY_WECOM_OLD_AES_KEY while keys are changed, FERRY_WECOM_ACCOUNTS
-// (with commas), FERRY_WECOM_TOPIC, FERRY_WECOM_PULL_TOPIC, FERRY_WECOM_POLL and FERRY_WECOM_VENDOR. With _FILE behind
-// its name a variable names a file that has the value.
+// (with commas), FERRY_WECOM_TOPIC, FERRY_WECOM_PULL_TOPIC, FERRY_WECOM_POLL, FERRY_WECOM_VENDOR and
+// FERRY_WECOM_ALLOW_PRIVATE (networks, with commas). With _FILE behind its name a variable names a file that has the
+// value.
 func FromEnvironment(lookup func(name string) (string, bool)) (Config, error) {
 	e := environment{lookup: lookup}
 	c := Config{
 		Corp: e.get("CORP"), Secret: Secret(e.get("SECRET")), Accounts: e.list("ACCOUNTS"),
 		Topic: e.get("TOPIC"), PullTopic: e.get("PULL_TOPIC"), Poll: e.duration("POLL"), Vendor: e.get("VENDOR"),
+		AllowPrivate: e.networks("ALLOW_PRIVATE"),
 	}
 	for _, which := range []string{"", "OLD_"} {
 		p := KeyPair{Token: Secret(e.get(which + "TOKEN")), AESKey: Secret(e.get(which + "AES_KEY"))}
@@ -132,12 +134,12 @@ type environment struct {
 
 func (e *environment) get(name string) string {
 	name = "FERRY_WECOM_" + name
-	value, set := e.lookup(name)
-	path, filed := e.lookup(name + "_FILE")
+	value, _ := e.lookup(name) // empty means not set
+	path, _ := e.lookup(name + "_FILE")
 	switch {
-	case set && filed:
+	case value != "" && path != "":
 		e.wrong(name+" and "+name+"_FILE are both set", "set one of them", nil)
-	case filed:
+	case path != "":
 		data, err := os.ReadFile(path)
 		if err != nil {
 			e.wrong("the file of "+name+"_FILE cannot be read", "see that it exists and who may read it", err)
@@ -149,6 +151,19 @@ func (e *environment) get(name string) string {
 
 func (e *environment) list(name string) []string {
 	return strings.FieldsFunc(e.get(name), func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func (e *environment) networks(name string) []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range e.list(name) {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			e.wrong("FERRY_WECOM_"+name+" is no list of networks", "write it as 10.0.0.0/8,192.168.0.0/16", nil)
+			return nil
+		}
+		networks = append(networks, network)
+	}
+	return networks
 }
 
 func (e *environment) duration(name string) time.Duration {

@@ -28,9 +28,9 @@ func TestEnvironment(t *testing.T) {
 	}
 	c, err := wecom.FromEnvironment(environment(map[string]string{"CORP": "ww1", "SECRET_FILE": file, "TOKEN": "t",
 		"AES_KEY": "k", "OLD_TOKEN": "ot", "OLD_AES_KEY": "ok",
-		"ACCOUNTS": "kf1,kf2", "POLL": "90s"}))
+		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": ""}))
 	if err != nil || c.Corp != "ww1" || c.Secret != "of a file" || len(c.Keys) != 2 || c.Keys[1].Token != "ot" ||
-		len(c.Accounts) != 2 || c.Poll != 90*time.Second {
+		len(c.Accounts) != 2 || len(c.AllowPrivate) != 1 || c.Poll != 90*time.Second {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if text := fmt.Sprintf("%+v", c); strings.Contains(text, "of a file") {
@@ -39,6 +39,7 @@ func TestEnvironment(t *testing.T) {
 	for name, values := range map[string]map[string]string{
 		"both":        {"SECRET": "a", "SECRET_FILE": file},
 		"no file":     {"SECRET_FILE": file + "x"},
+		"no network":  {"ALLOW_PRIVATE": "here"},
 		"no duration": {"POLL": "soon"},
 	} {
 		if _, err := wecom.FromEnvironment(environment(values)); !errors.Is(err, ferry.ErrInvalid) {

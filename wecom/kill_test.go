@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
@@ -26,7 +25,6 @@ func child() bool {
 	if err != nil {
 		panic(err)
 	}
-	config.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	b, err := open.URL(ctx, url)
 	if err != nil {
 		panic(err)
@@ -44,7 +42,7 @@ func (s *storm) puller(url string) *exec.Cmd {
 	c := exec.Command(os.Args[0])
 	config := s.vendor.Config()
 	c.Env = append(os.Environ(), "FERRY_CHILD_BROKER="+url, "FERRY_WECOM_CORP="+config.Corp,
-		"FERRY_WECOM_SECRET="+string(config.Secret), "FERRY_WECOM_VENDOR="+config.Vendor)
+		"FERRY_WECOM_SECRET="+string(config.Secret), "FERRY_WECOM_VENDOR="+config.Vendor, "FERRY_WECOM_ALLOW_PRIVATE=127.0.0.0/8")
 	s.ok(c.Start())
 	return c
 }
