@@ -84,7 +84,7 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"telemetry/..."},
-		May:      []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool", "telemetry/..."},
+		May:      []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool", "wecom", "telemetry/..."},
 		Why:      "telemetry is told by what it watches, and nothing that is watched knows of it",
 	},
 	{

@@ -51,6 +51,8 @@ type families struct {
 	transitions, breaker                                       *family
 	lockAcquired, lockFailed, lockExpired, lockHold            *family
 	spooled, spoolWaits, spoolKeys, spoolLast, spoolFailed     *family
+	wecomCallbacks, wecomLast, wecomToken, wecomRewound        *family
+	wecomPulls, wecomFailing, wecomAge, wecomMessages          *family
 	build, folded                                              *family
 }
 
@@ -134,10 +136,19 @@ func newFamilies(broker string) (*families, []*family) {
 		spoolLast:   add("ferry_spool_last_timestamp_seconds", gauge, nil, "When a message last had to be spooled; zero if none had."),
 		spoolFailed: add("ferry_spool_failures_total", counter, nil, "Publishes that the broker behind a spool did not take."),
 
+		wecomCallbacks: add("ferry_wecom_callbacks_total", counter, []string{"result"}, "Callbacks of WeCom: stored, refused or failed."),
+		wecomLast:      add("ferry_wecom_last_callback_timestamp_seconds", gauge, nil, "When a callback was last stored; zero if none was."),
+		wecomToken:     add("ferry_wecom_token_expiry_timestamp_seconds", gauge, nil, "When the access token is asked for anew; zero if there is none."),
+		wecomPulls:     add("ferry_wecom_pulls_total", counter, []string{"result"}, "Pulls of accounts: done, failed or limited."),
+		wecomRewound:   add("ferry_wecom_cursor_resets_total", counter, nil, "Cursors that WeCom refused."),
+		wecomFailing:   add("ferry_wecom_failing_accounts", gauge, nil, "Accounts whose last pull by this process failed."),
+		wecomAge:       add("ferry_wecom_cursor_age_seconds", gauge, nil, "How long ago the account was pulled that was not pulled for longest."),
+		wecomMessages:  add("ferry_wecom_messages_total", counter, []string{"result"}, "Messages that were pulled: published, or duplicates."),
+
 		build:  add("ferry_build_info", gauge, []string{"version"}, "The version of Ferry; the value is 1."),
 		folded: add("ferry_folded_names", gauge, []string{"label"}, "Names that are not told apart, since there are more than Options allow."),
 	}
-	for _, f := range []*family{fs.oldest, fs.full, fs.breaker, fs.spoolLast} {
+	for _, f := range []*family{fs.oldest, fs.full, fs.breaker, fs.spoolLast, fs.wecomLast, fs.wecomToken, fs.wecomAge} {
 		f.fold = most
 	}
 	return fs, all

@@ -21,6 +21,7 @@ import (
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/spool"
+	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -54,6 +55,8 @@ type Sources struct {
 	Locks map[string]*cluster.LockMetrics
 	// Spools are the drivers of brokers that have a spool in front.
 	Spools []*spool.Driver
+	// WeCom are the pipelines of this process.
+	WeCom []*wecom.Pipeline
 	// Guards is the store of guards, of which Limits says whose blocked keys are counted.
 	Guards guard.Store
 	Limits []string
@@ -127,6 +130,9 @@ func (m *Metrics) Watch(s Sources) error {
 	if i := slices.Index(s.Spools, nil); i >= 0 {
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("spool %d of the metrics is nil", i), "make it with spool.New", nil)
 	}
+	if i := slices.Index(s.WeCom, nil); i >= 0 {
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("pipeline %d of the metrics is nil", i), "make it with wecom.New", nil)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sources = append(m.sources, s)
@@ -170,6 +176,9 @@ func (m *Metrics) collect(ctx context.Context, s *sheet, from *Sources) {
 	}
 	for _, d := range from.Spools {
 		m.families.ofSpool(s, d.SpoolStats())
+	}
+	for _, p := range from.WeCom {
+		m.families.ofWeCom(ctx, s, p)
 	}
 	for name, l := range from.Locks {
 		if l != nil {

@@ -60,11 +60,7 @@ func (fs *families) ofSpool(s *sheet, d spool.Stats) {
 	s.add(fs.spoolWaits, float64(d.Messages))
 	s.add(fs.spoolKeys, float64(d.Keys))
 	s.add(fs.spoolFailed, float64(d.Failures))
-	last := 0.0
-	if !d.LastSpooled.IsZero() {
-		last = float64(d.LastSpooled.UnixMilli()) / 1000
-	}
-	s.add(fs.spoolLast, last)
+	s.add(fs.spoolLast, seconds(d.LastSpooled))
 }
 
 // partitions counts what was settled by partition.
