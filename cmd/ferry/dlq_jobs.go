@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -27,9 +28,13 @@ func newJobs(p process) *cobra.Command {
 
 // letters is the selection of a command as an operation keeps it.
 func (b bulk) letters(topic string) kinds.Letters {
-	l := kinds.Letters{Topic: topic, Group: b.group, Where: b.filter.condition()}
-	if b.store.state != driver.StateDead {
-		l.State = b.store.state
+	return lettersOf(b.store, topic, b.group, b.filter)
+}
+
+func lettersOf(st store, topic, group string, filter letterFilter) kinds.Letters {
+	l := kinds.Letters{Topic: topic, Group: group, Where: filter.condition()}
+	if st.state != driver.StateDead {
+		l.State = st.state
 	}
 	return l
 }
@@ -49,7 +54,7 @@ func (r replayFlags) request(topic string, b bulk) (operation.Request, error) {
 
 // background counts, asks, and leaves an operation to whoever runs a worker. What says what is done, with a place for how many.
 func (s session) background(ctx context.Context, req operation.Request, yes bool, what string) error {
-	q, err := s.operations("")
+	q, err := s.operations(os.TempDir()) // others do it: where exports go is theirs to know
 	if err != nil {
 		return err
 	}

@@ -10,40 +10,80 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/operation"
+	"github.com/ferrymq/ferry/operation/kinds"
 )
 
 func joinNames(names []string) string { return strings.Join(names, ", ") }
 
 func newLettersExport(p process, st store) *cobra.Command {
 	c := &cobra.Command{Use: "export [TOPIC]", Short: "Write " + st.many + " to standard output, as NDJSON or CSV",
-		Example: fmt.Sprintf("  ferry %s export > saved.ndjson\n  ferry %s export orders --where 'size > 1000' --format csv > saved.csv", st.noun, st.noun),
-		Long:    "Writes " + st.many + " as they are found: whole, as NDJSON that import reads, or as CSV for spreadsheets, in which\nwhat looks like a formula is kept from being one. Nothing is removed.\n\n" + whereHelp}
+		Example: fmt.Sprintf("  ferry %s export > saved.ndjson\n  ferry %s export orders --where 'size > 1000' --format csv > saved.csv\n"+
+			"  ferry %s export orders --background --file saved.ndjson", st.noun, st.noun, st.noun),
+		Long: "Writes " + st.many + ` as they are found: whole, as NDJSON that import reads, or as CSV for spreadsheets, in which
+what looks like a formula is kept from being one. Nothing is removed. With --background it becomes an operation that writes a
+file into the directory of whoever does it: see --export-dir of 'ferry operation run'.
+
+` + whereHelp}
 	r := newRemote(p, c)
-	var filter letterFilter
-	var group, format string
-	if st.state == driver.StateDead {
-		groupFlag(c.Flags(), &group, "only this group (default: every group)")
-	}
-	filter.flags(c.Flags(), st)
-	c.Flags().StringVar(&format, "format", string(deadletter.NDJSON), "ndjson or csv")
+	o := exportFlags{store: st}
+	o.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := oneOf("format", format, string(deadletter.NDJSON), string(deadletter.CSV)); err != nil {
-			return err
-		}
-		where, err := filter.compile()
+		where, err := o.check()
 		if err != nil {
 			return err
 		}
-		sel := deadletter.Selection{Group: group, State: st.state, Where: where}
+		sel := deadletter.Selection{Group: o.group, State: st.state, Where: where}
 		if len(args) > 0 {
 			sel.Topic = args[0]
 		}
-		return r.with(c.Context(), func(s session) error { return s.export(c.Context(), sel, deadletter.Format(format), st) })
+		return r.with(c.Context(), func(s session) error {
+			if o.background {
+				return s.background(c.Context(), o.request(sel.Topic), true, fmt.Sprintf("write %%d %s of %s to %s", st.many, of(sel.Topic), o.file))
+			}
+			return s.export(c.Context(), sel, deadletter.Format(o.format), st)
+		})
 	}
 	return c
+}
+
+// exportFlags are those of an export.
+type exportFlags struct {
+	store               store
+	filter              letterFilter
+	group, format, file string
+	background          bool
+}
+
+func (o *exportFlags) flags(f *pflag.FlagSet) {
+	if o.store.state == driver.StateDead {
+		groupFlag(f, &o.group, "only this group (default: every group)")
+	}
+	o.filter.flags(f, o.store)
+	f.StringVar(&o.format, "format", string(deadletter.NDJSON), "ndjson or csv")
+	f.BoolVar(&o.background, "background", false, "leave it to 'ferry operation run --export-dir DIR' or a worker of your program")
+	f.StringVar(&o.file, "file", "", "with --background: the name of the file, without a directory; one that is there is replaced")
+	onlyOnCommandLine(f, "background", "file")
+}
+
+// check says what is wrong with the flags, and returns the condition; nil for all.
+func (o *exportFlags) check() (*deadletter.Filter, error) {
+	if err := oneOf("format", o.format, string(deadletter.NDJSON), string(deadletter.CSV)); err != nil {
+		return nil, err
+	}
+	if o.background != (o.file != "") {
+		return nil, usage("--background and --file go together", "give both, or none to write to standard output")
+	}
+	return o.filter.compile()
+}
+
+// request is the export as an operation keeps it.
+func (o *exportFlags) request(topic string) operation.Request {
+	return kinds.Export{Letters: lettersOf(o.store, topic, o.group, o.filter), File: o.file, Format: deadletter.Format(o.format)}.Request()
 }
 
 func (s session) export(ctx context.Context, sel deadletter.Selection, f deadletter.Format, st store) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/operation/kinds"
 )
 
-const operationLong = `Operations are long work over many messages that lies in the broker until somebody has done it: dlq retry, rm and expire with
---background, msg rm and msg move with --all --background. Whoever runs 'ferry operation run', or a program with an
+const operationLong = `Operations are long work over many messages that lies in the broker until somebody has done it: dlq retry, rm, expire and export
+with --background, msg rm and msg move with --all --background. Whoever runs 'ferry operation run', or a program with an
 operation.Worker, does them. One whose process is killed is gone on with by the next.`
 
 const operationExample = `  ferry operation ls
@@ -200,8 +200,12 @@ func (s session) submit(ctx context.Context, q *operation.Queue, req operation.R
 	if err != nil {
 		return err
 	}
+	run := "ferry operation run"
+	if op.Kind == kinds.LettersExport {
+		run += " --export-dir DIR"
+	}
 	return s.one(submitted{op.ID, op.Kind, matched}, func() error {
-		return s.sayf("operation %s will %s: see 'ferry operation watch %s', and 'ferry operation run' if no program has a worker", op.ID, what, op.ID)
+		return s.sayf("operation %s will %s: see 'ferry operation watch %s', and '%s' if no program has a worker", op.ID, what, op.ID, run)
 	})
 }
 

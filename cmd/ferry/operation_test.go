@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -67,6 +69,9 @@ func TestBadOperations(t *testing.T) {
 		"msg move mails --all --state ready":        "ready",
 		"msg move mails --all --body x":             "only one message can be changed",
 		"dlq rm mails 0-1 --background":             "goes with --all",
+		"dlq export mails --background":             "go together",
+		"dlq export mails --file x":                 "go together",
+		"dlq export mails --background --file ../x": "is not allowed",
 		"operation run --export-dir /not/there":     "is no directory",
 		"operation show " + strings.Repeat("x", 65): "at most 64",
 	} {
@@ -93,4 +98,24 @@ func TestLettersInTheBackground(t *testing.T) {
 	d.has(left, "m4")
 	d.hasNot(left, "m1", "m2", "m3")
 	d.has(d.ok("msg", "ls", "orders"), "m3")
+}
+
+// Letters are exported in the background, by whoever was given a directory.
+func TestExportInTheBackground(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for _, id := range []string{"m1", "m2", "m3"} {
+		d.bury(id, driver.Failure{Reason: driver.ReasonTimeout, Error: "slow"})
+	}
+	out := d.ok("dlq", "export", "orders", "--where", `id != "m2"`, "--background", "--file", "saved.ndjson")
+	d.has(out, "write 2 dead letters of topic orders to saved.ndjson", "ferry operation run --export-dir DIR")
+	id, dir := d.submitted(out), t.TempDir()
+	d.has(d.ok("operation", "run"), id, "waiting")
+	d.has(d.ok("operation", "run", "--export-dir", dir), id, "done")
+	saved, err := os.ReadFile(filepath.Join(dir, "saved.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.has(string(saved), `"m1"`, `"m3"`)
+	d.hasNot(string(saved), `"m2"`)
 }
