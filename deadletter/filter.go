@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,7 +24,8 @@ type Filter struct {
 	text                 string
 	program              *vm.Program
 	needsBody, needsJSON bool
-	weight               int // how often it may look at every byte of a letter
+	weight               int      // how often it may look at every byte of a letter
+	names                []string // of the fields that it asks for
 }
 
 // fields are what a filter may name. Of a parse error only id, topic, ref, size, problem, body (what was found),
@@ -95,7 +97,7 @@ func ParseFilter(text string) (*Filter, error) {
 	if err != nil {
 		return nil, filterError(text, err, "")
 	}
-	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json, weight: c.weight}, nil
+	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json, weight: c.weight, names: c.names}, nil
 }
 
 // filterError says where a filter is broken, and how to mend it: an empty hint names the fields.
@@ -119,6 +121,9 @@ func (f *Filter) Text() string {
 	}
 	return f.text
 }
+
+// Reads reports whether the filter asks for a field: one of FilterFields. Whoever may not see a field must not filter by it either.
+func (f *Filter) Reads(field string) bool { return f != nil && slices.Contains(f.names, field) }
 
 // Steps is how many steps it takes at most to ask the filter of a letter with a body of so many bytes. Match asks where that is at most 500 million.
 func (f *Filter) Steps(body int) int {

@@ -16,7 +16,8 @@ import (
 //   - nothing makes a list or a text of others, which could grow with each use.
 type bounds struct {
 	body, json bool // is asked for
-	weight     int  // nodes, and instructions of patterns
+	names      []string
+	weight     int // nodes, and instructions of patterns
 	broken     *file.Error
 	hint       string // how to mend it; empty: which names there are
 }
@@ -73,6 +74,7 @@ func (b *bounds) walk(n ast.Node, loop bool) {
 }
 
 func (b *bounds) identifier(n *ast.IdentifierNode, loop bool) {
+	b.names = append(b.names, n.Value)
 	b.body, b.json = b.body || n.Value == "body", b.json || n.Value == "json"
 	if loop && !slices.Contains(shortFields, n.Value) {
 		b.refuse(n, n.Value+" is not allowed inside a loop: it sees # and short fields, and "+n.Value+" may be long")
