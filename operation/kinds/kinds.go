@@ -1,5 +1,5 @@
-// Package kinds has the operations that Ferry knows: replay, remove, expire and export dead letters and parse errors, purge and reschedule messages that wait, and
-// reset a group.
+// Package kinds has the operations that Ferry knows: replay, remove, expire and export dead letters and parse errors, purge and reschedule messages that wait,
+// reset a group, and audit a topic.
 //
 //	queue, err := operation.New(broker, kinds.All(broker)...)
 //	op, err := queue.Submit(ctx, kinds.Replay{Letters: kinds.Letters{Topic: "orders", Where: `reason == "timeout"`}, Rate: 100}.Request())
@@ -27,6 +27,7 @@ const (
 	MessagesPurge      = "messages.purge"
 	MessagesReschedule = "messages.reschedule"
 	GroupReset         = "group.reset"
+	TopicAudit         = "topic.audit"
 )
 
 // Duration is a time.Duration that stands in JSON as a text: "1m30s".
@@ -41,6 +42,7 @@ func All(b *ferry.Broker) []operation.Kind {
 		operation.NewKind(MessagesPurge, operation.Work[Purge]{Check: Purge.check, Run: func(ctx context.Context, t *operation.Task, a Purge) error { return a.run(ctx, b, t) }}),
 		operation.NewKind(MessagesReschedule, operation.Work[Reschedule]{Check: Reschedule.check, Run: func(ctx context.Context, t *operation.Task, a Reschedule) error { return a.run(ctx, b, t) }}),
 		operation.NewKind(GroupReset, operation.Work[Reset]{Check: Reset.check, Run: func(ctx context.Context, t *operation.Task, a Reset) error { return a.run(ctx, b, t) }}),
+		operation.NewKind(TopicAudit, operation.Work[Audit]{Check: Audit.check, Run: func(ctx context.Context, t *operation.Task, a Audit) error { return a.run(ctx, b, t) }}),
 	}
 }
 
