@@ -44,6 +44,12 @@ what arrived:
   dingtalk: owner was told
   webhook got "Disk of db1 is full", signed: true
 `,
+	"admin": `
+orders: Nothing consumes it: 5 messages wait. Check that a worker runs, and on this broker.
+purge: done, 3 messages, dry run: true
+purge: done, 3 messages, dry run: false
+local me did topic.purge on orders where json >= 2
+`,
 	"delayed": `
 start now  after 0s
 drink tea  after 1s

@@ -69,7 +69,7 @@ var Layers = []Layer{
 	{
 		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "result", "outbox", "operation/...", "transaction", "plugin"},
 		May: []string{".", "driver", "codec", "worker", "internal/...",
-			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "operation"},
+			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "operation/...", "result", "transaction"},
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{

@@ -1,0 +1,132 @@
+package api
+
+// Broker is what the broker can do and what it uses.
+type Broker struct {
+	Driver       string       `json:"driver"`
+	Environment  string       `json:"environment,omitempty" doc:"As the server was told: production for example"`
+	Version      string       `json:"version,omitempty" doc:"Of the server"`
+	Capabilities Capabilities `json:"capabilities"`
+	Log          bool         `json:"log" doc:"It keeps messages in partitions: partitions, pending, range, replay, retention and trim answer"`
+	Guards       bool         `json:"guards" doc:"The server has a store of guards: limits and breakers answer"`
+	Actions      bool         `json:"actions" doc:"The server records who did what"`
+	Usage        Usage        `json:"usage"`
+}
+
+// Capabilities say what a broker can do; what it cannot do answers with 501.
+type Capabilities struct {
+	LeaseScope     string   `json:"lease_scope"`
+	MinLease       Duration `json:"min_lease"`
+	DefaultLease   Duration `json:"default_lease"`
+	KeyedPriority  string   `json:"keyed_priority"`
+	Parallel       string   `json:"parallel"`
+	Dedup          string   `json:"dedup"`
+	IDWindow       Duration `json:"id_window"`
+	Bound          string   `json:"bound"`
+	AtomicPublish  string   `json:"atomic_publish"`
+	AtomicEmit     string   `json:"atomic_emit"`
+	Counts         string   `json:"counts"`
+	GetByID        string   `json:"get_by_id"`
+	PhysicalDelete bool     `json:"physical_delete"`
+	History        string   `json:"history"`
+	Endings        bool     `json:"endings"`
+	Durability     string   `json:"durability"`
+	Levels         []string `json:"levels"`
+	MaxBody        int      `json:"max_body"`
+	SettleLag      Duration `json:"settle_lag"`
+}
+
+// Usage is what the backend uses; zero is not known.
+type Usage struct {
+	Memory      int64 `json:"memory"`
+	MemoryLimit int64 `json:"memory_limit"`
+	Disk        int64 `json:"disk"`
+	DiskFree    int64 `json:"disk_free"`
+	Connections int   `json:"connections"`
+}
+
+// Health is a verdict with its reasons.
+type Health struct {
+	Status        string         `json:"status" enum:"healthy,degraded,unhealthy"`
+	QueueSize     int64          `json:"queue_size" doc:"What waits to be handled, in all groups"`
+	Workers       int            `json:"workers" doc:"Members that told of themselves"`
+	LastProcessed *Time          `json:"last_processed,omitempty" doc:"When something was last seen to be handled, since the server started"`
+	Errors        []string       `json:"errors" doc:"The reasons, as sentences"`
+	Reasons       []HealthReason `json:"reasons"`
+	Uptime        Duration       `json:"uptime" doc:"Of the server"`
+	At            *Time          `json:"at"`
+}
+
+// HealthReason is one thing that is not as it should be.
+type HealthReason struct {
+	Status  string `json:"status"`
+	Subject string `json:"subject"`
+	Text    string `json:"text"`
+}
+
+// Findings are what a look at the backend itself found.
+type Findings struct {
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Severity string `json:"severity" enum:"ok,warning,error,unknown"`
+	Subject  string `json:"subject"`
+	Text     string `json:"text"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+// Scale is what an autoscaler asks: how many instances a group needs.
+type Scale struct {
+	Value   int      `json:"value" doc:"Instances the group needs"`
+	Current int      `json:"current"`
+	Verdict string   `json:"verdict" enum:"scale_out,scale_in,none"`
+	Depth   int64    `json:"depth" doc:"What waits to be handled"`
+	Oldest  Duration `json:"oldest"`
+	Reasons []string `json:"reasons"`
+}
+
+// Figures are the numbers of some queues at one moment.
+type Figures struct {
+	At     *Time   `json:"at"`
+	Status string  `json:"status" enum:"healthy,degraded,unhealthy"`
+	Queues []Queue `json:"queues"`
+}
+
+// Queue is one group of a topic; with an empty group, what belongs to the topic as a whole.
+type Queue struct {
+	Topic        string   `json:"topic"`
+	Group        string   `json:"group,omitempty"`
+	Paused       bool     `json:"paused"`
+	Consumers    int      `json:"consumers"`
+	Ready        int64    `json:"ready"`
+	Inflight     int64    `json:"inflight"`
+	Waiting      int64    `json:"waiting"`
+	Dead         int64    `json:"dead"`
+	Delayed      int64    `json:"delayed"`
+	Held         int64    `json:"held"`
+	Invalid      int64    `json:"invalid"`
+	Oldest       Duration `json:"oldest"`
+	InPerSecond  float64  `json:"in_per_second"`
+	OutPerSecond float64  `json:"out_per_second"`
+	Full         float64  `json:"full,omitempty" doc:"How much of the bound of the topic is used, from 0 to 1"`
+}
+
+// Series are the figures of one queue over time, for charts.
+type Series struct {
+	Topic string  `json:"topic"`
+	Group string  `json:"group,omitempty"`
+	Span  string  `json:"span" enum:"5m,24h"`
+	Every string  `json:"every" doc:"Time between two points, at best"`
+	Lines []Point `json:"points" doc:"Oldest first"`
+}
+
+// Point is a queue at one moment.
+type Point struct {
+	At           *Time   `json:"at"`
+	Ready        int64   `json:"ready"`
+	Dead         int64   `json:"dead"`
+	OldestSecond float64 `json:"oldest_seconds"`
+	InPerSecond  float64 `json:"in_per_second"`
+	OutPerSecond float64 `json:"out_per_second"`
+}

@@ -1,0 +1,219 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/ferrymq/ferry/admin/internal/input"
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
+)
+
+const (
+	defaultMaxStreams = 1000
+	streamEvery       = time.Second
+	streamQuiet       = 15 * time.Second // after which a comment shows that the stream lives
+	streamPatience    = 10 * time.Second // for which a client may take nothing; then it is dropped
+	tailPart          = 100              // messages that a tail reads at once
+)
+
+const eventStream = "text/event-stream"
+
+// writer writes an answer piece by piece. A client that takes nothing for streamPatience is dropped: a write fails then.
+type writer struct {
+	w           http.ResponseWriter
+	control     *http.ResponseController
+	contentType string
+	begun       bool
+}
+
+func newWriter(c huma.Context, contentType string) *writer {
+	_, w := humago.Unwrap(c)
+	return &writer{w: w, control: http.NewResponseController(w), contentType: contentType}
+}
+
+func (w *writer) begin() {
+	if !w.begun {
+		w.begun = true
+		w.w.Header().Set("Content-Type", w.contentType)
+		w.w.WriteHeader(http.StatusOK)
+	}
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.begin()
+	_ = w.control.SetWriteDeadline(time.Now().Add(streamPatience)) // where it is not supported the server has a deadline of its own
+	return w.w.Write(p)
+}
+
+// event writes one event of a stream.
+func (w *writer) event(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data); err != nil {
+		return err
+	}
+	return w.control.Flush()
+}
+
+// alive writes a comment, which shows both sides that the other is there.
+func (w *writer) alive() error {
+	if _, err := w.Write([]byte(": alive\n\n")); err != nil {
+		return err
+	}
+	return w.control.Flush()
+}
+
+// breakOff ends an answer that failed: with a problem if nothing was written, and otherwise so that the client sees that it
+// is not whole.
+func (a *API) breakOff(c huma.Context, w *writer, err error) {
+	if !w.begun {
+		a.write(c, a.problem(c.Context(), err))
+		return
+	}
+	if c.Context().Err() == nil {
+		a.log.WarnContext(c.Context(), "admin: an answer was broken off", "request", auth.RequestID(c.Context()), "error", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// streaming runs a stream if there is room for one more.
+func (a *API) streaming(ctx context.Context, run func(context.Context) error) error {
+	select {
+	case a.streams <- struct{}{}:
+	default:
+		return driver.NewError(driver.ErrFull, fmt.Sprintf("%d streams are open already", cap(a.streams)), "close some, or ask again and again instead", nil)
+	}
+	defer func() { <-a.streams }()
+	return run(ctx)
+}
+
+// every calls do at once and then each streamEvery, until ctx ends or do fails. When nothing was written for a while it shows
+// that the stream lives.
+func (w *writer) every(ctx context.Context, do func() (wrote bool, err error)) error {
+	tick := time.NewTicker(streamEvery)
+	defer tick.Stop()
+	written := time.Now()
+	for {
+		wrote, err := do()
+		if err == nil && !wrote && time.Since(written) >= streamQuiet {
+			wrote, err = true, w.alive()
+		}
+		if err != nil {
+			return err
+		}
+		if wrote {
+			written = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// streamFigures sends the figures of one topic, or of all, whenever they were looked at.
+func (a *API) streamFigures(ctx context.Context, in *showFigures, w *writer) error {
+	return a.streaming(ctx, func(ctx context.Context) error {
+		var last time.Time
+		return w.every(ctx, func() (bool, error) {
+			f, _ := a.showFigures(ctx, in) // it cannot fail
+			if f.At != nil && !f.At.After(last) {
+				return false, nil
+			}
+			if f.At != nil {
+				last = f.At.Time
+			}
+			return true, w.event("figures", f)
+		})
+	})
+}
+
+// streamOperation sends an operation whenever it has changed, until it has ended.
+func (a *API) streamOperation(ctx context.Context, in *operationPath, w *writer) error {
+	op, err := a.operationFor(ctx, in.ID, auth.View)
+	if err != nil {
+		return err
+	}
+	return a.streaming(ctx, func(ctx context.Context) error {
+		for {
+			if err := w.event("operation", viewOperation(op)); err != nil || op.State.Ended() {
+				return err
+			}
+			if op, err = a.operations.Next(ctx, op); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+		}
+	})
+}
+
+// tailTopic sends the messages of a topic as they come, where the broker keeps them in partitions.
+func (a *API) tailTopic(ctx context.Context, in *input.TopicPath, w *writer) error {
+	log, err := a.broker.Log()
+	if err != nil {
+		return without("this broker has no log to follow", "consume the topic in a group of its own: ferry sub "+in.Topic+" --group NAME")
+	}
+	partitions, err := log.Partitions(ctx, in.Topic)
+	if err != nil {
+		return err
+	}
+	t := tail{api: a, log: log, topic: in.Topic, at: map[int32]driver.Ref{}}
+	for _, p := range partitions {
+		t.at[p.Partition] = p.Last
+	}
+	return a.streaming(ctx, func(ctx context.Context) error {
+		w.begin()
+		if err := w.control.Flush(); err != nil {
+			return err
+		}
+		return w.every(ctx, func() (bool, error) { return t.send(ctx, w) })
+	})
+}
+
+// tail follows the partitions of a topic.
+type tail struct {
+	api   *API
+	log   driver.Log
+	topic string
+	at    map[int32]driver.Ref // the last message that was sent or skipped, of each partition
+}
+
+// send sends what has come since, and reports whether that was anything.
+func (t *tail) send(ctx context.Context, w *writer) (bool, error) {
+	wrote := false
+	for p, at := range t.at {
+		from := driver.Position{From: driver.FromBegin}
+		if !at.IsZero() {
+			from = driver.Position{From: driver.FromRef, Ref: at}
+		}
+		page, err := t.log.Range(ctx, driver.RangeQuery{Topic: t.topic, Partition: p, From: from, Limit: tailPart})
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		if err != nil {
+			return wrote, err
+		}
+		for _, e := range page.Entries {
+			if e.Ref == at {
+				continue
+			}
+			if err := w.event("message", t.api.viewEntry(ctx, t.topic, e)); err != nil {
+				return wrote, err
+			}
+			t.at[p], wrote = e.Ref, true
+		}
+	}
+	return wrote, nil
+}
