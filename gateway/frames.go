@@ -124,6 +124,7 @@ var statuses = []struct {
 	kind   error
 	status int
 }{
+	{errElsewhere, http.StatusConflict},
 	{driver.ErrInvalid, http.StatusBadRequest},
 	{driver.ErrRefused, http.StatusForbidden},
 	{driver.ErrNotFound, http.StatusNotFound},

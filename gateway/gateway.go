@@ -1,7 +1,8 @@
 // Package gateway is a broker over HTTP.
 //
 // A [Gateway] is a handler for what lies below /v1. The whole seam is below /v1/driver, in binary frames: driver/remote speaks
-// them, so that a program opens ferry://host:7070 and nothing else changes. The rest is for other languages.
+// them, so that a program opens ferry://host:7070 and nothing else changes. The rest is for other languages: publish, receive, settle,
+// extend and stream, in JSON.
 //
 // A gateway holds subscriptions for its clients, and nothing else: what is published, leased and settled is in the broker. When a
 // gateway is killed the leases of its clients run out, and the messages are delivered again.
@@ -24,6 +25,8 @@ type Options struct {
 	// Poll is how long a call that waits is kept before it is answered with nothing, and asked again: shorter than what proxies on the
 	// way allow. Defaults to 20 seconds.
 	Poll time.Duration
+	// Node names this gateway among several on one broker, in the handles of leases. Defaults to a random name.
+	Node string
 	// MaxFrame is the largest call in bytes. Defaults to 32 MiB, or four of the broker's largest bodies.
 	MaxFrame int
 	// Logger gets what cannot be returned to anybody. Defaults to that of the broker.
@@ -44,6 +47,7 @@ type Gateway struct {
 	sessions *sessions
 	life     context.Context // ends with Close: nothing waits any more
 	end      context.CancelFunc
+	leases   leases
 	calls    map[string]call
 	mux      *http.ServeMux
 }
@@ -67,13 +71,25 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 	}
 	life, end := context.WithCancel(context.Background())
 	g := &Gateway{life: life, end: end, broker: b, driver: b.Driver(), o: o, sessions: newSessions(o.Logger), mux: http.NewServeMux()}
+	g.leases = newLeases(o.Node)
 	g.calls = g.frameCalls()
 	g.mux.HandleFunc("POST /v1/driver/{call}", g.serveFrame)
+	g.mux.HandleFunc("POST /v1/topics/{topic}/messages", g.servePublish)
+	g.mux.HandleFunc("POST /v1/topics/{topic}/groups/{group}/receive", g.serveReceive)
+	g.mux.HandleFunc("GET /v1/topics/{topic}/groups/{group}/stream", g.serveStream)
+	g.mux.HandleFunc("POST /v1/settle", g.serveSettle)
+	g.mux.HandleFunc("POST /v1/extend", g.serveExtend)
+	g.mux.HandleFunc("/", serveNothing)
 	return g, nil
 }
 
 // ServeHTTP answers a call.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
+
+// serveNothing answers what there is no route for.
+func serveNothing(w http.ResponseWriter, r *http.Request) {
+	refuse(w, r, driver.NewError(driver.ErrNotFound, "the gateway has no such route", "see docs/gateway.md for what there is", nil))
+}
 
 // MaxBody is the largest body of a request in bytes, for whoever bounds it before.
 func (g *Gateway) MaxBody() int64 { return int64(g.o.MaxFrame) + 1<<10 }

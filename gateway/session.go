@@ -17,6 +17,7 @@ type session struct {
 	owner string // the identity that opened it; nobody else uses it
 	o     driver.SubscribeOptions
 	sub   driver.Subscription
+	by    sharing // of one that requests share
 
 	mu      sync.Mutex
 	held    map[uint64]*holding
@@ -104,6 +105,17 @@ func (s *session) end(w *receiving) {
 func (s *session) leave(q *frame.Receive, mine *receiving, ds []*driver.Delivery) []*holding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	got := s.hold(ds)
+	if len(got) > 0 {
+		s.answer, s.number = got, q.Number
+	}
+	s.wait = nil
+	close(mine.done)
+	return got
+}
+
+// hold gives deliveries their handles. The lock is held.
+func (s *session) hold(ds []*driver.Delivery) []*holding {
 	s.forget()
 	var got []*holding
 	for _, d := range ds {
@@ -112,11 +124,6 @@ func (s *session) leave(q *frame.Receive, mine *receiving, ds []*driver.Delivery
 		s.held[h.handle], s.handles[d.Token.String()] = h, h.handle
 		got = append(got, h)
 	}
-	if len(got) > 0 {
-		s.answer, s.number = got, q.Number
-	}
-	s.wait = nil
-	close(mine.done)
 	return got
 }
 

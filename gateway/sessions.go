@@ -18,12 +18,13 @@ type sessions struct {
 
 	mu     sync.Mutex
 	byID   map[string]*session
+	shared map[sharing]*session
 	closed bool
 	ending sync.WaitGroup // of sessions that were idle
 }
 
 func newSessions(log *slog.Logger) *sessions {
-	return &sessions{log: log, byID: map[string]*session{}}
+	return &sessions{log: log, byID: map[string]*session{}, shared: map[sharing]*session{}}
 }
 
 // minIdle is the least time after which a session of which nothing is heard ends.
@@ -77,6 +78,33 @@ func (x *sessions) use(id, owner string) (s *session, done func(), err error) {
 	return s, s.free, nil
 }
 
+// sharing is what requests have in common that use one session.
+type sharing struct {
+	owner, topic, group string
+	lease               time.Duration
+}
+
+// share returns the session for requests that come one by one, which is not idle until done is called. The first of them opens it.
+func (x *sessions) share(ctx context.Context, d driver.Driver, owner string, o driver.SubscribeOptions) (s *session, done func(), err error) {
+	by := sharing{owner: owner, topic: o.Topic, group: o.Group, lease: o.Lease}
+	x.mu.Lock()
+	s = x.shared[by]
+	x.mu.Unlock()
+	if s != nil && s.busy() {
+		return s, s.free, nil
+	}
+	if s, err = x.open(ctx, d, owner, o); err != nil {
+		return nil, nil, err
+	}
+	x.mu.Lock()
+	x.shared[by], s.by = s, by
+	x.mu.Unlock()
+	if !s.busy() {
+		return nil, nil, errStopping()
+	}
+	return s, s.free, nil
+}
+
 // busy says that a call of the session is under way. It reports false if the session has ended.
 func (s *session) busy() bool {
 	s.mu.Lock()
@@ -125,6 +153,9 @@ func (x *sessions) remove(s *session) bool {
 		return false
 	}
 	delete(x.byID, s.id)
+	if x.shared[s.by] == s {
+		delete(x.shared, s.by)
+	}
 	x.ending.Add(1)
 	return true
 }

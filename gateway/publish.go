@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
+)
+
+// Types of a body with many messages.
+const (
+	linesType = "application/x-ndjson"
+	batchType = "application/vnd.ferry.batch+json"
+)
+
+// maxMessages is the most messages of one request.
+const maxMessages = 10_000
+
+// receipt is what became of a message, in JSON.
+type receipt struct {
+	ID        string `json:"id,omitempty"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+	// IDWindow is for how long the same id is stored once.
+	IDWindow jsontime.Duration `json:"id_window,omitempty"`
+	Error    *problem          `json:"error,omitempty"`
+}
+
+// servePublish stores one message, or many.
+func (g *Gateway) servePublish(w http.ResponseWriter, r *http.Request) {
+	topic := r.PathValue("topic")
+	if err := errors.Join(driver.CheckTopic(topic), may(r.Context(), auth.Publish, topic)); err != nil {
+		refuse(w, r, err)
+		return
+	}
+	body, err := g.body(r)
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	switch contentType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); contentType {
+	case linesType:
+		g.publishMany(w, r, topic, lines(body))
+	case batchType:
+		g.publishMany(w, r, topic, elements(body))
+	default:
+		g.publishOne(w, r, topic, body)
+	}
+}
+
+// body reads the body of a request.
+func (g *Gateway) body(r *http.Request) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r.Body, g.MaxBody()+1))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge) || err == nil && int64(len(data)) > g.MaxBody():
+		return nil, driver.NewError(driver.ErrTooLarge, "the body of the request is too large", "send less at once", nil)
+	case err != nil:
+		return nil, invalid("the body of the request cannot be read", "send it whole", err)
+	}
+	return data, nil
+}
+
+func (g *Gateway) publishOne(w http.ResponseWriter, r *http.Request, topic string, body []byte) {
+	m, err := fromRequest(r, topic, body)
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	got, err := g.broker.Publish(r.Context(), m)
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	status := http.StatusCreated
+	if got.Duplicate {
+		status = http.StatusOK
+	}
+	answer(w, status, g.receipt(r.Context(), m, got))
+}
+
+func (g *Gateway) receipt(ctx context.Context, m *driver.Message, got driver.Receipt) receipt {
+	if got.Err != nil {
+		return receipt{Error: problemOf(ctx, got.Err)}
+	}
+	out := receipt{ID: got.ID, Duplicate: got.Duplicate}
+	if m.OwnID {
+		out.IDWindow = jsontime.Duration(g.driver.Capabilities().IDWindow)
+	}
+	return out
+}
+
+// publishMany stores what can be read and is valid, in order, and answers for each.
+func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic string, next func() (message, error)) {
+	var receipts []receipt
+	var ms []*driver.Message
+	var at []int
+	for {
+		in, err := next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && len(receipts) == maxMessages {
+			err = driver.NewError(driver.ErrTooLarge, "the request has too many messages", fmt.Sprintf("send at most %d at once", maxMessages), nil)
+		}
+		if err != nil { // nothing is stored of what is not understood whole
+			refuse(w, r, err)
+			return
+		}
+		m, err := in.whole(topic)
+		if err == nil {
+			err = m.Validate(g.driver.Capabilities().MaxBody)
+		}
+		if err != nil {
+			receipts = append(receipts, receipt{Error: problemOf(r.Context(), err)})
+			continue
+		}
+		ms, at, receipts = append(ms, m), append(at, len(receipts)), append(receipts, receipt{})
+	}
+	got, err := g.broker.PublishBatch(r.Context(), ms)
+	if err != nil && len(got) != len(ms) {
+		refuse(w, r, err)
+		return
+	}
+	for i, n := range at {
+		receipts[n] = g.receipt(r.Context(), ms[i], got[i])
+	}
+	answer(w, http.StatusOK, map[string]any{"receipts": receipts})
+}
+
+// lines returns the messages of NDJSON, one after the other. Empty lines are none.
+func lines(body []byte) func() (message, error) {
+	scanner, n := bufio.NewScanner(bytes.NewReader(body)), 0
+	scanner.Buffer(nil, len(body)+1)
+	return func() (message, error) {
+		for scanner.Scan() {
+			n++
+			if line := bytes.TrimSpace(scanner.Bytes()); len(line) > 0 {
+				var m message
+				err := strict(line, &m, fmt.Sprintf("line %d", n))
+				return m, err
+			}
+		}
+		return message{}, io.EOF
+	}
+}
+
+// elements returns the messages of a JSON array, one after the other.
+func elements(body []byte) func() (message, error) {
+	var all []json.RawMessage
+	err := strict(body, &all, "the body")
+	n := 0
+	return func() (message, error) {
+		if err != nil || n == len(all) {
+			return message{}, cmp.Or(err, io.EOF)
+		}
+		n++
+		var m message
+		err := strict(all[n-1], &m, fmt.Sprintf("message %d", n))
+		return m, err
+	}
+}
+
+// strict reads one JSON value, and refuses fields that it does not know: what is misspelt would be ignored.
+func strict(data []byte, v any, what string) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, end := d.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("more than one JSON value")
+		}
+	}
+	if err != nil {
+		return invalid(fmt.Sprintf("%s is not what is expected here: %v", what, err), "see docs/gateway.md for its fields", nil)
+	}
+	return nil
+}

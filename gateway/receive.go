@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
+)
+
+// Bounds and defaults of a receive.
+const (
+	defaultMax  = 10
+	mostMax     = 1000
+	defaultWait = 10 * time.Second
+	leastWait   = 100 * time.Millisecond // long enough to look
+	mostHeld    = 100_000                // by requests that share a session
+)
+
+// What a worker does by default, and a client in another language, too.
+const (
+	maxAttempts   = 10
+	maxDeliveries = 5
+)
+
+// receiveRequest is the body of a receive. All of it may be left out.
+type receiveRequest struct {
+	Max    int                `json:"max"`
+	Wait   *jsontime.Duration `json:"wait"`
+	Lease  jsontime.Duration  `json:"lease"`
+	Settle []settlement       `json:"settle"`
+}
+
+func (q *receiveRequest) check(poll time.Duration) error {
+	if q.Max == 0 {
+		q.Max = defaultMax
+	}
+	if q.Wait == nil {
+		wait := jsontime.Duration(min(defaultWait, poll))
+		q.Wait = &wait
+	}
+	if q.Max < 1 || q.Max > mostMax {
+		return invalid(fmt.Sprintf("max is %d", q.Max), fmt.Sprintf("ask for 1 to %d", mostMax), nil)
+	}
+	if wait := time.Duration(*q.Wait); wait < 0 || wait > poll {
+		return invalid(fmt.Sprintf("wait is %v", wait), fmt.Sprintf("wait at most %v, and ask again", poll), nil)
+	}
+	return nil
+}
+
+// serveReceive settles, and then waits for deliveries.
+func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
+	var q receiveRequest
+	body, err := g.body(r)
+	if err == nil && len(body) > 0 {
+		err = strict(body, &q, "the body")
+	}
+	if err == nil {
+		err = errors.Join(q.check(g.o.Poll), may(r.Context(), auth.Consume, r.PathValue("topic")))
+	}
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	settled := g.settleAll(r.Context(), q.Settle)
+	messages, err := g.receiveFor(r, q)
+	if err != nil && len(settled) == 0 {
+		refuse(w, r, err)
+		return
+	}
+	out := map[string]any{"messages": messages}
+	if len(settled) > 0 {
+		out["settled"] = settled
+	}
+	if err != nil { // what was settled must be told
+		out["error"] = problemOf(r.Context(), err)
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// receiveFor waits for deliveries of the session that requests like this one share.
+func (g *Gateway) receiveFor(r *http.Request, q receiveRequest) ([]delivery, error) {
+	o := g.subscription(r, time.Duration(q.Lease))
+	o.MaxInflight = mostHeld
+	s, free, err := g.sessions.share(r.Context(), g.driver, auth.From(r.Context()).String(), o)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	ctx, cancel := g.waiting(r.Context(), max(time.Duration(*q.Wait), leastWait))
+	defer cancel()
+	ds, err := s.sub.Receive(ctx, q.Max)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return []delivery{}, nil
+	case err != nil:
+		return nil, err
+	case r.Context().Err() != nil:
+		s.giveBack(r.Context(), ds)
+		return nil, r.Context().Err()
+	}
+	return g.hand(r.Context(), s, ds), nil
+}
+
+// subscription is what a request for deliveries subscribes to.
+func (g *Gateway) subscription(r *http.Request, lease time.Duration) driver.SubscribeOptions {
+	return driver.SubscribeOptions{
+		Topic: r.PathValue("topic"), Group: r.PathValue("group"), Lease: lease, Instance: auth.From(r.Context()).Name + "@" + g.leases.node,
+	}
+}
+
+// giveBack releases what nobody has seen.
+func (s *session) giveBack(ctx context.Context, ds []*driver.Delivery) {
+	ss := make([]driver.Settlement, len(ds))
+	for i, d := range ds {
+		ss[i] = driver.Settlement{Delivery: d, Outcome: driver.Release, Unseen: true}
+	}
+	s.sub.Settle(context.WithoutCancel(ctx), ss) // what it does not take runs out
+}
+
+// hand gives deliveries to a client. One that has cost too many clients becomes a dead letter instead.
+func (g *Gateway) hand(ctx context.Context, s *session, ds []*driver.Delivery) []delivery {
+	ds = s.begun(ctx, ds)
+	s.mu.Lock()
+	held := s.hold(ds)
+	s.mu.Unlock()
+	out := make([]delivery, len(held))
+	for i, h := range held {
+		out[i] = shown(h.delivery, g.leases.handle(s.id, h.handle), time.Until(h.until))
+	}
+	return out
+}
+
+// begun returns the deliveries that may be handled. Of those that were lost before it is noted that they begin.
+func (s *session) begun(ctx context.Context, ds []*driver.Delivery) []*driver.Delivery {
+	var fresh, again []*driver.Delivery
+	for _, d := range ds {
+		switch {
+		case d.Deliveries > maxDeliveries:
+			s.bury(ctx, d)
+		case d.Deliveries > 1:
+			again = append(again, d)
+		default:
+			fresh = append(fresh, d)
+		}
+	}
+	if len(again) > 0 {
+		for i, err := range s.sub.Begin(ctx, again) {
+			if err == nil {
+				fresh = append(fresh, again[i])
+			}
+		}
+	}
+	return fresh
+}
+
+// bury makes a delivery a dead letter that was lost too often. If the broker does not take it, it comes again.
+func (s *session) bury(ctx context.Context, d *driver.Delivery) {
+	f := &driver.Failure{Reason: driver.ReasonMaxDeliveries, Error: fmt.Sprintf("%d consumers received it and were not heard of again", maxDeliveries)}
+	s.sub.Settle(context.WithoutCancel(ctx), []driver.Settlement{{Delivery: d, Outcome: driver.Dead, Failure: f}})
+}

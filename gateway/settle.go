@@ -1,0 +1,242 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/jsontime"
+)
+
+// settlement ends one delivery, in JSON.
+type settlement struct {
+	Lease   string `json:"lease"`
+	Outcome string `json:"outcome"` // ack, retry, dead, release or drop; ack if it is left out
+	// After is how long a retry or a released message waits. Without it a retry waits as its message says, or longer each time.
+	After  *jsontime.Duration `json:"after"`
+	Reason driver.Reason      `json:"reason"`
+	Error  string             `json:"error"`
+	Emit   []message          `json:"emit"`
+}
+
+// outcome is what became of one settlement or extension.
+type outcome struct {
+	OK    bool     `json:"ok"`
+	Error *problem `json:"error,omitempty"`
+}
+
+// serveSettle ends deliveries.
+func (g *Gateway) serveSettle(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Settle []settlement `json:"settle"`
+	}
+	body, err := g.body(r)
+	if err == nil {
+		err = strict(body, &q, "the body")
+	}
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"settled": g.settleAll(r.Context(), q.Settle)})
+}
+
+// settleAll applies settlements in their order, and tells of each what became of it.
+func (g *Gateway) settleAll(ctx context.Context, ss []settlement) []outcome {
+	out := make([]outcome, len(ss))
+	for begin := 0; begin < len(ss); {
+		end := begin + 1
+		session := g.sessionOf(ss[begin].Lease)
+		for end < len(ss) && session != "" && g.sessionOf(ss[end].Lease) == session {
+			end++
+		}
+		g.settleSome(ctx, ss[begin:end], out[begin:end])
+		begin = end
+	}
+	return out
+}
+
+// sessionOf is the session of a handle; empty for one that is not good.
+func (g *Gateway) sessionOf(lease string) string {
+	session, _, _ := g.leases.parse(lease)
+	return session
+}
+
+// settleSome applies settlements of one session.
+func (g *Gateway) settleSome(ctx context.Context, ss []settlement, out []outcome) {
+	s, free, err := g.holder(ctx, ss[0].Lease)
+	if err != nil {
+		for i := range out {
+			out[i] = outcomeOf(ctx, err)
+		}
+		return
+	}
+	defer free()
+	var handles []uint64
+	var settlements []driver.Settlement
+	var at []int
+	for i, in := range ss {
+		_, n, _ := g.leases.parse(in.Lease)
+		d := s.deliveries([]uint64{n})[0]
+		x, err := in.whole(ctx, d)
+		if err != nil {
+			out[i].Error = problemOf(ctx, err)
+			continue
+		}
+		handles, settlements, at = append(handles, n), append(settlements, x), append(at, i)
+	}
+	if len(at) == 0 {
+		return
+	}
+	for i, err := range s.settle(ctx, handles, settlements) {
+		out[at[i]] = outcomeOf(ctx, err)
+	}
+}
+
+func outcomeOf(ctx context.Context, err error) outcome {
+	if err != nil {
+		return outcome{Error: problemOf(ctx, err)}
+	}
+	return outcome{OK: true}
+}
+
+// holder returns the session of a handle, for who opened it. One that has ended holds nothing.
+func (g *Gateway) holder(ctx context.Context, lease string) (*session, func(), error) {
+	id, _, err := g.leases.parse(lease)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, free, err := g.sessions.use(id, auth.From(ctx).String())
+	if err != nil {
+		return nil, nil, errNotHeld()
+	}
+	if err := may(ctx, auth.Consume, s.o.Topic); err != nil {
+		free()
+		return nil, nil, err
+	}
+	return s, free, nil
+}
+
+// whole returns the settlement of a delivery, with what its message and the defaults say. A delivery that is not held is nil.
+func (in settlement) whole(ctx context.Context, d *driver.Delivery) (driver.Settlement, error) {
+	if d == nil {
+		return driver.Settlement{}, errNotHeld()
+	}
+	s := driver.Settlement{Delivery: d}
+	found := in.Outcome == ""
+	for o := driver.Ack; o <= driver.Drop; o++ {
+		if o.String() == in.Outcome {
+			s.Outcome, found = o, true
+		}
+	}
+	if !found {
+		return s, invalid(fmt.Sprintf("there is no outcome %.40q", in.Outcome), "use ack, retry, dead, release or drop", nil)
+	}
+	if in.After != nil {
+		s.After = time.Duration(*in.After)
+	}
+	switch s.Outcome {
+	case driver.Retry:
+		in.retry(&s)
+	case driver.Dead:
+		s.Failure = in.failure(driver.ReasonRejected)
+	}
+	var err error
+	s.Emit, err = in.follow(ctx, d)
+	return s, err
+}
+
+// retry fills in when a message is tried again, or that it is not.
+func (in settlement) retry(s *driver.Settlement) {
+	d := s.Delivery
+	s.Failure = in.failure(driver.ReasonDownstream)
+	more := d.Attempt < cmp.Or(d.MaxAttempts, maxAttempts)
+	if in.After == nil && more {
+		policy := driver.RetryPolicy{Base: time.Second}
+		if d.Retry != nil {
+			policy = *d.Retry
+		}
+		s.After, more = policy.Next(d.Attempt, d.ID, time.Since(d.PublishedAt))
+	}
+	if !more {
+		s.Outcome, s.After, s.Failure.Reason = driver.Dead, 0, driver.ReasonMaxAttempts
+	}
+}
+
+func (in settlement) failure(reason driver.Reason) *driver.Failure {
+	return &driver.Failure{Reason: cmp.Or(in.Reason, reason), Error: cmp.Or(in.Error, "the consumer gave no reason")}
+}
+
+// follow returns the follow-ups of a settlement. One without an id has the one that a worker would give it.
+func (in settlement) follow(ctx context.Context, d *driver.Delivery) ([]*driver.Message, error) {
+	var out []*driver.Message
+	for i, m := range in.Emit {
+		if err := driver.CheckTopic(m.Topic); err != nil {
+			return nil, err
+		}
+		if err := may(ctx, auth.Publish, m.Topic); err != nil {
+			return nil, err
+		}
+		next, err := m.whole(m.Topic)
+		if err != nil {
+			return nil, err
+		}
+		if next.ID == "" {
+			next.ID, next.OwnID = driver.EmitID(d.Topic+"/"+d.Group+"/"+d.ID, i), true
+		}
+		out = append(out, next)
+	}
+	return out, nil
+}
+
+// serveExtend makes leases last one full lease from now.
+func (g *Gateway) serveExtend(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Leases []string `json:"leases"`
+	}
+	body, err := g.body(r)
+	if err == nil {
+		err = strict(body, &q, "the body")
+	}
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	out := make([]outcome, len(q.Leases))
+	bySession := map[string][]int{}
+	for i, lease := range q.Leases {
+		bySession[g.sessionOf(lease)] = append(bySession[g.sessionOf(lease)], i)
+	}
+	for _, at := range bySession {
+		g.extendSome(r.Context(), q.Leases, at, out)
+	}
+	answer(w, http.StatusOK, map[string]any{"extended": out})
+}
+
+// extendSome extends leases of one session, or says of each what is wrong with it.
+func (g *Gateway) extendSome(ctx context.Context, all []string, at []int, out []outcome) {
+	var handles []uint64
+	for _, i := range at {
+		_, n, err := g.leases.parse(all[i])
+		out[i] = outcomeOf(ctx, err)
+		handles = append(handles, n)
+	}
+	if !out[at[0]].OK {
+		return // none of them is a handle of ours
+	}
+	s, free, err := g.holder(ctx, all[at[0]])
+	if err != nil {
+		for _, i := range at {
+			out[i] = outcomeOf(ctx, err)
+		}
+		return
+	}
+	defer free()
+	for i, err := range s.extend(ctx, handles) {
+		out[at[i]] = outcomeOf(ctx, err)
+	}
+}
