@@ -24,7 +24,7 @@ func (o devOptions) newServer(ctx context.Context, b *ferry.Broker) (*devServer,
 	if o.listen == "" {
 		return nil, nil
 	}
-	all, err := mounts(b)
+	all, err := mounts(b, nil)
 	if err != nil {
 		return nil, err
 	}

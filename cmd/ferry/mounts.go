@@ -8,11 +8,12 @@ import (
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/server"
 	"github.com/ferrymq/ferry/telemetry/prom"
+	"github.com/ferrymq/ferry/wecom"
 )
 
-// mounts are what the servers of this command serve.
-func mounts(b *ferry.Broker) ([]server.Mount, error) {
-	metrics, err := metricsMount(b)
+// mounts are what the servers of this command serve. The pipeline of WeCom may be nil.
+func mounts(b *ferry.Broker, service *wecom.Pipeline) ([]server.Mount, error) {
+	metrics, err := metricsMount(b, service)
 	if err != nil {
 		return nil, err
 	}
@@ -20,14 +21,18 @@ func mounts(b *ferry.Broker) ([]server.Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []server.Mount{
+	all := []server.Mount{
 		metrics,
 		{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Stop: g.Close},
-	}, nil
+	}
+	if service != nil {
+		all = append(all, wecomMount(service))
+	}
+	return all, nil
 }
 
 // metricsMount serves the figures of the broker to Prometheus.
-func metricsMount(b *ferry.Broker) (server.Mount, error) {
+func metricsMount(b *ferry.Broker, service *wecom.Pipeline) (server.Mount, error) {
 	m, err := prom.New(prom.Options{Logger: b.Logger()})
 	if err != nil {
 		return server.Mount{}, err
@@ -36,7 +41,11 @@ func metricsMount(b *ferry.Broker) (server.Mount, error) {
 	if err != nil {
 		return server.Mount{}, err
 	}
-	if err := m.Watch(prom.Sources{Collector: collector}); err != nil {
+	sources := prom.Sources{Collector: collector}
+	if service != nil {
+		sources.WeCom = append(sources.WeCom, service)
+	}
+	if err := m.Watch(sources); err != nil {
 		return server.Mount{}, err
 	}
 	return server.Mount{Path: "/metrics", Handler: m.Handler(), Scope: auth.Metrics}, nil

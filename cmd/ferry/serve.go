@@ -87,7 +87,11 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	options := f.Options(auth.NewSecret(secret))
 	options.Broker, options.Logger = broker, logger
-	if options.Mounts, err = mounts(broker); err != nil {
+	service, err := openWeCom(broker, f.WeCom, p.env)
+	if err != nil {
+		return err
+	}
+	if options.Mounts, err = mounts(broker, service); err != nil {
 		return err
 	}
 	s, err := server.New(ctx, options)
@@ -104,6 +108,15 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	background.Go(func() { o.reload(ctx, hangups, s, level, logger) })
+	if service != nil {
+		defer service.Close()
+		background.Go(func() {
+			defer cancel() // a server that does not pull is none
+			if err := service.Run(ctx); err != nil {
+				logger.ErrorContext(ctx, "WeCom is not pulled", "error", err)
+			}
+		})
+	}
 	return s.Run(ctx)
 }
 

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -32,5 +36,46 @@ func TestWeCom(t *testing.T) {
 	r := d.run("wecom", "check")
 	if r.code != exitFailure || !strings.Contains(r.err, "40001") || strings.Contains(r.out+r.err, secret) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+// TestServeTakesCallbacks: with a corp in its file the server takes callbacks, and pulls what they are about.
+func TestServeTakesCallbacks(t *testing.T) {
+	t.Parallel()
+	vendor := wecomtest.Start(wecomtest.Options{})
+	defer vendor.Close()
+	config := vendor.Config()
+	file := filepath.Join(t.TempDir(), "ferry.yaml")
+	text := "broker: memory://\nlisten: 127.0.0.1:0\nwecom: {corp: " + config.Corp + ", vendor: \"" + config.Vendor +
+		"\", allow_private: [127.0.0.0/8]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, []string{"FERRY_WECOM_SECRET=" + string(config.Secret), "FERRY_WECOM_TOKEN=" + string(config.Keys[0].Token),
+		"FERRY_WECOM_AES_KEY=" + string(config.Keys[0].AESKey)}, "serve", "--config", file)
+	if err := vendor.Verify(t.Context(), s.url+wecomPath); err != nil {
+		t.Fatal(err)
+	}
+	vendor.Say("kf1", "ann", "hello")
+	callback := vendor.Callback("kf1")
+	forged := callback
+	forged.Signature = "0"
+	for _, step := range []struct {
+		c      wecomtest.Callback
+		status int
+	}{{callback, http.StatusOK}, {forged, http.StatusForbidden}} {
+		if status, err := step.c.Send(t.Context(), s.url+wecomPath); err != nil || status != step.status {
+			t.Errorf("%d, %v; want %d", status, err, step.status)
+		}
+	}
+	c := browser(t)
+	s.logIn(c)
+	const pulled = `ferry_wecom_messages_total{broker="default",result="published"} 1`
+	for metrics := ""; !strings.Contains(metrics, pulled); {
+		time.Sleep(20 * time.Millisecond)
+		_, metrics = s.get(c, "/metrics")
+	}
+	if log := s.logged(); strings.Contains(log, string(config.Secret)) {
+		t.Error(log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"os"
 	"time"
@@ -39,6 +40,7 @@ type File struct {
 	Limits      Limits   `yaml:"limits"`
 	Log         Log      `yaml:"log"`
 	OIDC        OIDC     `yaml:"oidc"`
+	WeCom       WeCom    `yaml:"wecom"`
 }
 
 // TLS names the files of the certificate.
@@ -77,6 +79,21 @@ type OIDC struct {
 	NameClaim   string                  `yaml:"name_claim"`
 	GroupsClaim string                  `yaml:"groups_claim"`
 	Groups      map[string][]auth.Grant `yaml:"groups"`
+}
+
+// WeCom is customer service of WeCom, which the server takes callbacks of and pulls, if there is a corp. Its secrets are
+// in FERRY_WECOM_SECRET, FERRY_WECOM_TOKEN and FERRY_WECOM_AES_KEY.
+type WeCom struct {
+	Corp      string   `yaml:"corp"`
+	Accounts  []string `yaml:"accounts"`
+	Topic     string   `yaml:"topic"`
+	PullTopic string   `yaml:"pull_topic"`
+	Poll      Duration `yaml:"poll"`
+	Vendor    string   `yaml:"vendor"`
+	// AllowPrivate are networks in which the vendor's address may be.
+	AllowPrivate []netip.Prefix `yaml:"allow_private"`
+	// Users are external_userids by group: vip, suspicious, whitelist.
+	Users map[string][]string `yaml:"users"`
 }
 
 // maxFile bounds what is read: a configuration is not long.

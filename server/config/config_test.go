@@ -36,6 +36,12 @@ oidc:
   groups_claim: roles
   groups:
     ops: [{role: operator, topics: ["orders.*"]}]
+wecom:
+  corp: ww1
+  accounts: [kf1]
+  poll: 2m
+  allow_private: [10.0.0.0/8]
+  users: {vip: [ann]}
 `
 
 func TestWholeFile(t *testing.T) {
@@ -59,6 +65,10 @@ func TestWholeFile(t *testing.T) {
 		p.Groups["ops"][0].Topics[0] != "orders.*" ||
 		p.Groups["ops"][0].Role != auth.Operator || p.GroupsClaim != "roles" {
 		t.Errorf("%+v", p)
+	}
+	if w := f.WeCom; w.Corp != "ww1" || w.Accounts[0] != "kf1" || w.Poll != Duration(2*time.Minute) ||
+		w.AllowPrivate[0].Bits() != 8 || w.Users["vip"][0] != "ann" {
+		t.Errorf("%+v", w)
 	}
 	if f.Level() != slog.LevelWarn || f.Broker != "redis://localhost:6379/0" {
 		t.Errorf("%+v", f)
