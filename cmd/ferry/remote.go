@@ -86,11 +86,11 @@ const brokerHint = "set FERRY_BROKER to its URL, redis://localhost:6379 for exam
 // reachable returns the URL of a broker that others can reach too. One inside this process would be born empty and die
 // with the command.
 func (r *remote) reachable() (string, error) {
-	if r.url == "" {
-		return "", usage("no broker is given", brokerHint)
+	url, err := r.given()
+	if err != nil {
+		return "", err
 	}
-	url := withScheme(r.url)
-	if hasPassword(url) && slices.ContainsFunc(r.args, func(arg string) bool { return strings.Contains(arg, r.url) }) {
+	if r.url != "" && hasPassword(url) && slices.ContainsFunc(r.args, func(arg string) bool { return strings.Contains(arg, r.url) }) {
 		r.notef("note: others on this machine can read the password on your command line; FERRY_BROKER or FERRY_BROKER_FILE keep it to you")
 	}
 	if scheme, _, _ := strings.Cut(url, ":"); strings.EqualFold(scheme, "memory") {
@@ -98,6 +98,18 @@ func (r *remote) reachable() (string, error) {
 			"run 'ferry dev' to see one at work, or "+brokerHint, nil)
 	}
 	return url, nil
+}
+
+// given returns the URL of --broker or FERRY_BROKER, or else that of the context in use.
+func (r *remote) given() (string, error) {
+	if r.url != "" {
+		return withScheme(r.url), nil
+	}
+	url, err := r.currentBroker()
+	if err == nil && url == "" {
+		err = usage("no broker is given", brokerHint)
+	}
+	return url, err
 }
 
 // hasPassword tells of a URL whether it looks as if it had one.
