@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/admin/internal/input"
@@ -14,6 +15,27 @@ func (a *API) needActions() (*auth.Actions, error) {
 		return nil, without("the server records no actions", "start it with ferry serve, which does")
 	}
 	return a.o.Actions, nil
+}
+
+// flush records denied calls that were counted, every minute and at the end.
+func (a *API) flush(ctx context.Context) {
+	if a.o.Actions == nil {
+		return
+	}
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-ctx.Done():
+			ended = true
+		case <-tick.C:
+		}
+		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+		if err := a.o.Actions.Flush(flushing, ended); err != nil {
+			a.log.WarnContext(ctx, "admin: denied calls could not be recorded", "error", err)
+		}
+		cancel()
+	}
 }
 
 // listActions tells who did what, the newest first.

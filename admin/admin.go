@@ -115,6 +115,7 @@ func (a *API) Run(ctx context.Context) error {
 	}
 	var background sync.WaitGroup
 	background.Go(func() { a.sample(ctx) })
+	background.Go(func() { a.flush(ctx) })
 	err = w.Run(ctx)
 	background.Wait()
 	return err

@@ -249,8 +249,8 @@ func (l *listWriter) end() error {
 	return err
 }
 
-// maxImport is the most bytes of one import; larger ones are for the command line.
-const maxImport = 32 << 20
+// MaxBody is the most bytes of a request that any route takes: of an import. Larger ones are for the command line.
+const MaxBody = 32 << 20
 
 type importLetters struct {
 	Topic      string `query:"topic" doc:"Topic that they are published to; by default the one each came from" maxLength:"128"`

@@ -53,7 +53,7 @@ func table() []route {
 		reads(get("/dead", "letter.list", "List and search dead letters", view, inQuery), (*API).listLetters),
 		reads(get("/dead/tally", "letter.tally", "Count dead letters by error, reason, topic, group, key or day", view, inQuery), (*API).tallyLetters),
 		writes(get("/dead/export", "letter.export", "Export dead letters", auth.Payload, inQuery), "application/x-ndjson", (*API).exportLetters),
-		acts(post("/dead/import", "letter.import", "Publish what an export wrote", auth.Publish, inQuery).upTo(maxImport), (*API).importLetters),
+		acts(post("/dead/import", "letter.import", "Publish what an export wrote", auth.Publish, inQuery).upTo(MaxBody), (*API).importLetters),
 		acts(post("/dead/replay", "letter.replay", "Bring dead letters back to work, by filter, as an operation", operate, inBody), (*API).replayLetters),
 		acts(post("/dead/remove", "letter.remove", "Delete dead letters for good, by filter, as an operation", operate, inBody), (*API).removeLetters),
 		acts(post("/dead/expire", "letter.expire", "Delete the oldest dead letters beyond limits, as an operation", operate, inBody), (*API).expireLetters),

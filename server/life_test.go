@@ -300,3 +300,20 @@ func TestStopOfWhatWaits(t *testing.T) {
 		t.Errorf("the request that waited got %q", got)
 	}
 }
+
+// TestMountsRun: what a mount does in the background goes on until the last request has ended.
+func TestMountsRun(t *testing.T) {
+	t.Parallel()
+	begun, ended := make(chan struct{}), make(chan struct{})
+	r := start(t, Options{Mounts: []Mount{{Path: "/x", Handler: http.NotFoundHandler(), Run: func(ctx context.Context) error {
+		close(begun)
+		<-ctx.Done()
+		close(ended)
+		return nil
+	}}}})
+	<-begun
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}

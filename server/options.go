@@ -34,6 +34,9 @@ type Mount struct {
 	// Programs says that programs ask here, as often as they have work: no rate bounds them, and only what fails is in
 	// the log above its debug level.
 	Programs bool
+	// Run is called when the server begins, and does in the background what the handler needs; its context ends when
+	// no request is left. Defaults to nothing.
+	Run func(ctx context.Context) error
 	// Stop is called when the server stops, before requests under way have their last time: it ends those that wait.
 	// Defaults to nothing.
 	Stop func(ctx context.Context) error

@@ -22,6 +22,11 @@ func (s *Server) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.beMember(background) })
 	all.Go(func() { s.flushActions(background) })
+	for _, m := range s.o.Mounts {
+		if m.Run != nil {
+			all.Go(func() { s.runMount(background, m) })
+		}
+	}
 	served := make(chan error, 1)
 	all.Go(func() { served <- s.serve(server) })
 	var err error
@@ -76,6 +81,13 @@ func (s *Server) stop(ctx context.Context, server *http.Server) error {
 			"give them more time with stop_timeout", errors.Join(err, server.Close()))
 	}
 	return nil
+}
+
+// runMount does what a handler needs. The server serves the others all the same if it fails.
+func (s *Server) runMount(ctx context.Context, m Mount) {
+	if err := m.Run(ctx); err != nil {
+		s.o.Logger.ErrorContext(ctx, "a handler does not run", "path", m.Path, "error", err)
+	}
 }
 
 // stopMounts ends what waits in handlers. The server stops all the same if one of them fails.

@@ -23,7 +23,7 @@ type Field struct {
 const (
 	CodeInvalid     = "invalid"         // 400: the input is wrong
 	CodeMalformed   = "invalid_request" // 422: the input does not have the form of the OpenAPI document
-	CodeNobody      = "unauthorized"    // 401: nobody is logged in
+	CodeNobody      = "unauthenticated" // 401: nobody is logged in
 	CodeForbidden   = "forbidden"       // 403: whoever asks may not do it
 	CodeNotFound    = "not_found"       // 404
 	CodeMethod      = "method"          // 405: the path answers to other methods

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/gateway"
@@ -21,14 +22,30 @@ func mounts(b *ferry.Broker, service *wecom.Pipeline) ([]server.Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []server.Mount{
-		metrics,
-		{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Stop: g.Close},
+	all, err := adminMounts(b)
+	if err != nil {
+		return nil, err
 	}
+	all = append(all, metrics,
+		server.Mount{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Stop: g.Close})
 	if service != nil {
 		all = append(all, wecomMount(service))
 	}
 	return all, nil
+}
+
+// adminMounts serve the admin API, and to everybody what describes it.
+func adminMounts(b *ferry.Broker) ([]server.Mount, error) {
+	a, err := admin.New(admin.Options{Broker: b, Actions: auth.NewActions(b)})
+	if err != nil {
+		return nil, err
+	}
+	return []server.Mount{
+		{Path: "/api/", Handler: a, MaxBody: admin.MaxBody, Run: a.Run},
+		{Path: "/admin/", Handler: a},
+		{Path: admin.SpecPath, Handler: a, Public: true},
+		{Path: admin.DocsPath, Handler: a, Public: true},
+	}, nil
 }
 
 // metricsMount serves the figures of the broker to Prometheus.

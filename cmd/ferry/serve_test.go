@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	adminapi "github.com/ferrymq/ferry/admin/api"
+	"github.com/ferrymq/ferry/admin/client"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -177,7 +179,33 @@ func TestDevServes(t *testing.T) {
 	}
 	c := browser(t)
 	s.logIn(c)
+	if status, text := s.get(browser(t), "/openapi.json"); status != http.StatusOK || !strings.Contains(text, "/api/v1/topics") {
+		t.Errorf("the document of the API: %d %.200s", status, text)
+	}
+	if status, _ := s.get(browser(t), "/api/v1/topics"); status != http.StatusUnauthorized {
+		t.Errorf("the admin API without a login: %d", status)
+	}
+	if status, text := s.get(c, "/api/v1/topics/orders"); status != http.StatusOK || !strings.Contains(text, `"ready":1`) {
+		t.Errorf("the admin API: %d %s", status, text)
+	}
+	s.purge(token)
 	if status, text := s.get(c, "/healthz"); status != http.StatusOK || !strings.Contains(text, "queue_size") {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// purge has the server delete what waits, which it does itself: an operation needs somebody who carries it out.
+func (s *served) purge(token string) {
+	s.t.Helper()
+	api, err := client.New(client.Options{URL: s.url, Token: token, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	op, err := api.Purge(s.t.Context(), "orders", adminapi.Purge{})
+	if err == nil {
+		op, err = api.WaitOperation(s.t.Context(), op.ID)
+	}
+	if err != nil || op.Done != 1 {
+		s.t.Errorf("purged %+v, %v", op, err)
 	}
 }

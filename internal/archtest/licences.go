@@ -27,6 +27,7 @@ var Licences = map[string]string{
 	"github.com/cockroachdb/swiss":                                    "Apache-2.0",
 	"github.com/cockroachdb/tokenbucket":                              "Apache-2.0",
 	"github.com/coreos/go-oidc/v3":                                    "Apache-2.0",
+	"github.com/danielgtaylor/huma/v2":                                "MIT",
 	"github.com/expr-lang/expr":                                       "MIT",
 	"github.com/fxamacker/cbor/v2":                                    "MIT",
 	"github.com/getsentry/sentry-go":                                  "MIT",
