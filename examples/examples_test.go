@@ -34,6 +34,15 @@ mail: see you again
 401 Unauthorized
 token demo may view orders: true, mail: false
 `,
+	"alerts": `
+five orders wait:
+  slack got "*[WARNING] queue depth*\norders has 5 messages, more than 4"
+a worker has handled them:
+  slack got "*[RESOLVED] queue depth*\norders/default: over after 0s"
+a breaker opens:
+  slack got "*[CRITICAL] UserCircuitBreakerOpen*\nthe breaker billing of ann is open"
+  sms got "[CRITICAL] UserCircuitBreakerOpen"
+`,
 	"notify": `
 success: 3 of 3 targets
   dingtalk was reached by dingtalk, attempts 2, failed before: 0

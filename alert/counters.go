@@ -1,0 +1,103 @@
+package alert
+
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/monitor"
+)
+
+// counters remember how many dead letters each group had made, minute by minute for a day, to tell how many came in an
+// hour. A new leader begins anew.
+type counters struct {
+	died, moves map[[2]string]*series
+}
+
+// series is one counter, a sample for each minute.
+type series struct {
+	samples []sample
+	seen    time.Time
+}
+
+type sample struct {
+	at time.Time
+	n  uint64
+}
+
+// increase is how much a counter grew.
+type increase struct {
+	hour, day float64
+	// normal is how much it grew in an hour on average before the last one; known after two hours.
+	normal      float64
+	normalKnown bool
+}
+
+func newCounters() *counters {
+	return &counters{died: map[[2]string]*series{}, moves: map[[2]string]*series{}}
+}
+
+// note adds a sample to the counter of a group.
+func note(all map[[2]string]*series, q *monitor.Queue, n uint64, now time.Time) *series {
+	name := [2]string{q.Topic, q.Group}
+	s := all[name]
+	if s == nil {
+		s = &series{}
+		all[name] = s
+	}
+	s.add(n, now)
+	return s
+}
+
+// of notes the dead letters of a group and tells how they grew.
+func (c *counters) of(q *monitor.Queue, now time.Time) increase {
+	s := note(c.died, q, q.Died, now)
+	first, hour := s.samples[0], s.before(now.Add(-time.Hour))
+	i := increase{hour: float64(q.Died - hour.n), day: float64(q.Died - first.n)}
+	if passed := hour.at.Sub(first.at); passed >= time.Hour {
+		i.normal, i.normalKnown = float64(hour.n-first.n)/passed.Hours(), true
+	}
+	return i
+}
+
+// movedFor is over which time rebalances are counted.
+const movedFor = 10 * time.Minute
+
+// moved notes how often partitions of a group changed their owner, and tells how often in movedFor.
+func (c *counters) moved(q *monitor.Queue, moves uint64, now time.Time) float64 {
+	return float64(moves - note(c.moves, q, moves, now).before(now.Add(-movedFor)).n)
+}
+
+func (s *series) add(n uint64, now time.Time) {
+	s.seen = now
+	if last := len(s.samples) - 1; last >= 0 && n < s.samples[last].n {
+		s.samples = nil // the topic was made anew
+	}
+	if last := len(s.samples) - 1; last < 0 || now.Sub(s.samples[last].at) >= time.Minute {
+		s.samples = append(s.samples, sample{now, n})
+	}
+	for len(s.samples) > 1 && now.Sub(s.samples[1].at) >= 24*time.Hour {
+		s.samples = s.samples[1:]
+	}
+}
+
+// before is the last sample that is not after t, or the first.
+func (s *series) before(t time.Time) sample {
+	found := s.samples[0]
+	for _, one := range s.samples {
+		if one.at.After(t) {
+			break
+		}
+		found = one
+	}
+	return found
+}
+
+// forget drops groups that are gone.
+func (c *counters) forget(now time.Time) {
+	for _, all := range []map[[2]string]*series{c.died, c.moves} {
+		for name, s := range all {
+			if now.Sub(s.seen) > time.Hour {
+				delete(all, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package alert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// Duty is what the evaluating process leads: see cluster.Lead.
+const Duty = "alerts"
+
+var bucket = cluster.LeadBucket(Duty)
+
+// Status of an alert.
+type Status string
+
+// Statuses: the condition holds, not yet for long enough; it fires; it is over.
+const (
+	Pending  Status = "pending"
+	Firing   Status = "firing"
+	Resolved Status = "resolved"
+)
+
+// Alert is what is known of one rule and one subject.
+type Alert struct {
+	Rule     string   `json:"rule"`
+	Subject  string   `json:"subject"`
+	Severity Severity `json:"severity"`
+	Status   Status   `json:"status"`
+	Text     string   `json:"text,omitempty"`
+	// Since is when the condition began to hold, Fired when it had held for long enough, and Ended when it ended.
+	Since time.Time `json:"since"`
+	Fired time.Time `json:"fired,omitzero"`
+	Ended time.Time `json:"ended,omitzero"`
+	// Notified is when people were last told, Notices how often since it fired.
+	Notified time.Time `json:"notified,omitzero"`
+	Notices  int       `json:"notices,omitempty"`
+	// Owed is a notice that was decided on and is not queued yet: Firing or Resolved.
+	Owed Status `json:"owed,omitempty"`
+	// Acknowledged is who takes care of it. Empty: nobody. Filled in by List.
+	Acknowledged string `json:"acknowledged,omitempty"`
+}
+
+func stateName(rule, subject string) string { return "state/" + rule + "/" + subject }
+
+func ackName(rule, subject string) string { return "ack/" + rule + "/" + subject }
+
+// alertKey names an alert.
+type alertKey struct{ rule, subject string }
+
+func (a *Alert) key() alertKey { return alertKey{a.Rule, a.Subject} }
+
+// notice is the id of the notice that is owed: whoever sends it chooses the same.
+func (a *Alert) notice() string {
+	sum := sha256.Sum256([]byte(stateName(a.Rule, a.Subject)))
+	return fmt.Sprintf("alert-%s-%d-%d-%.1s", hex.EncodeToString(sum[:8]), a.Since.UnixMilli(), a.Notices, a.Owed)
+}
+
+// next is the alert after a look in which the condition held or not. muted says that nobody is to be told: it is
+// silenced, or somebody who was told takes care of it.
+func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Alert {
+	if !holds {
+		return a.end(now)
+	}
+	if a.Status != Pending && a.Status != Firing {
+		a.Status, a.Since, a.Fired, a.Ended, a.Notices, a.Owed = Pending, now, time.Time{}, time.Time{}, 0, ""
+	}
+	if a.Status == Pending && now.Sub(a.Since) >= r.For {
+		a.Status, a.Fired = Firing, now
+	}
+	cool := a.Notified.IsZero() || now.Sub(a.Notified) >= r.Cooldown
+	if a.Status == Firing && a.Owed == "" && cool && !silenced && !(acked && a.Notices > 0) {
+		a.Owed = Firing
+	}
+	return a
+}
+
+// end is the alert when its condition does not hold. Who was told is told that it is over.
+func (a Alert) end(now time.Time) Alert {
+	switch a.Status {
+	case Pending:
+		a.Status, a.Ended = Resolved, now
+	case Firing:
+		a.Status, a.Ended, a.Owed = Resolved, now, ""
+		if a.Notices > 0 {
+			a.Owed = Resolved
+		}
+	}
+	return a
+}
+
+// remembered is how long an alert that is over is kept: its cool-down goes on.
+func (a *Alert) remembered(r *compiled) time.Duration { return max(r.Cooldown, time.Hour) }
+
+// store reads and writes what is known, under the lease of the leader.
+type store struct {
+	kv    driver.KV
+	fence *driver.Fence
+}
+
+// put writes an alert. One that never fired and is over is removed.
+func (s store) put(ctx context.Context, a *Alert, r *compiled) error {
+	w := driver.Write{Name: stateName(a.Rule, a.Subject), Fence: s.fence, Delete: a.Status == Resolved && a.Fired.IsZero()}
+	if !w.Delete {
+		data, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		w.Data = data
+		if a.Status == Resolved && a.Owed == "" {
+			w.TTL = a.remembered(r)
+		}
+	}
+	return s.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
+}
+
+// list reads all values of a kind, decoded by read.
+func list(ctx context.Context, kv driver.KV, prefix string, limit int, read func(v driver.Value) error) error {
+	q := driver.KVQuery{Bucket: bucket, Prefix: prefix, Limit: min(limit, driver.MaxLimit)}
+	for n := 0; ; {
+		page, err := kv.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, v := range page.Values {
+			if err := read(v); err != nil {
+				return err
+			}
+			if n++; n == limit {
+				return nil
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.After = page.Next
+	}
+}
+
+const all = 1 << 30
+
+// List returns what is known of alerts, in order of rules and subjects.
+func List(ctx context.Context, b *ferry.Broker) ([]Alert, error) {
+	kv := b.Driver().KV()
+	acks, err := acknowledged(ctx, kv)
+	if err != nil {
+		return nil, err
+	}
+	var found []Alert
+	err = list(ctx, kv, "state/", all, func(v driver.Value) error {
+		var a Alert
+		if err := json.Unmarshal(v.Data, &a); err != nil {
+			return err
+		}
+		a.Acknowledged = acks[ackName(a.Rule, a.Subject)]
+		found = append(found, a)
+		return nil
+	})
+	return found, err
+}
+
+// acknowledged are who takes care of what.
+func acknowledged(ctx context.Context, kv driver.KV) (map[string]string, error) {
+	acks := map[string]string{}
+	err := list(ctx, kv, "ack/", all, func(v driver.Value) error {
+		acks[v.Name] = string(v.Data)
+		return nil
+	})
+	return acks, err
+}
+
+// ackFor is how long an acknowledgement lasts, unless its alert is over before.
+const ackFor = 24 * time.Hour
+
+// Acknowledge says who takes care of an alert that fires: it sends no more reminders for a day, and tells when it is
+// over.
+func Acknowledge(ctx context.Context, b *ferry.Broker, rule, subject, who string) error {
+	if strings.TrimSpace(who) == "" || len(who) > 200 {
+		return driver.NewError(ferry.ErrInvalid, "nobody acknowledges", "say who, in at most 200 bytes", nil)
+	}
+	kv := b.Driver().KV()
+	values, err := kv.Get(ctx, bucket, stateName(rule, subject))
+	if err != nil {
+		return err
+	}
+	var a Alert
+	if values[0].Revision != 0 {
+		if err := json.Unmarshal(values[0].Data, &a); err != nil {
+			return err
+		}
+	}
+	if a.Status != Firing {
+		return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("rule %.80q does not fire for %.80q", rule, subject),
+			"ferry alert ls shows what fires", nil)
+	}
+	w := driver.Write{Name: ackName(rule, subject), Data: []byte(who), TTL: ackFor}
+	err = kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
+	return errors.Join(err, record(ctx, kv, Entry{At: time.Now(), Rule: rule, Subject: subject, Severity: a.Severity,
+		What: "acknowledged", Text: who}))
+}

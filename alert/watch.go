@@ -1,0 +1,422 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/monitor"
+	"github.com/ferrymq/ferry/notify"
+)
+
+// Source tells figures that the monitor does not know: those of a spool, of guards, of a recovery.
+type Source func(ctx context.Context) (map[string]float64, error)
+
+// Options of a Watch. Hub, Rules, Collector and Channels are needed.
+type Options struct {
+	Hub   *notify.Hub
+	Rules []Rule
+	// Collector tells the figures.
+	Collector *monitor.Collector
+	// Channels are where notices go, by the names that rules use.
+	Channels map[string][]notify.Target
+	Sources  []Source
+	// Every is the time between two looks. Defaults to 10 seconds.
+	Every time.Duration
+	// Group collects notices to one destination. Defaults to none: each is sent by itself.
+	Group *notify.Digest
+	// Heartbeat is sent as long as somebody evaluates, to a service that calls people when it stops.
+	Heartbeat Heartbeat
+	// Logger defaults to that of the broker.
+	Logger *slog.Logger
+}
+
+// Heartbeat is a notice that says that alerts are evaluated.
+type Heartbeat struct {
+	// Targets get it. None: it is not sent.
+	Targets []notify.Target
+	// Every defaults to a minute.
+	Every time.Duration
+}
+
+// Watch evaluates rules.
+type Watch struct {
+	broker *ferry.Broker
+	o      Options
+	rules  []*compiled
+	log    *slog.Logger
+	events chan event
+}
+
+// New returns a watch, or says what is wrong with a rule.
+func New(b *ferry.Broker, o Options) (*Watch, error) {
+	if b == nil || o.Hub == nil || o.Collector == nil {
+		return nil, driver.NewError(ferry.ErrInvalid, "alerts need a broker, a hub and a collector", "give all three", nil)
+	}
+	rules, err := compile(o.Rules)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rules {
+		if len(targets(r, o.Channels)) == 0 && !r.Disabled {
+			return nil, bad(r.Name, "the channels are "+strings.Join(slices.Sorted(maps.Keys(o.Channels)), ", "),
+				"none of its channels %v is there", r.Channels)
+		}
+	}
+	if o.Every <= 0 {
+		o.Every = 10 * time.Second
+	}
+	if o.Heartbeat.Every <= 0 {
+		o.Heartbeat.Every = time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = b.Logger()
+	}
+	return &Watch{broker: b, o: o, rules: rules, log: o.Logger, events: make(chan event, maxEvents)}, nil
+}
+
+// targets are where notices of a rule go.
+func targets(r *compiled, channels map[string][]notify.Target) []notify.Target {
+	names := r.Channels
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(channels))
+	}
+	var found []notify.Target
+	for _, name := range names {
+		for _, t := range channels[name] {
+			if !slices.ContainsFunc(found, func(o notify.Target) bool { return o.Channel == t.Channel && o.To == t.To }) {
+				found = append(found, t)
+			}
+		}
+	}
+	return found
+}
+
+// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.tellEvents(ctx)
+	}()
+	defer func() { stop(); <-done }()
+	return cluster.Lead(ctx, w.broker, Duty, w.lead)
+}
+
+// round is what the leader knows.
+type round struct {
+	*Watch
+	store    store
+	alerts   map[alertKey]*Alert
+	counters *counters
+	vm       vm.VM
+	beat     time.Time // of the last heartbeat
+}
+
+func (w *Watch) lead(ctx context.Context, l *cluster.Lock) error {
+	r := &round{Watch: w, store: store{w.broker.Driver().KV(), l.Fence()}, counters: newCounters(),
+		alerts: map[alertKey]*Alert{}}
+	known, err := List(ctx, w.broker)
+	if err != nil {
+		return lost(ctx, err)
+	}
+	for i := range known {
+		known[i].Acknowledged = ""
+		r.alerts[known[i].key()] = &known[i]
+	}
+	tick := time.NewTicker(w.o.Every)
+	defer tick.Stop()
+	for {
+		if err := r.look(ctx); err != nil {
+			if errors.Is(err, ferry.ErrLeaseLost) || ctx.Err() != nil {
+				return lost(ctx, err)
+			}
+			w.log.WarnContext(ctx, "alerts were not evaluated; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// lost is why the lead ended: a stop is no error.
+func lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// look evaluates all rules once, and sends what is owed.
+func (r *round) look(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, max(r.o.Every, time.Second))
+	defer cancel()
+	f := r.o.Collector.Collect(limited)
+	quiet, err := silences(limited, r.store.kv)
+	if err != nil {
+		return err
+	}
+	acks, err := acknowledged(limited, r.store.kv)
+	if err != nil {
+		return err
+	}
+	subjects := subjectsOf(f, r.extra(limited), r.counters)
+	if err := r.judge(ctx, subjects, f.Err != nil, quiet, acks); err != nil {
+		return err
+	}
+	return r.heartbeat(ctx, f.At)
+}
+
+// extra asks the sources. One that fails leaves its figures unknown.
+func (r *round) extra(ctx context.Context) map[string]float64 {
+	known := map[string]float64{}
+	for _, source := range r.o.Sources {
+		values, err := source(ctx)
+		if err != nil {
+			r.log.WarnContext(ctx, "a source of figures failed", "error", err)
+			continue
+		}
+		maps.Copy(known, values)
+	}
+	return known
+}
+
+// judge goes through rules and subjects. Of what is not known nothing changes; a subject that is gone is over, unless
+// the look was not complete.
+func (r *round) judge(ctx context.Context, subjects []subject, partial bool, quiet []Silence,
+	acks map[string]string) error {
+	now := time.Now()
+	seen := map[alertKey]bool{}
+	rules := map[string]*compiled{}
+	for _, rule := range r.rules {
+		rules[rule.Name] = rule
+		if rule.Disabled || rule.program == nil {
+			continue
+		}
+		for i := range subjects {
+			s := &subjects[i]
+			if !rule.wants(s) {
+				continue
+			}
+			a := r.alerts[alertKey{rule.Name, s.name}]
+			if a != nil {
+				seen[a.key()] = true
+			}
+			holds, known := r.holds(ctx, rule, s)
+			if !known || a == nil && !holds {
+				continue
+			}
+			acked := acks[ackName(rule.Name, s.name)] != ""
+			if err := r.step(ctx, rule, s, holds, silenced(quiet, rule.Name, s.name), acked, now); err != nil {
+				return err
+			}
+			seen[alertKey{rule.Name, s.name}] = true
+		}
+	}
+	if partial {
+		return nil
+	}
+	for key, a := range r.alerts {
+		if rule := rules[a.Rule]; !seen[key] && rule != nil && a.Status != Resolved {
+			if err := r.change(ctx, rule, a, a.end(now)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// holds evaluates a condition. known says that all its figures are.
+func (r *round) holds(ctx context.Context, rule *compiled, s *subject) (holds, known bool) {
+	for _, name := range rule.uses {
+		if _, ok := s.values[name]; !ok {
+			return false, false
+		}
+	}
+	s.values["threshold"] = rule.threshold
+	out, err := r.vm.Run(rule.program, s.values)
+	if err != nil {
+		r.log.WarnContext(ctx, "a rule cannot be evaluated", "rule", rule.Name, "subject", s.name, "error", err)
+		return false, false
+	}
+	holds, known = out.(bool)
+	return holds, known
+}
+
+// step brings one alert up to date.
+func (r *round) step(ctx context.Context, rule *compiled, s *subject, holds, quiet, acked bool, now time.Time) error {
+	a := r.alerts[alertKey{rule.Name, s.name}]
+	if a == nil {
+		a = &Alert{Rule: rule.Name, Subject: s.name, Severity: rule.Severity}
+	}
+	next := a.next(rule, holds, quiet, acked, now)
+	if next.Owed != "" || next.Status != a.Status {
+		next.Text = r.text(rule, s)
+	}
+	return r.change(ctx, rule, a, next)
+}
+
+// change writes what is new, then sends what is owed.
+func (r *round) change(ctx context.Context, rule *compiled, a *Alert, next Alert) error {
+	if next == *a && a.Owed == "" {
+		return nil
+	}
+	if next != *a {
+		if err := r.store.put(ctx, &next, rule); err != nil {
+			return err
+		}
+		r.enter(ctx, a, &next)
+		*a = next
+		r.alerts[a.key()] = a
+	}
+	if a.Status == Resolved && a.Fired.IsZero() {
+		delete(r.alerts, a.key())
+	}
+	if a.Owed == "" {
+		return nil
+	}
+	return r.pay(ctx, rule, a)
+}
+
+// enter notes a change in the history, which is for people: that it fails changes nothing.
+func (r *round) enter(ctx context.Context, before, now *Alert) {
+	if before.Status == now.Status || now.Status == Pending || now.Fired.IsZero() {
+		return
+	}
+	what := map[Status]string{Firing: "fired", Resolved: "resolved"}[now.Status]
+	err := record(ctx, r.store.kv, Entry{At: time.Now(), Rule: now.Rule, Subject: now.Subject, Severity: now.Severity,
+		What: what, Text: now.Text})
+	if err != nil {
+		r.log.WarnContext(ctx, "the history of alerts has a gap", "error", err)
+	}
+	if now.Status == Resolved {
+		r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: ackName(now.Rule, now.Subject), Delete: true})
+	}
+}
+
+// pay queues the notice that is owed, then notes that. Whoever leads next and finds it owed queues it under the same
+// id.
+func (r *round) pay(ctx context.Context, rule *compiled, a *Alert) error {
+	if err := r.send(ctx, rule, a); err != nil {
+		r.log.ErrorContext(ctx, "a notice was not queued; it is tried again", "rule", a.Rule, "subject", a.Subject, "error",
+			err)
+		return nil
+	}
+	next := *a
+	next.Notified, next.Owed = time.Now(), ""
+	next.Notices++
+	if err := r.store.put(ctx, &next, rule); err != nil {
+		return err
+	}
+	*a = next
+	return nil
+}
+
+// send queues a notice.
+func (w *Watch) send(ctx context.Context, rule *compiled, a *Alert) error {
+	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(a.Severity)), a.Rule), a.Text).
+		WithID(a.notice()).WithPriority(severities[a.Severity]).AddTarget(targets(rule, w.o.Channels)...).
+		WithMetadata("rule", a.Rule).WithMetadata("subject", a.Subject).WithMetadata("status", string(a.Owed))
+	if a.Owed == Resolved {
+		m.Title = "[RESOLVED] " + a.Rule
+		m.Body = fmt.Sprintf("%s: over after %v", a.Subject, a.Ended.Sub(a.Since).Round(time.Second))
+	}
+	if w.o.Group != nil {
+		m.WithDigest(*w.o.Group)
+	}
+	_, err := w.o.Hub.Send(ctx, m)
+	return err
+}
+
+// text is the body of a notice.
+func (w *Watch) text(rule *compiled, s *subject) string {
+	values := maps.Clone(s.values)
+	maps.Copy(values, map[string]any{"rule": rule.Name, "subject": s.name, "severity": string(rule.Severity),
+		"threshold": rule.Threshold})
+	for _, name := range rule.text.Variables() {
+		if _, ok := values[name]; !ok {
+			values[name] = 0.0 // a figure that the condition does not need, and nobody knows
+		}
+	}
+	text, err := rule.text.Execute(values)
+	if err != nil {
+		text = rule.Name + ": " + s.name
+	}
+	if rule.Action != "" {
+		text += "\n" + rule.Action
+	}
+	return text
+}
+
+// Beat says that alerts are evaluated.
+type Beat struct {
+	At    time.Time     `json:"at"`
+	Every time.Duration `json:"every"`
+	Rules int           `json:"rules"`
+}
+
+// heartbeat says that alerts are evaluated: to the broker after each look, and to the targets from time to time.
+func (r *round) heartbeat(ctx context.Context, now time.Time) error {
+	data, err := json.Marshal(Beat{At: now, Every: r.o.Every, Rules: len(r.rules)})
+	if err != nil {
+		return err
+	}
+	w := driver.Write{Name: "beat", Data: data, Fence: r.store.fence, Quiet: true}
+	if err := r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err; err != nil {
+		return err
+	}
+	every := r.o.Heartbeat.Every
+	if len(r.o.Heartbeat.Targets) == 0 || now.Sub(r.beat) < every {
+		return nil
+	}
+	r.beat = now
+	m := notify.NewMessage("Alerts are evaluated", now.UTC().Format(time.RFC3339)).
+		WithID(fmt.Sprintf("alert-heartbeat-%d", now.UnixNano()/int64(every))).AddTarget(r.o.Heartbeat.Targets...)
+	_, err = r.o.Hub.Send(ctx, m)
+	return err
+}
+
+// Alive tells when alerts were last evaluated. It is an ErrNotFound if they never were, or not for three looks.
+func Alive(ctx context.Context, b *ferry.Broker) (Beat, error) {
+	values, err := b.Driver().KV().Get(ctx, bucket, "beat")
+	if err != nil {
+		return Beat{}, err
+	}
+	var beat Beat
+	if v := values[0]; v.Revision != 0 {
+		if err := json.Unmarshal(v.Data, &beat); err != nil {
+			return beat, err
+		}
+	}
+	if beat.At.IsZero() || time.Since(beat.At) > 3*beat.Every {
+		return beat, driver.NewError(ferry.ErrNotFound, "nobody evaluates alerts", "run a Watch in some process", nil)
+	}
+	return beat, nil
+}
+
+// Test sends a notice of a rule as if it fired, to the rule's channels, and returns its handle.
+func (w *Watch) Test(ctx context.Context, rule string) (*notify.Handle, error) {
+	for _, r := range w.rules {
+		if r.Name == rule {
+			m := notify.NewMessage(fmt.Sprintf("[TEST] %s", r.Name), "This is a test of the rule: "+r.When).
+				AddTarget(targets(r, w.o.Channels)...)
+			return w.o.Hub.Send(ctx, m)
+		}
+	}
+	return nil, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no rule %.80q", rule), "see the rules", nil)
+}
