@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/alert"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/notify"
+)
+
+func TestNotify(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b, err := ferry.New(d.driver, ferry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	never := notify.Func(func(context.Context, notify.Rendered) (notify.Sent, error) { return notify.Sent{}, nil })
+	hub, err := notify.New(b, notify.Options{Channels: map[string]notify.Channel{"webhook": never}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := notify.NewMessage("t", "b").WithID("m1").AddWebhook("https://example.com/secret", "https://example.org/secret")
+	if _, err := hub.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	d.has(d.ok("notify", "status", "m1"), "queued, 0 of 2 reached", "webhook https://example.com/***: queued")
+	d.has(d.ok("notify", "cancel", "m1", "--output", "json"), `"cancelled": 2`)
+	d.has(d.ok("notify", "status", "m1", "--wait", "--output", "json"), `"status": "cancelled"`)
+	d.fails(exitNotFound, "there is no receipt", "notify", "status", "m2")
+}
+
+func TestAlert(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.has(d.ok("alert", "ls"), "Nothing fires")
+	d.fails(exitNotFound, "nobody evaluates", "alert", "alive")
+	now := time.Now()
+	write := func(name string, v any) {
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := driver.Write{Name: name, Data: data}
+		if r := d.driver.KV().Apply(t.Context(), cluster.LeadBucket(alert.Duty), driver.KVOptions{}, w)[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	write("state/deep/orders/billing", alert.Alert{Rule: "deep", Subject: "orders/billing", Severity: alert.Critical,
+		Status: alert.Firing, Since: now, Fired: now, Notices: 1, Text: "too much waits"})
+	write("beat", alert.Beat{At: now, Every: time.Hour, Rules: 3})
+
+	d.has(d.ok("alert", "alive"), "3 rules were evaluated")
+	d.has(d.ok("alert", "ack", "deep", "orders/billing", "--who", "li"), "li takes care of deep")
+	d.has(d.ok("alert", "ls"), "deep", "orders/billing", "critical", "firing", "li", "too much waits")
+	d.has(d.ok("alert", "history", "--output", "json"), `"what": "acknowledged"`)
+	d.fails(exitNotFound, "does not fire", "alert", "ack", "deep", "other", "--who", "li")
+
+	d.ok("alert", "silence", "2h", "--rule", "deep*", "--comment", "deployment")
+	d.has(d.ok("alert", "silences"), "deep*", "deployment")
+	d.fails(exitUsage, "cannot be read", "alert", "silence", "soon")
+}
+
+func TestAlertFiles(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	text := func(s string) {
+		if err := os.WriteFile(file, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text("rules:\n  - {name: a, when: queue_depth > 7, promql: up > 7}\n")
+	d.has(d.ok("alert", "check", file), "1 rules, nothing is wrong")
+	d.has(d.ok("alert", "prometheus", file), `alert: "a"`, `expr: "up > 7"`)
+	d.has(d.ok("alert", "prometheus"), "队列积压告警")
+	text("rules:\n  - {name: a, when: error_rate > 7}\n")
+	d.fails(exitUsage, "can never fire", "alert", "check", file)
+	d.fails(exitUsage, "cannot be read", "alert", "check", filepath.Join(t.TempDir(), "none"))
+}
