@@ -86,10 +86,10 @@ func (p *pending) answer(r Receipt) {
 	defer b.async.leave() // also when the callback panics
 	defer logPanic(p.ctx, b.log, "PublishFunc callback")
 	done := p.done
-	switch {
-	case b.hooks.Published != nil:
-		b.published(context.WithoutCancel(p.ctx), &p.msg, r, p.start) // it may keep the message
-	case r.Err == nil: // otherwise it may still be under way
+	if b.hooks.Published != nil {
+		b.published(context.WithoutCancel(p.ctx), &p.msg, r, time.Since(p.start))
+	}
+	if r.Err == nil { // otherwise it may still be under way
 		p.reuse()
 	}
 	done(r)

@@ -4,19 +4,23 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
 // Hooks are optional functions that are called as things happen. They run in line: keep them short. A hook that
-// panics is logged and harms nothing.
+// panics is logged and harms nothing. The message that Publishing and Published are given is used again when they have
+// returned: clone what is to be kept.
 type Hooks struct {
 	// Authorize may refuse a publish or a subscription with an error.
 	Authorize func(ctx context.Context, a Access) error
-	// Publishing is called with a copy of a message that has its id, before it is checked and sent: by every publish, worker.Emit, and a replay with an edit. It may set headers; what
-	// else it changes does not count. The context it returns goes on with the message, to Authorize and Published. A replay without an edit is a step inside the broker, and keeps the headers.
-	// Of a message that filters change, Authorize and Publishing see the plain body, and all others what is stored.
+	// Publishing is called with a copy of a message that has its id, before it is checked and sent: by every publish,
+	// worker.Emit, and a replay with an edit. It may set headers; what else it changes does not count. The context it
+	// returns goes on with the message, to Authorize and Published. A replay without an edit is a step inside the
+	// broker, and keeps the headers. Of a message that filters change, Authorize and Publishing see the plain body, and
+	// all others what is stored.
 	Publishing func(ctx context.Context, m *Message) context.Context
 
 	Published func(ctx context.Context, e Event) // Message, Receipt or Err, Duration
@@ -53,7 +57,8 @@ type Event struct {
 	Duration time.Duration
 }
 
-// Guarded returns the hooks with each function kept from panicking through: the logger is told. A broker does so with its own.
+// Guarded returns the hooks with each function kept from panicking through: the logger is told. A broker does so with
+// its own.
 func (h Hooks) Guarded(log *slog.Logger) Hooks {
 	wrap := func(name string, f func(context.Context, Event)) func(context.Context, Event) {
 		if f == nil {
@@ -85,26 +90,44 @@ func (h Hooks) Guarded(log *slog.Logger) Hooks {
 	return out
 }
 
+// shown is the copy of a message that a Publishing hook gets. It is used again, because most tracers choose few
+// messages (BenchmarkPublishToAck in telemetry/otel).
+type shown struct {
+	msg     Message
+	headers map[string]string // empty
+}
+
+var shownMessages = sync.Pool{New: func() any { return &shown{headers: map[string]string{}} }}
+
 // publishing lets a hook set headers, on a copy, and nothing else.
 func publishing(log *slog.Logger, f func(context.Context, *Message) context.Context) func(context.Context, *Message) context.Context {
+	call := func(ctx context.Context, m *Message) (after context.Context) {
+		after = ctx
+		defer logPanic(ctx, log, "Publishing")
+		if c := f(ctx, m); c != nil {
+			after = c
+		}
+		return after
+	}
 	return func(ctx context.Context, m *Message) context.Context {
-		shown, after := *m, ctx
-		shown.Headers = make(map[string]string, len(m.Headers)+1)
-		maps.Copy(shown.Headers, m.Headers)
-		func() {
-			defer logPanic(ctx, log, "Publishing")
-			if c := f(ctx, &shown); c != nil {
-				after = c
-			}
-		}()
-		if len(shown.Headers) > 0 || len(m.Headers) > 0 {
-			m.Headers = shown.Headers
+		s := shownMessages.Get().(*shown)
+		s.msg, s.msg.Headers = *m, s.headers
+		if len(m.Headers) > 0 {
+			s.msg.Headers = maps.Clone(m.Headers)
+		}
+		after := call(ctx, &s.msg)
+		if len(s.msg.Headers) > 0 || len(m.Headers) > 0 {
+			m.Headers = s.msg.Headers
+		}
+		if s.msg = (Message{}); len(s.headers) == 0 { // otherwise it is the message's now
+			shownMessages.Put(s)
 		}
 		return after
 	}
 }
 
-// And returns hooks that call these, then the others. Both must let a message pass; one that panics does not keep the other from being called.
+// And returns hooks that call these, then the others. Both must let a message pass; one that panics does not keep the
+// other from being called.
 func (h Hooks) And(other Hooks) Hooks {
 	return Hooks{
 		Authorize:     bothAuthorize(h.Authorize, other.Authorize),

@@ -13,7 +13,10 @@ import (
 
 func TestPublishedHookSeesEveryReceipt(t *testing.T) {
 	var events []ferry.Event
-	b := newBroker(t, nil, ferry.Options{Hooks: ferry.Hooks{Published: func(_ context.Context, e ferry.Event) { events = append(events, e) }}})
+	b := newBroker(t, nil, ferry.Options{Hooks: ferry.Hooks{Published: func(_ context.Context, e ferry.Event) {
+		e.Message = e.Message.Clone() // it is used again
+		events = append(events, e)
+	}}})
 	if _, err := ferry.Publish(t.Context(), b, "orders", 1, ferry.Key("k")); err != nil {
 		t.Fatal(err)
 	}

@@ -61,28 +61,26 @@ func encode(ctx context.Context, b *Broker, topic string, value any, opts []Publ
 // Publish stores one message and returns when the broker has acknowledged it. Concurrent calls travel together.
 // The message is not changed: the id it was stored under is in the receipt.
 func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption) (Receipt, error) {
-	p := publications.Get().(*publication)
-	if err := b.prepare(ctx, p, m, opts, time.Now()); err != nil {
+	p, start := publications.Get().(*publication), time.Now()
+	if err := b.prepare(ctx, p, m, opts, start); err != nil {
 		return Receipt{}, err
 	}
 	ctx = p.context(ctx)
-	start := b.started()
 	var r Receipt
 	if b.caps.Local {
 		r = sendAlone(ctx, b.sender, p)
 	} else {
 		r = b.gather.publish(ctx, p)
 	}
-	if b.hooks.Published == nil { // a hook may keep the message
-		*p = publication{}
-		publications.Put(p)
-	} else {
-		b.published(ctx, &p.msg, r, start)
+	if b.hooks.Published != nil {
+		b.published(ctx, &p.msg, r, time.Since(start))
 	}
+	*p = publication{}
+	publications.Put(p)
 	return r, r.Err
 }
 
-// publications are reused: neither drivers nor the batcher keep one, and there is one for every single publish.
+// publications are reused: neither drivers nor the batcher nor hooks keep one, and there is one for every single publish.
 var publications = sync.Pool{New: func() any { return new(publication) }}
 
 // PublishBatch stores messages in slice order, with one receipt each. The error joins those of the receipts. Options
@@ -98,23 +96,22 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	}
 	room := batches.Get().(*batchRoom)
 	pubs, msgs := room.of(len(ms))
-	now := time.Now()
+	start := time.Now()
 	for i, m := range ms {
-		if err := b.prepare(ctx, &pubs[i], m, opts, now); err != nil {
+		if err := b.prepare(ctx, &pubs[i], m, opts, start); err != nil {
 			return nil, fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
 		}
 		msgs[i] = &pubs[i].msg
 	}
-	start := b.started()
 	receipts, err := b.sender.Publish(ctx, msgs, pubs[0].send)
-	if b.hooks.Published == nil { // a hook may keep the messages
-		clear(pubs)
-		batches.Put(room)
-		return receipts, err
+	if b.hooks.Published != nil {
+		took := time.Since(start)
+		for i := range receipts {
+			b.published(pubs[i].context(ctx), msgs[i], receipts[i], took)
+		}
 	}
-	for i := range receipts {
-		b.published(pubs[i].context(ctx), msgs[i], receipts[i], start)
-	}
+	clear(pubs)
+	batches.Put(room)
 	return receipts, err
 }
 
@@ -171,13 +168,12 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 		return driver.NewError(ErrInvalid, "the callback is nil", "use PublishAsync if the receipt is not needed here", nil)
 	}
 	p := pendings.Get().(*pending)
-	p.broker, p.ctx, p.done = b, ctx, done
-	if err := b.prepare(ctx, &p.publication, m, opts, time.Now()); err != nil {
+	p.broker, p.ctx, p.done, p.start = b, ctx, done, time.Now()
+	if err := b.prepare(ctx, &p.publication, m, opts, p.start); err != nil {
 		return err
 	}
 	p.ctx = p.context(ctx)
 	p.own()
-	p.start = b.started()
 	return b.async.publish(ctx, p)
 }
 
@@ -251,16 +247,7 @@ func (p *publication) check(caps *driver.Capabilities, now time.Time) error {
 	return p.msg.Validate(caps.MaxBody)
 }
 
-func (b *Broker) started() time.Time {
-	if b.hooks.Published == nil {
-		return time.Time{}
-	}
-	return time.Now()
-}
-
-func (b *Broker) published(ctx context.Context, m *Message, r Receipt, start time.Time) {
-	if b.hooks.Published == nil {
-		return
-	}
-	b.hooks.Published(ctx, Event{Topic: m.Topic, Message: m, Receipt: r, Err: r.Err, Duration: time.Since(start)})
+// published tells the hook, which there is.
+func (b *Broker) published(ctx context.Context, m *Message, r Receipt, took time.Duration) {
+	b.hooks.Published(ctx, Event{Topic: m.Topic, Message: m, Receipt: r, Err: r.Err, Duration: took})
 }
