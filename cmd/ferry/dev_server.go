@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/server"
 )
@@ -24,7 +25,7 @@ func (o devOptions) newServer(ctx context.Context, b *ferry.Broker) (*devServer,
 	if o.listen == "" {
 		return nil, nil
 	}
-	all, err := mounts(b, nil)
+	all, err := mounts(b, admin.Options{Environment: "development"}, nil)
 	if err != nil {
 		return nil, err
 	}

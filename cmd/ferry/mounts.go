@@ -12,8 +12,9 @@ import (
 	"github.com/ferrymq/ferry/wecom"
 )
 
-// mounts are what the servers of this command serve. The pipeline of WeCom may be nil.
-func mounts(b *ferry.Broker, service *wecom.Pipeline) ([]server.Mount, error) {
+// mounts are what the servers of this command serve. The options are those of the admin API, all but what every server
+// has; the pipeline of WeCom may be nil.
+func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server.Mount, error) {
 	metrics, err := metricsMount(b, service)
 	if err != nil {
 		return nil, err
@@ -22,7 +23,7 @@ func mounts(b *ferry.Broker, service *wecom.Pipeline) ([]server.Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := adminMounts(b)
+	all, err := adminMounts(b, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +36,9 @@ func mounts(b *ferry.Broker, service *wecom.Pipeline) ([]server.Mount, error) {
 }
 
 // adminMounts serve the admin API, and to everybody what describes it.
-func adminMounts(b *ferry.Broker) ([]server.Mount, error) {
-	a, err := admin.New(admin.Options{Broker: b, Actions: auth.NewActions(b)})
+func adminMounts(b *ferry.Broker, o admin.Options) ([]server.Mount, error) {
+	o.Broker, o.Actions, o.Version = b, auth.NewActions(b), buildVersion()
+	a, err := admin.New(o)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/server"
 	"github.com/ferrymq/ferry/server/config"
 )
@@ -32,7 +34,7 @@ const serveExample = `  FERRY_BROKER=redis://localhost:6379 ferry serve
   ferry serve --config ferry.yaml --listen 0.0.0.0:7070`
 
 // serveOptions are the flags of ferry serve.
-type serveOptions struct{ config, broker, listen string }
+type serveOptions struct{ config, broker, listen, store string }
 
 func newServe(p process) *cobra.Command {
 	var o serveOptions
@@ -42,6 +44,8 @@ func newServe(p process) *cobra.Command {
 	c.Flags().StringVar(&o.config, "config", "", "file of the configuration, ferry.yaml for example")
 	c.Flags().StringVar(&o.broker, "broker", "",
 		"URL of the broker; one with a password belongs in FERRY_BROKER or FERRY_BROKER_FILE")
+	c.Flags().StringVar(&o.store, "store", "",
+		"URL of the guard store of the workers, for limits and breakers; one with a password belongs in FERRY_STORE")
 	c.Flags().StringVar(&o.listen, "listen", "", "address to listen at (default: "+server.DefaultAddress+")")
 	return c
 }
@@ -60,6 +64,9 @@ func (o serveOptions) read() (config.File, error) {
 	}
 	if o.listen != "" {
 		f.Listen = o.listen
+	}
+	if o.store != "" {
+		f.Store = o.store
 	}
 	return f, nil
 }
@@ -91,7 +98,15 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
-	if options.Mounts, err = mounts(broker, service); err != nil {
+	store, err := p.guards(ctx, f.Store)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
+	}
+	api := admin.Options{Guards: store, Masks: f.Masks, Environment: f.Environment}
+	if options.Mounts, err = mounts(broker, api, service); err != nil {
 		return err
 	}
 	s, err := server.New(ctx, options)
@@ -118,6 +133,15 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 		})
 	}
 	return s.Run(ctx)
+}
+
+// guards opens the store that the guards of workers share, or returns nil if none is named.
+func (p process) guards(ctx context.Context, url string) (guard.Store, error) {
+	if url == "" {
+		return nil, nil
+	}
+	desk := &guardDesk{remote: &remote{process: p, url: url}}
+	return desk.openStore(ctx)
 }
 
 // announce tells people where the server is.

@@ -111,8 +111,8 @@ func (s *served) logIn(c *http.Client) {
 // TestSessionSurvivesAKill: a login at one server is good at another, after the first was killed.
 func TestSessionSurvivesAKill(t *testing.T) {
 	t.Parallel()
-	env := []string{"FERRY_BROKER=" + redistest.Single(t,
-		redistest.Options{}).URL() + "?prefix=" + strings.ToLower(rand.Text())}
+	redis := redistest.Single(t, redistest.Options{}).URL()
+	env := []string{"FERRY_STORE=" + redis, "FERRY_BROKER=" + redis + "?prefix=" + strings.ToLower(rand.Text())}
 	one, other := serve(t, env, "serve", "--listen", "127.0.0.1:0"), serve(t, env, "serve", "--listen", "127.0.0.1:0")
 	c := browser(t)
 	if status, _ := one.get(c, "/metrics"); status != http.StatusUnauthorized {
@@ -121,6 +121,9 @@ func TestSessionSurvivesAKill(t *testing.T) {
 	one.logIn(c)
 	if status, text := one.get(c, "/metrics"); status != http.StatusOK || !strings.Contains(text, "ferry_") {
 		t.Fatalf("%d %.200s", status, text)
+	}
+	if status, text := one.get(c, "/admin/ratelimit/blocked"); status != http.StatusOK { // 501 without a guard store
+		t.Errorf("limits: %d %.200s", status, text)
 	}
 	one.kill()
 	if status, _ := other.get(c, "/metrics"); status != http.StatusOK { // cookies are not for one port
@@ -179,13 +182,15 @@ func TestDevServes(t *testing.T) {
 	}
 	c := browser(t)
 	s.logIn(c)
-	if status, text := s.get(browser(t), "/openapi.json"); status != http.StatusOK || !strings.Contains(text, "/api/v1/topics") {
+	if status, text := s.get(browser(t), "/openapi.json"); status != http.StatusOK ||
+		!strings.Contains(text, "/api/v1/topics") {
 		t.Errorf("the document of the API: %d %.200s", status, text)
 	}
 	if status, _ := s.get(browser(t), "/api/v1/topics"); status != http.StatusUnauthorized {
 		t.Errorf("the admin API without a login: %d", status)
 	}
-	if status, text := s.get(c, "/api/v1/topics/orders"); status != http.StatusOK || !strings.Contains(text, `"ready":1`) {
+	if status, text := s.get(c, "/api/v1/topics/orders"); status != http.StatusOK ||
+		!strings.Contains(text, `"ready":1`) {
 		t.Errorf("the admin API: %d %s", status, text)
 	}
 	s.purge(token)
@@ -197,7 +202,8 @@ func TestDevServes(t *testing.T) {
 // purge has the server delete what waits, which it does itself: an operation needs somebody who carries it out.
 func (s *served) purge(token string) {
 	s.t.Helper()
-	api, err := client.New(client.Options{URL: s.url, Token: token, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	api, err := client.New(client.Options{URL: s.url, Token: token,
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -73,6 +73,11 @@ var Layers = []Layer{
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{
+		Packages: []string{"server/config"},
+		May:      []string{"driver", "auth/...", "admin", "server", "wecom"},
+		Why:      "a configuration names what the server and its handlers take, and opens nothing",
+	},
+	{
 		Packages: []string{"server/..."},
 		May:      []string{".", "driver", "auth/...", "cluster", "monitor", "server/...", "internal/..."},
 		Why:      "the server knows who asks and mounts what it is given: what is mounted does not know it",

@@ -13,10 +13,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/auth/oidc"
 	"github.com/ferrymq/ferry/driver"
@@ -27,7 +29,13 @@ import (
 type File struct {
 	// Broker is the URL of the broker, without a password.
 	Broker string `yaml:"broker"`
-	Listen string `yaml:"listen"`
+	// Store is the URL of the guard store that workers share, without a password.
+	Store string `yaml:"store"`
+	// Environment names the installation, for people.
+	Environment string `yaml:"environment"`
+	// Masks say what is never shown of messages.
+	Masks  []admin.Mask `yaml:"masks"`
+	Listen string       `yaml:"listen"`
 	// URL is where browsers find the server, if that is not where it listens.
 	URL   string   `yaml:"url"`
 	Hosts []string `yaml:"hosts"`
@@ -81,8 +89,8 @@ type OIDC struct {
 	Groups      map[string][]auth.Grant `yaml:"groups"`
 }
 
-// WeCom is customer service of WeCom, which the server takes callbacks of and pulls, if there is a corp. Its secrets are
-// in FERRY_WECOM_SECRET, FERRY_WECOM_TOKEN and FERRY_WECOM_AES_KEY.
+// WeCom is customer service of WeCom, which the server takes callbacks of and pulls, if there is a corp. Its secrets
+// are in FERRY_WECOM_SECRET, FERRY_WECOM_TOKEN and FERRY_WECOM_AES_KEY.
 type WeCom struct {
 	Corp      string   `yaml:"corp"`
 	Accounts  []string `yaml:"accounts"`
@@ -164,9 +172,17 @@ func (f File) check() error {
 	bad := func(key, text, hint string) error {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s of the configuration %s", key, text), hint, nil)
 	}
-	if u, err := url.Parse(f.Broker); f.Broker != "" && (err != nil || u.User != nil && hasPassword(u)) {
-		return bad("broker", "is no URL, or holds a password",
-			"put one with a password into FERRY_BROKER or a file named by FERRY_BROKER_FILE")
+	for key, text := range map[string]string{"broker": f.Broker, "store": f.Store} {
+		if u, err := url.Parse(text); err != nil || hasPassword(u) {
+			name := "FERRY_" + strings.ToUpper(key)
+			return bad(key, "is no URL, or holds a password",
+				"put one with a password into "+name+" or a file named by "+name+"_FILE")
+		}
+	}
+	for _, m := range f.Masks {
+		if err := auth.CheckPatterns(m.Topics); err != nil {
+			return err
+		}
 	}
 	if u, err := url.Parse(f.URL); f.URL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" ||
 		u.Host == "" || u.Path != "" && u.Path != "/") {
@@ -189,7 +205,7 @@ func (f File) check() error {
 }
 
 func hasPassword(u *url.URL) bool {
-	_, has := u.User.Password()
+	_, has := u.User.Password() // of nobody there is none
 	return has
 }
 

@@ -22,6 +22,9 @@ listen: 0.0.0.0:7070
 url: https://ferry.example.com
 hosts: [ferry.internal]
 name: front-1
+store: redis://localhost:6379/1
+environment: production
+masks: [{topics: [mail], headers: [authorization], fields: [password]}]
 drain: 5s
 stop_timeout: 20s
 tls: {certificate: cert.pem, key: key.pem}
@@ -70,6 +73,9 @@ func TestWholeFile(t *testing.T) {
 		w.AllowPrivate[0].Bits() != 8 || w.Users["vip"][0] != "ann" {
 		t.Errorf("%+v", w)
 	}
+	if f.Environment != "production" || f.Masks[0].Fields[0] != "password" || f.Store == "" {
+		t.Errorf("%+v", f)
+	}
 	if f.Level() != slog.LevelWarn || f.Broker != "redis://localhost:6379/0" {
 		t.Errorf("%+v", f)
 	}
@@ -99,6 +105,8 @@ func TestWrongFiles(t *testing.T) {
 		"no YAML":             {"a: [\n", "ferry.yaml:"},
 		"tabs":                {"limits:\n\tbody: 1\n", "ferry.yaml:"},
 		"a text":              {"Canary7\n", "ferry.yaml:1:"},
+		"a mask":              {"masks: [{topics: ['a b']}]\n", "pattern"},
+		"a password of store": {"store: redis://:Canary7@localhost\n", "FERRY_STORE_FILE"},
 		"a password":          {"broker: redis://:Canary7@localhost\n", "FERRY_BROKER_FILE"},
 		"no broker URL":       {"broker: '%zz'\n", "broker of the configuration"},
 		"a path in the URL":   {"url: https://a/b\n", "url of the configuration"},
