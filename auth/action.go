@@ -83,7 +83,7 @@ func (r Recorded) hash() string {
 }
 
 const (
-	actionsBucket = "actions"
+	actionsBucket = driver.AuthBucket + ".actions"
 	actionPrefix  = "a/"
 	cutName       = "cut"
 )

@@ -19,7 +19,7 @@ const (
 	// SessionMax is how long a session is good at all, by default.
 	SessionMax = 24 * time.Hour
 
-	sessionsBucket = "sessions"
+	sessionsBucket = driver.AuthBucket + ".sessions"
 	touchEvery     = time.Minute // so that a console that asks each second does not write each second
 )
 

@@ -21,7 +21,7 @@ const (
 	// MaxTokenTTL is how long a token can be good.
 	MaxTokenTTL = 366 * 24 * time.Hour
 
-	tokensBucket = "tokens"
+	tokensBucket = driver.AuthBucket + ".tokens"
 	tokenPrefix  = "ferry_" // so that scanners of secrets recognise one
 	tokenIDSize  = 10
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-const usersBucket = "users"
+const usersBucket = driver.AuthBucket + ".users"
 
 // User is somebody who logs in with a password.
 type User struct {

@@ -18,9 +18,22 @@ const (
 	OperationsBucket   = "operations"
 	TransactionsBucket = "transactions" // transactions.0 to transactions.f
 	NotifyBucket       = "notify"       // notify.00 to notify.3f
+
+	AuthBucket  = "auth"  // auth.users, auth.tokens, auth.sessions, auth.actions
+	WeComBucket = "wecom" // cursors, and the access token
 )
 
-var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket, NotifyBucket}
+// secretBuckets say who may do what, or hold what opens another system.
+var secretBuckets = []string{AuthBucket, WeComBucket}
+
+// SecretBucket reports whether only an administrator may see the values of a bucket.
+func SecretBucket(bucket string) bool {
+	family, _, _ := strings.Cut(bucket, ".")
+	return slices.Contains(secretBuckets, family)
+}
+
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket, NotifyBucket,
+	AuthBucket, WeComBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
 func ReservedBucket(bucket string) bool {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
@@ -32,12 +31,8 @@ func mayRead(ctx context.Context, topic string) error {
 
 // mayKV is for named values. They belong to no topic: who may write them may change schedules, results and leaders.
 func mayKV(ctx context.Context, bucket string) error {
-	family, _, _ := strings.Cut(bucket, ".")
-	if guarded[family] {
+	if driver.SecretBucket(bucket) {
 		return may(ctx, auth.Admin, "")
 	}
 	return may(ctx, auth.Operate, "")
 }
-
-// guarded are the buckets that say who may do what, and what was done.
-var guarded = map[string]bool{"actions": true, "users": true, "tokens": true, "sessions": true}

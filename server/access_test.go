@@ -143,13 +143,13 @@ func TestExpiredToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.o.Broker.Driver().KV().Wait(ctx, "tokens", token.ID, 0); err != nil { // it is there
+	if _, err := r.o.Broker.Driver().KV().Wait(ctx, driver.AuthBucket+".tokens", token.ID, 0); err != nil { // it is there
 		t.Fatal(err)
 	}
-	values, _ := r.o.Broker.Driver().KV().Get(ctx, "tokens", token.ID)
+	values, _ := r.o.Broker.Driver().KV().Get(ctx, driver.AuthBucket+".tokens", token.ID)
 	if values[0].Revision != 0 {
 		// it is gone
-		if _, err := r.o.Broker.Driver().KV().Wait(ctx, "tokens", token.ID, values[0].Revision); err != nil {
+		if _, err := r.o.Broker.Driver().KV().Wait(ctx, driver.AuthBucket+".tokens", token.ID, values[0].Revision); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // bucket holds the cursors of accounts and the access token.
-const bucket = "wecom"
+const bucket = driver.WeComBucket
 
 // tokens keeps the access token: in memory, and as a named value for other processes, because the vendor allows few
 // requests for one. The value is encrypted with a key made of the secret, which who reads the broker need not know.
