@@ -253,6 +253,28 @@ func TestNoticeThatIsOwedIsSentOnce(t *testing.T) {
 	})
 }
 
+// What is known of a rule that was removed is forgotten.
+func TestRemovedRule(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.watch(alert.Options{Rules: leak(0, time.Hour)}).Run(ctx) }()
+		r.set(11)
+		r.k.Advance(20 * time.Second)
+		r.inbox.want(t, "[WARNING] leak")
+		stop()
+		<-done
+		other := leak(0, time.Hour)
+		other[0].Name, other[0].Threshold = "other", 100
+		r.k.Start(r.watch(alert.Options{Rules: other}))
+		r.k.Advance(20 * time.Second)
+		r.inbox.want(t)
+		if found, err := alert.List(t.Context(), r.k.Broker); err != nil || len(found) != 0 {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
 func TestGroupingIsADigest(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		var rules []alert.Rule

@@ -2,7 +2,7 @@ package alert
 
 import "time"
 
-// chat, mail and text are the names of channels that the built-in rules use.
+// The names of channels that the built-in rules use. Each rule goes to those of them that Options.Channels has.
 var (
 	chat     = []string{"slack", "feishu", "dingtalk", "wecom"}
 	chatMail = append([]string{"email"}, chat...)

@@ -65,8 +65,8 @@ func (a *Alert) notice() string {
 	return fmt.Sprintf("alert-%s-%d-%d-%.1s", hex.EncodeToString(sum[:8]), a.Since.UnixMilli(), a.Notices, a.Owed)
 }
 
-// next is the alert after a look in which the condition held or not. muted says that nobody is to be told: it is
-// silenced, or somebody who was told takes care of it.
+// next is the alert after a look in which the condition held or not. While it is silenced nobody is told, and once it is
+// acknowledged nobody is reminded.
 func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Alert {
 	if !holds {
 		return a.end(now)
@@ -120,6 +120,12 @@ func (s store) put(ctx context.Context, a *Alert, r *compiled) error {
 			w.TTL = a.remembered(r)
 		}
 	}
+	return s.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
+}
+
+// remove forgets an alert.
+func (s store) remove(ctx context.Context, a *Alert) error {
+	w := driver.Write{Name: stateName(a.Rule, a.Subject), Delete: true, Fence: s.fence}
 	return s.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
 }
 

@@ -103,7 +103,8 @@ func targets(r *compiled, channels map[string][]notify.Target) []notify.Target {
 	return found
 }
 
-// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends.
+// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends. All processes that run one
+// need the same rules: what is known of other rules the leader forgets.
 func (w *Watch) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -232,13 +233,29 @@ func (r *round) judge(ctx context.Context, subjects []subject, partial bool, qui
 		return nil
 	}
 	for key, a := range r.alerts {
-		if rule := rules[a.Rule]; !seen[key] && rule != nil && a.Status != Resolved {
-			if err := r.change(ctx, rule, a, a.end(now)); err != nil {
-				return err
-			}
+		if seen[key] {
+			continue
+		}
+		if err := r.settle(ctx, rules[a.Rule], a, now); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// settle ends an alert whose subject is gone, and forgets one whose rule is, or that was over long ago.
+func (r *round) settle(ctx context.Context, rule *compiled, a *Alert, now time.Time) error {
+	if rule == nil {
+		delete(r.alerts, a.key())
+		return r.store.remove(ctx, a)
+	}
+	if a.Status == Resolved && a.Owed == "" {
+		if now.Sub(a.Ended) > a.remembered(rule) {
+			delete(r.alerts, a.key())
+		}
+		return nil
+	}
+	return r.change(ctx, rule, a, a.end(now))
 }
 
 // holds evaluates a condition. known says that all its figures are.

@@ -38,7 +38,7 @@ token demo may view orders: true, mail: false
 five orders wait:
   slack got "*[WARNING] queue depth*\norders has 5 messages, more than 4"
 a worker has handled them:
-  slack got "*[RESOLVED] queue depth*\norders/default: over after 0s"
+  slack got "*[RESOLVED] queue depth*\norders/default: over"
 a breaker opens:
   slack got "*[CRITICAL] UserCircuitBreakerOpen*\nthe breaker billing of ann is open"
   sms got "[CRITICAL] UserCircuitBreakerOpen"

@@ -117,7 +117,8 @@ func vendor(arrived chan<- string) http.HandlerFunc {
 			http.Error(w, "invalid_payload", http.StatusBadRequest)
 			return
 		}
-		arrived <- fmt.Sprintf("%s got %q", strings.TrimPrefix(r.URL.Path, "/"), m.Text)
+		text, _, _ := strings.Cut(m.Text, " after ") // how long it lasted differs
+		arrived <- fmt.Sprintf("%s got %q", strings.TrimPrefix(r.URL.Path, "/"), text)
 		_, _ = fmt.Fprint(w, "ok")
 	}
 }
