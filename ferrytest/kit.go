@@ -166,12 +166,22 @@ func (k *Kit) FailPublish(n int, err error) { k.record.publishFaults.plan(n, err
 // FailSettle makes the n-th settlement from now (1 is the next) fail with err, before it is applied.
 func (k *Kit) FailSettle(n int, err error) { k.record.settleFaults.plan(n, err) }
 
-// Published returns what was published to a topic so far, follow-ups of handlers included, in order.
+// Published returns what was published to a topic so far, follow-ups of handlers included, in order: as it was given,
+// whatever the broker's filters made of it.
 func (k *Kit) Published(topic string) []*ferry.Message {
 	synctest.Wait()
 	k.record.mu.Lock()
-	defer k.record.mu.Unlock()
-	return slices.Clone(k.record.published[topic])
+	all := slices.Clone(k.record.published[topic])
+	k.record.mu.Unlock()
+	for i, m := range all {
+		plain, err := k.Broker.UndoFilters(context.Background(), m)
+		if err != nil {
+			k.t.Errorf("ferrytest: message %s of topic %q: %v", m.ID, topic, err)
+			continue
+		}
+		all[i] = plain
+	}
+	return all
 }
 
 // Settlement is how one delivery ended: its Outcome, the Failure, what was emitted.
