@@ -210,7 +210,7 @@ func TestWrongLogin(t *testing.T) {
 // TestOneTimeLogin: to open the link shows a button, to press it logs in, once.
 func TestOneTimeLogin(t *testing.T) {
 	t.Parallel()
-	r := start(t, Options{Mounts: []Mount{whoami}})
+	r := start(t, Options{Mounts: []Mount{whoami}, Home: "/home"})
 	path := strings.TrimPrefix(r.LoginURL(), r.URL())
 	_, code, _ := strings.Cut(path, "once=")
 	for range 2 {
@@ -222,6 +222,9 @@ func TestOneTimeLogin(t *testing.T) {
 		t.Errorf("%s", a.Status)
 	}
 	a := r.form("once=" + code)
+	if a.Header.Get("Location") != "/home" {
+		t.Errorf("the login leads to %s", a.Header.Get("Location"))
+	}
 	if a := r.do("GET", "/api/", "", "Cookie", a.cookie(t)); a.text != "local terminal" {
 		t.Errorf("%s %s", a.Status, a.text)
 	}
@@ -241,26 +244,43 @@ func TestOnceEnds(t *testing.T) {
 	}
 }
 
-// TestGuessingIsThrottled: whoever shows wrong credentials again and again is told to wait, and costs no hash then.
+// TestGuessingIsThrottled: whoever logs in wrongly again and again is told to wait, and costs no hash then.
 func TestGuessingIsThrottled(t *testing.T) {
 	t.Parallel()
 	r := start(t, Options{Mounts: []Mount{whoami}})
-	throttled := 0
-	for range 3 * mostLogins {
-		if a := r.form("once=wrong"); a.StatusCode == 429 {
-			throttled++
-			if a.Header.Get("Retry-After") == "" {
-				t.Fatal("it is not said for how long")
-			}
-			a.problem(t, 429, "too_many_requests")
-		}
+	for ok := true; ok; { // what was tried before
+		ok, _ = r.logins.allow("127.0.0.1", 1e-6, mostLogins)
 	}
-	if throttled == 0 {
-		t.Error("no guess was throttled")
+	a := r.form("once=wrong")
+	if a.problem(t, 429, "too_many_requests"); a.Header.Get("Retry-After") == "" {
+		t.Error("it is not said for how long")
 	}
 	if a := r.do("GET", "/api/", "", "Authorization", r.token()); a.StatusCode != 200 {
 		t.Errorf("who has a good token is throttled with the others: %s", a.Status)
 	}
+}
+
+// TestLoginsComeBack: an address that waited may try again, once.
+func TestLoginsComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var th throttle
+		for i := range 3 * mostLogins {
+			if ok, wait := th.allow("a", loginsPerSecond, mostLogins); ok != (i < mostLogins) || !ok &&
+				wait > 5*time.Second {
+				t.Fatalf("try %d: %v, %v", i, ok, wait)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		for _, want := range []bool{true, false} {
+			if ok, _ := th.allow("a", loginsPerSecond, mostLogins); ok != want {
+				t.Errorf("%v after a while", ok)
+			}
+		}
+		if ok, _ := th.allow("b", loginsPerSecond, mostLogins); !ok {
+			t.Error("another address waits too")
+		}
+	})
 }
 
 func TestRate(t *testing.T) {

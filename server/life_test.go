@@ -305,12 +305,13 @@ func TestStopOfWhatWaits(t *testing.T) {
 func TestMountsRun(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan struct{})
-	r := start(t, Options{Mounts: []Mount{{Path: "/x", Handler: http.NotFoundHandler(), Run: func(ctx context.Context) error {
-		close(begun)
-		<-ctx.Done()
-		close(ended)
-		return nil
-	}}}})
+	r := start(t, Options{Mounts: []Mount{{Path: "/x", Handler: http.NotFoundHandler(),
+		Run: func(ctx context.Context) error {
+			close(begun)
+			<-ctx.Done()
+			close(ended)
+			return nil
+		}}}})
 	<-begun
 	if err := r.stop(); err != nil {
 		t.Error(err)

@@ -77,7 +77,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err == nil && form:
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, s.o.Home, http.StatusSeeOther)
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
 	case errors.Is(err, driver.ErrRefused) && form:

@@ -42,8 +42,9 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) {
 // enter leads on after a login with the provider. A redirect would not do: the browser comes from another site, and
 // does not show the cookie of the session until a page of ours asks for the next one.
 var enter = template.Must(template.New("enter").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>Ferry</title></head>
-<body><a href="/">Ferry 摆渡</a></body></html>
+<html lang="en"><head><meta charset="utf-8"><title>Ferry</title>
+<meta http-equiv="refresh" content="0; url={{.}}"></head>
+<body><a href="{{.}}">Ferry 摆渡</a></body></html>
 `))
 
 // finishOIDC begins the session of somebody who comes back from the provider.
@@ -69,7 +70,7 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, s.flowCookie(""))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = enter.Execute(w, nil)
+	_ = enter.Execute(w, s.o.Home) // who has gone is not told
 }
 
 // oidcFailed answers for a login with the provider that came to nothing.

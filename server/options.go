@@ -98,6 +98,8 @@ type Options struct {
 	// URL is where browsers find the server, if that differs from Address: behind a proxy that ends TLS for example.
 	// Its host is one of Hosts.
 	URL string
+	// Home is the path that a login leads to. Defaults to "/".
+	Home string
 	// Certificate has the server speak TLS. It is read again by Reload. Defaults to none.
 	Certificate Certificate
 	// OIDC lets people log in with an identity provider, if it names an issuer. Defaults to none.
@@ -126,6 +128,7 @@ func (o Options) resolved() (Options, error) {
 		return o, err
 	}
 	orDefault(&o.Address, DefaultAddress)
+	orDefault(&o.Home, "/")
 	orDefault(&o.StopTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = o.Broker.Logger()

@@ -29,9 +29,11 @@ func (o devOptions) newServer(ctx context.Context, b *ferry.Broker) (*devServer,
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.New(ctx, server.Options{Broker: b, Address: o.listen, Mounts: all, Logger: quiet})
+	options := server.Options{Broker: b, Address: o.listen, Mounts: all, Home: admin.DocsPath, Logger: quiet}
+	s, err := server.New(ctx, options)
 	if errors.Is(err, ferry.ErrNotApplied) && o.listen == server.DefaultAddress {
-		s, err = server.New(ctx, server.Options{Broker: b, Address: "127.0.0.1:0", Mounts: all, Logger: quiet})
+		options.Address = "127.0.0.1:0"
+		s, err = server.New(ctx, options)
 	}
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	options := f.Options(auth.NewSecret(secret))
-	options.Broker, options.Logger = broker, logger
+	options.Broker, options.Logger, options.Home = broker, logger, admin.DocsPath
 	service, err := openWeCom(broker, f.WeCom, p.env)
 	if err != nil {
 		return err
