@@ -20,8 +20,8 @@
 //	side          the side log of a partition, ends what has ended there; park moves followers of a failing key there, and bounds memory
 //	done, commit  the done-set, and how it is committed, truncate notices logs that have lost their ends; metadata and tally are what is committed beside
 //	queue, item   lanes and keys in memory; loan has their bodies, lease has claims, clock rings what time brings
-//	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step
-//	delay*        what is not due yet: tiers, who owns and fires them, scanning them; held has marks and held messages
+//	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step, by the transactor of their partition
+//	delay*        what is not due yet: tiers, who owns and fires them (delay_transact in one step), scanning them; held has marks and held messages
 //	brokerclock   what time it is at the brokers
 //	dead          dead letters; letters moves and deletes many at once, living says whose message lives; quarantine keeps records that cannot be decoded
 //	view          looking at a group, joined or not; inspect, browse, get, remove, move, reset use it
