@@ -81,6 +81,23 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
+// TestDocumentedFile: what docs/server.md shows is good as it stands there.
+func TestDocumentedFile(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/server.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\n")
+	text, _, ended := strings.Cut(text, "```")
+	if !found || !ended {
+		t.Fatal("the page shows no file")
+	}
+	if _, err := Parse("docs/server.md", []byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEmptyFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "# nothing\n", "---\n"} {
