@@ -127,6 +127,27 @@ func TestSameIDIsSentOnce(t *testing.T) {
 	})
 }
 
+// A publish that the broker refuses leaves no receipt of what is not queued, and keeps that of what was sent before.
+func TestRefusedPublish(t *testing.T) {
+	f := &fake{}
+	run(t, notify.Options{Channels: channels("x", f)}, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {
+		m := func() *notify.Message {
+			return notify.NewMessage("t", "b").WithID("m1").AddTarget(notify.Target{Channel: "x", To: "a"})
+		}
+		k.FailPublish(1, ferry.ErrNotApplied)
+		_, err := hub.Send(t.Context(), m())
+		wantError(t, err, ferry.ErrNotApplied)
+		_, err = notify.Get(t.Context(), k.Broker, "m1")
+		wantError(t, err, ferry.ErrNotFound)
+
+		wantStatus(t, receipt(t, send(t, hub, m())), notify.Success)
+		k.FailPublish(1, ferry.ErrNotApplied)
+		again, err := hub.Send(t.Context(), m())
+		wantError(t, err, ferry.ErrNotApplied)
+		wantStatus(t, receipt(t, again), notify.Success)
+	})
+}
+
 func TestScheduledAndCancelled(t *testing.T) {
 	f := &fake{}
 	run(t, notify.Options{Channels: channels("x", f)}, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {

@@ -144,10 +144,10 @@ func read(ctx context.Context, b *ferry.Broker, id string) (Receipt, []kept, err
 // lookEvery is how often a message is looked at while its first target that has not ended does not change.
 const lookEvery = time.Second
 
-// Watch calls progress with the receipt, now and whenever it has changed, until every target has ended, and returns
-// the last one.
+// Watch calls progress with the receipt, now and whenever another target has ended, until every one has, and returns
+// the last receipt.
 func Watch(ctx context.Context, b *ferry.Broker, id string, progress func(Receipt)) (Receipt, error) {
-	var told int
+	told := -1 // targets that had ended when progress was last called
 	for {
 		r, records, err := read(ctx, b, id)
 		switch {
@@ -156,8 +156,8 @@ func Watch(ctx context.Context, b *ferry.Broker, id string, progress func(Receip
 		case err != nil:
 			return r, err
 		}
-		if now := r.Succeeded + r.Failed + r.Cancelled; progress != nil && (told == 0 || now+1 != told) {
-			told = now + 1
+		if ended := r.Succeeded + r.Failed + r.Cancelled; progress != nil && ended != told {
+			told = ended
 			progress(r)
 		}
 		if r.Status.Ended() {

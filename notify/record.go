@@ -75,30 +75,45 @@ func decodeRecord(v driver.Value) (kept, error) {
 	return k, nil
 }
 
-// create writes the first receipts of a message. Those that are there stay: it is sent again under its id.
-func (s records) create(ctx context.Context, id string, receipts []TargetReceipt, more time.Duration) error {
+// created is a first receipt that was written.
+type created struct {
+	reference
+	revision uint64
+}
+
+// create writes the first receipts of a message, and returns those that it wrote. Those that are there stay: it is sent
+// again under its id.
+func (s records) create(ctx context.Context, id string, receipts []TargetReceipt, more time.Duration) ([]created,
+	error) {
 	writes := make([]driver.Write, len(receipts))
 	for i, r := range receipts {
 		data, err := json.Marshal(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		writes[i] = driver.Write{Name: reference{id, i}.value(), Data: data, If: driver.Absent, TTL: s.keep + waitFor +
-			more, Quiet: true}
+		writes[i] = driver.Write{Name: reference{id, i}.value(), Data: data, If: driver.Absent, TTL: s.keep + waitFor + more,
+			Quiet: true}
 	}
+	var wrote []created
 	var errs []error
-	for _, r := range s.kv.Apply(ctx, bucketOf(id), driver.KVOptions{}, writes...) {
-		if r.Err != nil && !errors.Is(r.Err, ferry.ErrConflict) {
+	for i, r := range s.kv.Apply(ctx, bucketOf(id), driver.KVOptions{}, writes...) {
+		switch {
+		case r.Err == nil:
+			wrote = append(wrote, created{reference{id, i}, r.Revision})
+		case !errors.Is(r.Err, ferry.ErrConflict):
 			errs = append(errs, r.Err)
 		}
 	}
-	return errors.Join(errs...)
+	return wrote, errors.Join(errs...)
 }
 
-// forget removes receipts of targets that were certainly not queued.
-func (s records) forget(ctx context.Context, rs ...reference) {
-	for _, r := range rs {
-		s.kv.Apply(ctx, bucketOf(r.ID), driver.KVOptions{}, driver.Write{Name: r.value(), Delete: true})
+// forget removes first receipts of targets that were certainly not queued, as far as nobody wrote over them.
+func (s records) forget(ctx context.Context, cs ...created) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer cancel()
+	for _, c := range cs {
+		w := driver.Write{Name: c.value(), Delete: true, If: driver.Condition(c.revision)}
+		s.kv.Apply(ctx, bucketOf(c.ID), driver.KVOptions{}, w)
 	}
 }
 

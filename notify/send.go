@@ -40,17 +40,19 @@ func (h *Hub) SendBatch(ctx context.Context, ms ...*Message) ([]*Handle, error) 
 		}
 		plans[i] = p
 	}
+	var first []created
 	handles := make([]*Handle, len(plans))
 	for i, p := range plans {
-		if err := h.shed(ctx, p); err != nil {
-			return nil, of(len(ms), i, err)
-		}
-		if err := h.records.create(ctx, p.id, p.receipts, max(time.Until(p.at), 0)); err != nil {
+		h.shed(ctx, p)
+		wrote, err := h.records.create(ctx, p.id, p.receipts, max(time.Until(p.at), 0))
+		first = append(first, wrote...)
+		if err != nil {
+			h.records.forget(ctx, first...)
 			return nil, of(len(ms), i, err)
 		}
 		handles[i] = &Handle{ID: p.id, broker: h.broker}
 	}
-	return handles, h.publish(ctx, plans)
+	return handles, h.publish(ctx, plans, first)
 }
 
 // of names the message of a batch that is wrong.
@@ -169,29 +171,37 @@ func (h *Hub) checkTarget(m *Message, t Target) error {
 	return err
 }
 
-// publish queues the jobs of messages.
-func (h *Hub) publish(ctx context.Context, plans []*plan) error {
-	var msgs []*ferry.Message
-	var refs []reference
+// publish queues the jobs of messages. The first receipts of those that the broker refused are forgotten.
+func (h *Hub) publish(ctx context.Context, plans []*plan, first []created) error {
+	msgs, refs, err := h.messages(ctx, plans)
+	if err != nil {
+		h.records.forget(ctx, first...)
+		return err
+	}
+	receipts, err := h.broker.PublishBatch(ctx, msgs)
+	refused := map[reference]bool{}
+	for i, r := range refs {
+		refused[r] = len(receipts) == 0 || receipts[i].Err != nil && !errors.Is(receipts[i].Err, ferry.ErrUnknown)
+	}
+	for _, c := range first {
+		if refused[c.reference] {
+			h.records.forget(ctx, c)
+		}
+	}
+	return err
+}
+
+// messages are the jobs as the broker gets them, and whose they are.
+func (h *Hub) messages(ctx context.Context, plans []*plan) (msgs []*ferry.Message, refs []reference, err error) {
 	for _, p := range plans {
 		for i := range p.jobs {
 			j := &p.jobs[i]
 			m, err := ferry.NewMessage(ctx, h.broker, h.o.Topic, j, append(j.options(), ferry.At(p.at))...)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
 			msgs, refs = append(msgs, m), append(refs, j.reference())
 		}
 	}
-	receipts, err := h.broker.PublishBatch(ctx, msgs)
-	if len(msgs) > 0 && len(receipts) == 0 { // refused whole
-		h.records.forget(ctx, refs...)
-		return err
-	}
-	for i, r := range receipts {
-		if r.Err != nil && !errors.Is(r.Err, ferry.ErrUnknown) {
-			h.records.forget(ctx, refs[i])
-		}
-	}
-	return err
+	return msgs, refs, nil
 }

@@ -57,10 +57,10 @@ func (b *backlog) of(ctx context.Context, broker *ferry.Broker, topic string) in
 }
 
 // shed applies the rule to a message: its receipts then say so, or it waits longer.
-func (h *Hub) shed(ctx context.Context, p *plan) error {
+func (h *Hub) shed(ctx context.Context, p *plan) {
 	rule := h.o.Shed
 	if rule.Backlog == 0 || p.priority >= rule.Below || h.backlog.of(ctx, h.broker, h.o.Topic) < rule.Backlog {
-		return nil
+		return
 	}
 	for i := range p.jobs {
 		h.counts[p.jobs[i].target().Channel].shed.Add(1)
@@ -69,7 +69,7 @@ func (h *Hub) shed(ctx context.Context, p *plan) error {
 		if later := time.Now().Add(rule.Delay); later.After(p.at) {
 			p.at = later
 		}
-		return nil
+		return
 	}
 	why := &Error{Code: CodeShed, Text: "low priority was shed, because many notifications wait", Hint: "send it later"}
 	for i := range p.receipts {
@@ -77,5 +77,4 @@ func (h *Hub) shed(ctx context.Context, p *plan) error {
 	}
 	p.jobs = nil
 	h.log.WarnContext(ctx, "a notification was shed", "id", p.id, "targets", len(p.receipts))
-	return nil
 }
