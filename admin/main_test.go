@@ -139,19 +139,19 @@ func (r *rig) kill(n int, reason string) []string {
 	r.Helper()
 	r.publish(n, ferry.Key("user-"+reason))
 	w := worker.New(r.broker, worker.Options{})
-	var ids []string
+	handled := make(chan string, n)
 	worker.Handle(w, topic, func(_ context.Context, m *ferry.Msg[json.RawMessage]) error {
-		ids = append(ids, m.ID)
+		handled <- m.ID
 		return worker.Dead(ferry.Reason(reason), fmt.Errorf("failed %s", reason))
 	})
 	ctx, cancel := context.WithCancel(r.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	for len(ids) < n {
-		synctest.Wait()
-		time.Sleep(time.Millisecond)
+	var ids []string
+	for range n {
+		ids = append(ids, <-handled)
 	}
-	synctest.Wait()
+	time.Sleep(time.Second) // until the last is settled
 	cancel()
 	if err := <-done; err != nil {
 		r.Fatal(err)
