@@ -89,7 +89,7 @@ func newRoot(p process) *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
-		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newBackup(p),
+		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newTop(p), newBackup(p),
 		newSchedule(p), newOperation(p), newNotify(p), newAlert(p), newTransaction(p), newSpool(p), newLimit(p), newBreaker(p), newWeCom(p),
 		newServe(p), newConfig(p), newToken(p), newUser(p), newActions(p), newCtx(p), newInit(p),
 	)
