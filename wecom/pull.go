@@ -128,12 +128,13 @@ func (p *Pipeline) pull(ctx context.Context, account, token string) error {
 func (p *Pipeline) read(ctx context.Context, at *Cursor, token string) (page, error) {
 	found, err := p.client.sync(ctx, at.Account, at.Position, token)
 	if Code(err) == CodeWrongMsgToken && token != "" {
-		found, err = p.client.sync(ctx, at.Account, at.Position, "")
+		token = ""
+		found, err = p.client.sync(ctx, at.Account, at.Position, token)
 	}
 	if !cursorRefused(err) || at.Position == "" {
 		return found, err
 	}
-	again, second := p.client.sync(ctx, at.Account, "", "")
+	again, second := p.client.sync(ctx, at.Account, "", token)
 	if second != nil {
 		return page{}, err // it was not the cursor
 	}
