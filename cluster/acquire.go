@@ -169,24 +169,48 @@ func (l *Lock) untilFree(ctx context.Context, found driver.Value) (driver.Value,
 // that it is known whether it took the lock; what was taken long ago is renewed first.
 func (l *Lock) try(ctx context.Context, patient bool) (driver.Value, error) {
 	w := driver.Write{Name: l.name, Data: l.data(), If: driver.Absent, TTL: l.o.TTL, Request: newToken()}
-	before, pause := time.Now(), firstPause
+	before, pause, mayBeOurs := time.Now(), firstPause, false
 	again := func(c driver.Condition) { w.If, w.Request, before = c, newToken(), time.Now() }
 	for n := 1; ; n++ {
 		r := l.kv.Apply(ctx, l.bucket, driver.KVOptions{Level: l.o.Level}, w)[0]
+		mayBeOurs = mayBeOurs || errors.Is(r.Err, ferry.ErrUnknown)
 		switch conflict := errors.Is(r.Err, ferry.ErrConflict); {
 		case r.Err == nil && time.Since(before) < usable(l.o.TTL):
 			l.epoch, l.revision, l.since, l.acquired, l.until = r.Epoch, r.Revision, r.Written, before, before.Add(usable(l.o.TTL))
 			return driver.Value{}, nil
 		case r.Err == nil, conflict && l.wrote(r.Value):
 			again(driver.Condition(r.Revision))
+			mayBeOurs = true
 		case conflict && r.Revision == 0: // what we took has ended meanwhile
 			again(driver.Absent)
+			mayBeOurs = false
 		case conflict:
 			return r.Value, nil
 		case permanent(r.Err), ctx.Err() != nil, !patient && (n >= tries || !errors.Is(r.Err, ferry.ErrUnknown)), !sleep(ctx, pause):
+			if mayBeOurs {
+				go l.abandon(context.WithoutCancel(ctx), w)
+			}
 			return driver.Value{}, l.undecided(r.Err)
 		default:
 			pause = min(2*pause, lastPause)
+		}
+	}
+}
+
+// abandon gives up a lock that a write may have taken after whose answer nobody asks any more, so that others need not wait for its TTL. Repeated under its
+// request, the write tells. It ends with the TTL: so does the lock by then.
+func (l *Lock) abandon(ctx context.Context, w driver.Write) {
+	ctx, cancel := context.WithTimeout(ctx, l.o.TTL)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		r := l.kv.Apply(ctx, l.bucket, driver.KVOptions{}, w)[0]
+		if r.Err == nil || errors.Is(r.Err, ferry.ErrConflict) && l.wrote(r.Value) {
+			taken := &Lock{kv: l.kv, bucket: l.bucket, name: l.name, o: l.o, token: l.token, revision: r.Revision, epoch: r.Epoch}
+			_ = taken.give(ctx) // otherwise it ends by itself
+			return
+		}
+		if permanent(r.Err) || !sleep(ctx, pause) {
+			return
 		}
 	}
 }

@@ -251,6 +251,44 @@ func TestTryAcquireGivesUp(t *testing.T) {
 	})
 }
 
+// A lock that was taken although nobody waited for the answer any more is given up: nobody has to wait for its TTL.
+func TestAbandonedLockIsGivenUp(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		o := cluster.LockOptions{TTL: time.Minute}
+		for name, try := range map[string]func() (*cluster.Lock, error){
+			"TryAcquire": func() (*cluster.Lock, error) { return cluster.TryAcquire(context.Background(), b, "report", o) },
+			"Acquire": func() (*cluster.Lock, error) {
+				return cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{TTL: o.TTL, Wait: time.Second})
+			},
+		} {
+			f.set(nil, always(ferry.ErrUnknown)) // it is applied all the same
+			if _, err := try(); !errors.Is(err, ferry.ErrUnknown) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			f.set(nil, nil)
+			pause(2 * time.Second)
+			release(t, acquire(t, b, o))
+		}
+	})
+}
+
+// One that another has by then is left alone.
+func TestAbandonedLockIsLeftToItsHolder(t *testing.T) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+		f.set(always(ferry.ErrUnknown), nil) // it is not applied
+		if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{}); !errors.Is(err, ferry.ErrUnknown) {
+			t.Fatal(err)
+		}
+		f.set(nil, nil)
+		l := acquire(t, b, cluster.LockOptions{})
+		pause(time.Minute)
+		if l.Err() != nil {
+			t.Errorf("%v", l.Err())
+		}
+		release(t, l)
+	})
+}
+
 // Acquire waits no longer than it is told to, and says who had the lock.
 func TestAcquireWaits(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
