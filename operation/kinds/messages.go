@@ -248,7 +248,7 @@ func (a Purge) run(ctx context.Context, b *ferry.Broker, t *operation.Task) erro
 // Reschedule makes messages due at another time that were published before it was submitted: those that are delayed or wait for a retry, unless States says otherwise.
 type Reschedule struct {
 	Messages
-	// At is when they are due. The zero time, or one that is past: at once.
+	// At is when they are due. The zero time, or one that is past: at once. What is due within five seconds of it already is left.
 	At time.Time `json:"at,omitzero"`
 }
 
