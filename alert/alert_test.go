@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
+	"github.com/ferrymq/ferry/worker"
 )
 
 // inbox is a channel that keeps what arrived.
@@ -326,7 +328,7 @@ func TestGuardEvents(t *testing.T) {
 				hook(t.Context(), guard.Event{Kind: guard.EventPenalized, Name: "l", Key: fmt.Sprintf("u%d", i), After: time.Hour})
 			}
 		}
-		hook(t.Context(), guard.Event{Kind: guard.EventState, Name: "b", Key: "u1", State: guard.StateOpen})
+		hook(t.Context(), guard.Event{Kind: guard.EventState, Name: "b/u1", State: guard.StateOpen})
 		r.k.Advance(10 * time.Second)
 		r.inbox.mu.Lock()
 		text := strings.Join(r.inbox.titles, "\n") + strings.Join(r.inbox.bodies, "\n")
@@ -336,6 +338,57 @@ func TestGuardEvents(t *testing.T) {
 			if got := strings.Count(text, part); got != n {
 				t.Errorf("%q arrived %d times, not %d", part, got, n)
 			}
+		}
+	})
+}
+
+// The whole chain: a downstream fails, its breaker opens, and every channel of the rule is told.
+func TestBreakerOpensAndEveryChannelIsTold(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		inboxes := map[string]*inbox{"slack": {}, "email": {}, "sms": {}}
+		channels, targets := map[string]notify.Channel{}, map[string][]notify.Target{}
+		for name, in := range inboxes {
+			channels[name], targets[name] = in, []notify.Target{{Channel: name, To: "ops"}}
+		}
+		hub, err := notify.New(k.Broker, notify.Options{Channels: channels})
+		if err != nil {
+			t.Fatal(err)
+		}
+		collector, err := monitor.NewCollector(k.Broker, monitor.CollectorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := alert.New(k.Broker, alert.Options{Hub: hub, Collector: collector, Rules: alert.Builtin(),
+			Channels: targets})
+		if err != nil {
+			t.Fatal(err)
+		}
+		breaker, err := guard.NewBreaker(guard.BreakerOptions{Name: "billing", Failures: 2, Hook: w.GuardHook()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		orders := worker.New(k.Broker, worker.Options{})
+		worker.Handle(orders, "orders", func(context.Context,
+			*ferry.Msg[int]) error {
+			return errors.New("connection refused")
+		},
+			worker.Use(breaker.Middleware()))
+		k.Start(hub)
+		k.Start(w)
+		k.Start(orders)
+		for i := range 2 {
+			if _, err := ferry.Publish(t.Context(), k.Broker, "orders", i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.Advance(time.Second)
+		for name, in := range inboxes {
+			in.mu.Lock()
+			if body := strings.Join(in.bodies, ""); body != "the breaker billing is open" {
+				t.Errorf("%s got %q", name, body)
+			}
+			in.mu.Unlock()
+			in.want(t, "[CRITICAL] UserCircuitBreakerOpen")
 		}
 	})
 }

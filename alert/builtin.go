@@ -143,7 +143,7 @@ func ofEvents() []Rule {
 	return []Rule{
 		{Name: UserBlocked, Severity: Critical,
 			Text: "user {user_id} was blocked for {block_hours:.1f} h after {violations:d} violations"},
-		{Name: BreakerOpen, Severity: Critical, Text: "the breaker {name} of {user_id} is open"},
+		{Name: BreakerOpen, Severity: Critical, Text: "the breaker {name} is open"},
 		{Name: ManyUsersBlocked, Severity: Emergency, Text: "{users:d} users were blocked within a minute",
 			Action: "Somebody must look at once: it may be an attack."},
 	}

@@ -142,7 +142,8 @@ func (g *guardEvents) see(e guard.Event, now time.Time) []event {
 	case e.Kind == guard.EventPenalized:
 		return g.penalized(e, now)
 	case e.Kind == guard.EventState && e.State == guard.StateOpen:
-		return []event{{BreakerOpen, e.Name + "/" + e.Key, map[string]any{"user_id": e.Key, "name": e.Name}}}
+		_, user, _ := strings.Cut(e.Name, "/") // that of a breaker for each key is name/key
+		return []event{{BreakerOpen, e.Name, map[string]any{"user_id": user, "name": e.Name}}}
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ five orders wait:
 a worker has handled them:
   slack got "*[RESOLVED] queue depth*\norders/default: over"
 a breaker opens:
-  slack got "*[CRITICAL] UserCircuitBreakerOpen*\nthe breaker billing of ann is open"
+  slack got "*[CRITICAL] UserCircuitBreakerOpen*\nthe breaker billing is open"
   sms got "[CRITICAL] UserCircuitBreakerOpen"
 `,
 	"notify": `

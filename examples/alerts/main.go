@@ -65,7 +65,7 @@ func main() {
 	fmt.Println(" ", <-arrived)
 
 	fmt.Println("a breaker opens:")
-	watch.GuardHook()(ctx, guard.Event{Kind: guard.EventState, Name: "billing", Key: "ann", State: guard.StateOpen})
+	watch.GuardHook()(ctx, guard.Event{Kind: guard.EventState, Name: "billing", State: guard.StateOpen})
 	both := []string{<-arrived, <-arrived}
 	slices.Sort(both)
 	fmt.Println(" ", strings.Join(both, "\n  "))
@@ -101,7 +101,7 @@ func build(broker *ferry.Broker, vendors string) (*notify.Hub, *alert.Watch) {
 		Rules: []alert.Rule{
 			{Name: "queue depth", When: "queue_depth > threshold", Threshold: 4, Channels: []string{"slack"},
 				Text: "{topic} has {queue_depth:d} messages, more than {threshold:d}"},
-			{Name: alert.BreakerOpen, Severity: alert.Critical, Text: "the breaker {name} of {user_id} is open"},
+			{Name: alert.BreakerOpen, Severity: alert.Critical, Text: "the breaker {name} is open"},
 		}})
 	if err != nil {
 		log.Fatal(err)
