@@ -126,12 +126,12 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// bombs are small bodies that become large.
-func bombs(t testing.TB) map[string][]byte {
+// bombs are small bodies that become so large.
+func bombs(t testing.TB, size int) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	for _, a := range algorithms {
-		all[string(a)], _ = apply(t, filterOf(t, compress.Options{Algorithm: a}), make([]byte, 16<<20))
+		all[string(a)], _ = apply(t, filterOf(t, compress.Options{Algorithm: a}), make([]byte, size))
 	}
 	return all
 }
@@ -140,7 +140,7 @@ func bombs(t testing.TB) map[string][]byte {
 func TestBombs(t *testing.T) {
 	f := filterOf(t, compress.Options{})
 	const limit = 1 << 20
-	for encoding, bomb := range bombs(t) {
+	for encoding, bomb := range bombs(t, 16*limit) {
 		runtime.GC()
 		before := allocated()
 		_, err := undo(t, f, bomb, encoding, limit)
@@ -193,7 +193,7 @@ func FuzzUndo(f *testing.F) {
 		f.Add(string(a), out)
 		f.Add(string(a), out[:len(out)/2])
 	}
-	for encoding, bomb := range bombs(f) {
+	for encoding, bomb := range bombs(f, 4*limit) {
 		f.Add(encoding, bomb[:min(len(bomb), 1<<14)])
 	}
 	f.Fuzz(func(t *testing.T, encoding string, data []byte) {

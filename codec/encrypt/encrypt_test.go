@@ -257,7 +257,7 @@ func FuzzUndo(f *testing.F) {
 	f.Add([]byte{}, "aes-gcm;k=1")
 	f.Fuzz(func(t *testing.T, data []byte, encoding string) {
 		plain, err := filter.Undo(t.Context(), data, encoding, about, 1000)
-		if err == nil && !bytes.Equal(data, stored) {
+		if err == nil && string(plain) != "body" { // each process of a fuzzer has encrypted it anew
 			t.Errorf("%x was decrypted as %q", data, plain)
 		}
 	})
