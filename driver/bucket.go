@@ -21,10 +21,11 @@ const (
 
 	AuthBucket  = "auth"  // auth.users, auth.tokens, auth.sessions, auth.actions
 	WeComBucket = "wecom" // cursors, and the access token
+	PushBucket  = "push"  // push subscriptions, with what signs them
 )
 
 // secretBuckets say who may do what, or hold what opens another system.
-var secretBuckets = []string{AuthBucket, WeComBucket}
+var secretBuckets = []string{AuthBucket, WeComBucket, PushBucket}
 
 // SecretBucket reports whether only an administrator may see the values of a bucket.
 func SecretBucket(bucket string) bool {
@@ -33,7 +34,7 @@ func SecretBucket(bucket string) bool {
 }
 
 var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket, NotifyBucket,
-	AuthBucket, WeComBucket}
+	AuthBucket, WeComBucket, PushBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
 func ReservedBucket(bucket string) bool {

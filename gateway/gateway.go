@@ -14,10 +14,12 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/safehttp"
 )
 
 // Options of a Gateway. The zero value is a good one.
@@ -27,6 +29,8 @@ type Options struct {
 	Poll time.Duration
 	// Node names this gateway among several on one broker, in the handles of leases. Defaults to a random name.
 	Node string
+	// AllowPrivate are private networks to which push subscriptions may post all the same. Defaults to none.
+	AllowPrivate []netip.Prefix
 	// MaxFrame is the largest call in bytes. Defaults to 32 MiB, or four of the broker's largest bodies.
 	MaxFrame int
 	// Logger gets what cannot be returned to anybody. Defaults to that of the broker.
@@ -48,6 +52,7 @@ type Gateway struct {
 	life     context.Context // ends with Close: nothing waits any more
 	end      context.CancelFunc
 	leases   leases
+	poster   *safehttp.Client
 	calls    map[string]call
 	mux      *http.ServeMux
 }
@@ -71,7 +76,7 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 	}
 	life, end := context.WithCancel(context.Background())
 	g := &Gateway{life: life, end: end, broker: b, driver: b.Driver(), o: o, sessions: newSessions(o.Logger), mux: http.NewServeMux()}
-	g.leases = newLeases(o.Node)
+	g.leases, g.poster = newLeases(o.Node), newPoster(o)
 	g.calls = g.frameCalls()
 	g.mux.HandleFunc("POST /v1/driver/{call}", g.serveFrame)
 	g.mux.HandleFunc("POST /v1/topics/{topic}/messages", g.servePublish)
@@ -79,6 +84,11 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 	g.mux.HandleFunc("GET /v1/topics/{topic}/groups/{group}/stream", g.serveStream)
 	g.mux.HandleFunc("POST /v1/settle", g.serveSettle)
 	g.mux.HandleFunc("POST /v1/extend", g.serveExtend)
+	g.mux.HandleFunc("GET /v1/results/{topic}/{group}/{id}", g.serveResult)
+	g.mux.HandleFunc("GET /v1/push", g.serveListPush)
+	g.mux.HandleFunc("PUT /v1/push/{name}", g.servePutPush)
+	g.mux.HandleFunc("GET /v1/push/{name}", g.serveGetPush)
+	g.mux.HandleFunc("DELETE /v1/push/{name}", g.serveDeletePush)
 	g.mux.HandleFunc("/", serveNothing)
 	return g, nil
 }
@@ -97,6 +107,7 @@ func (g *Gateway) MaxBody() int64 { return int64(g.o.MaxFrame) + 1<<10 }
 // Close ends what waits, gives back what clients hold, and refuses subscriptions that come after it. The broker stays open.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.end()
+	g.poster.Close()
 	return g.sessions.close(ctx)
 }
 
