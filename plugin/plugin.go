@@ -1,5 +1,5 @@
-// Package plugin puts what wraps messages together from parts that others wrote: hooks, middleware, filters,
-// authorisation.
+// Package plugin puts what wraps messages together from parts that others wrote: hooks, middleware, filters, channels
+// of notifications, authorisation.
 //
 //	plugins, err := plugin.Start(ctx, plugin.Options{Plugins: []plugin.Plugin{metrics.Plugin(), masking.Plugin()}})
 //	defer plugins.Stop(ctx)
@@ -21,6 +21,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/notify"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -42,6 +43,8 @@ type Parts struct {
 	Hooks      ferry.Hooks
 	Middleware []worker.Middleware
 	Filters    []codec.Filter
+	// Channels are where notifications can be sent to, by the names that targets use: see Set.Channels.
+	Channels map[string]notify.Channel
 	// AuthorizeTopic may refuse a publish to a topic, or a group's subscription, with an error; the group is empty for
 	// a publish. Who asks is in the context. In doubt, after a panic, nobody passes.
 	AuthorizeTopic func(ctx context.Context, topic, group string) error
