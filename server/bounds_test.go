@@ -55,7 +55,7 @@ func TestLargeBody(t *testing.T) {
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	read := make(chan error, 1)
-	r := start(t, Options{Limits: Limits{Read: 50 * time.Millisecond}, Mounts: []Mount{
+	r := start(t, Options{Limits: Limits{Read: 500 * time.Millisecond}, Mounts: []Mount{
 		{Path: "/read", Public: true, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			read <- err
@@ -65,7 +65,7 @@ func TestSlowBody(t *testing.T) {
 			select {
 			case <-r.Context().Done():
 				w.WriteHeader(http.StatusTeapot)
-			case <-time.After(200 * time.Millisecond): // well after Read
+			case <-time.After(time.Second): // well after Read
 			}
 		})},
 	}})

@@ -157,9 +157,8 @@ func (w *world) drain(spoilt string) {
 	w.Helper()
 	want := strings.Fields("flown waits dead again chained0 chained1 chained2 chained3 low high urgent ready delayed held expires skipped")
 	gone := map[string][]string{"later": {"delayed", "held"}, "g:default:edited": {"dead", "again"}}[spoilt]
-	target := func(id string) driver.Target { return driver.Target{Topic: "jobs", ID: id} }
-	for _, id := range []string{"waits", "dead", "again", "delayed", "held"} {
-		_ = w.d.Move(w.ctx(), []driver.Move{{Target: target(id)}}) // where it is ready already, that is refused
+	for id, group := range map[string]string{"waits": driver.DefaultGroup, "dead": driver.DefaultGroup, "again": driver.DefaultGroup, "delayed": "", "held": ""} {
+		_ = w.d.Move(w.ctx(), []driver.Move{{Target: driver.Target{Topic: "jobs", Group: group, ID: id}}}) // where it is ready already, that is refused
 	}
 	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "host-2", Lease: time.Hour})
 	w.ok(err)
