@@ -240,6 +240,7 @@ func TestPassesAreBounded(t *testing.T) {
 func TestALostLeaseEndsTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(time.Minute) // for as long as a lock that was perhaps taken is given up: one TTL
 		m := newMemory(t, memory.Options{})
 		cut := &cutOff{Driver: m}
 		b := newKit(t, broker(t, m))

@@ -210,7 +210,7 @@ func TestNewerValueRecord(t *testing.T) {
 	c, namespace := fake(t), "v"+rand.Text()[:6]+"."
 	d, _ := mortal(t, c, namespace)
 	put(t, d, driver.Write{Name: "a"})
-	newer := []byte{0, 0, 0, 0, 2, 'w', 0}
+	newer := []byte{0, 0, 0, 0, 3, 'w', 0}
 	binary.LittleEndian.PutUint32(newer, crc32.Checksum(newer[4:], crc32.MakeTable(crc32.Castagnoli)))
 	if err := d.StoreRawCommand(t.Context(), newer); err != nil {
 		t.Fatal(err)
