@@ -88,9 +88,9 @@ func TestSlowBody(t *testing.T) {
 // client that speaks is answered.
 func TestSlowHeads(t *testing.T) {
 	t.Parallel()
-	r := start(t, Options{Limits: Limits{Header: 20 * time.Millisecond, Connections: 16}})
+	r := start(t, Options{Limits: Limits{Header: time.Second, Connections: 16}})
 	var all sync.WaitGroup
-	for range 64 {
+	for range 32 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://"))
 		if err != nil {
 			t.Fatal(err)
