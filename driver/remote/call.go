@@ -60,7 +60,11 @@ func (d *Driver) call(ctx context.Context, call string, q, answer frame.Value, l
 		return d.broken(ctx, err, lost)
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // to its end, so that the connection is used again
-	return away(a.Err, lost)
+	err = away(a.Err, lost)
+	if errors.Is(err, driver.ErrNotApplied) && d.life.Err() != nil { // both sides end: this one was first
+		return errClosed(driver.ErrNotApplied)
+	}
+	return err
 }
 
 // send sends a call, and tells one that was not sent from one that may have been.
