@@ -39,7 +39,7 @@ func TestSetConcurrency(t *testing.T) {
 			pause(2500 * time.Millisecond) // what ran has ended
 			free.reset()
 			bound.reset()
-			pause(3 * time.Second)
+			pause(3500 * time.Millisecond) // to an instant at which handlers end: others start at once
 			if s := w.Stats(); s.Concurrency != n || s.Running != n {
 				t.Errorf("%d of %d handlers run, want %d", s.Running, s.Concurrency, n)
 			}

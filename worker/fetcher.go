@@ -151,6 +151,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	c.settleSoon()
 	e.offer(c)
 	e.wakeSlot()
+	e.makeRoom() // of those that held back for c
 	if c.lanes.ready.n > 0 {
 		e.watchUntil(now + c.patience())
 	}
