@@ -1,6 +1,6 @@
 # `make` alone explains itself. `make dev` needs Go alone. `make test` needs Go, make, a C compiler (for the race
 # detector) and python3 (for pip); it installs the Redis servers and Apache Kafka that the tests run against, and a JDK
-# and Maven for Kafka where they are missing.
+# and Maven for Kafka and Node.js where they are missing.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -42,6 +42,7 @@ setup: ## Download modules and servers, build the pinned tools into ./bin (once)
 	for m in $(NESTED); do (cd $$m && $(RETRY) go mod download); done; \
 	scripts/servers.sh; \
 	scripts/kafka.sh; \
+	scripts/node.sh >/dev/null; \
 	$(MAKE) --no-print-directory $(LINT); \
 	echo "setup took $$(( $$(date +%s) - start ))s"
 
