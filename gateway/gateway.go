@@ -78,28 +78,12 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 	g := &Gateway{life: life, end: end, broker: b, driver: b.Driver(), o: o, sessions: newSessions(o.Logger), mux: http.NewServeMux()}
 	g.leases, g.poster = newLeases(o.Node), newPoster(o)
 	g.calls = g.frameCalls()
-	g.mux.HandleFunc("POST /v1/driver/{call}", g.serveFrame)
-	g.mux.HandleFunc("POST /v1/topics/{topic}/messages", g.servePublish)
-	g.mux.HandleFunc("POST /v1/topics/{topic}/groups/{group}/receive", g.serveReceive)
-	g.mux.HandleFunc("GET /v1/topics/{topic}/groups/{group}/stream", g.serveStream)
-	g.mux.HandleFunc("POST /v1/settle", g.serveSettle)
-	g.mux.HandleFunc("POST /v1/extend", g.serveExtend)
-	g.mux.HandleFunc("GET /v1/results/{topic}/{group}/{id}", g.serveResult)
-	g.mux.HandleFunc("GET /v1/push", g.serveListPush)
-	g.mux.HandleFunc("PUT /v1/push/{name}", g.servePutPush)
-	g.mux.HandleFunc("GET /v1/push/{name}", g.serveGetPush)
-	g.mux.HandleFunc("DELETE /v1/push/{name}", g.serveDeletePush)
-	g.mux.HandleFunc("/", serveNothing)
+	g.wire()
 	return g, nil
 }
 
 // ServeHTTP answers a call.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
-
-// serveNothing answers what there is no route for.
-func serveNothing(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, driver.NewError(driver.ErrNotFound, "the gateway has no such route", "see docs/gateway.md for what there is", nil))
-}
 
 // MaxBody is the largest body of a request in bytes, for whoever bounds it before.
 func (g *Gateway) MaxBody() int64 { return int64(g.o.MaxFrame) + 1<<10 }

@@ -10,14 +10,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+const problemType = "application/problem+json"
+
 // problem is what every answer that is an error says: RFC 9457, with a code for programs and a hint for people.
 type problem struct {
 	Title     string `json:"title"`
 	Status    int    `json:"status"`
 	Detail    string `json:"detail,omitempty"`
-	Code      string `json:"code"`
-	Hint      string `json:"hint,omitempty"`
-	RequestID string `json:"request_id,omitempty"`
+	Code      string `json:"code" doc:"Stable name of the kind of problem, for programs"`
+	Hint      string `json:"hint,omitempty" doc:"What to do next"`
+	RequestID string `json:"request_id,omitempty" doc:"Under which the request stands in the log of the server"`
 }
 
 // errElsewhere is the kind of an error about a lease that another gateway holds.
@@ -65,7 +67,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // who has gone is not told
 }

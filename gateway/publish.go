@@ -11,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
@@ -33,6 +34,11 @@ type receipt struct {
 	// IDWindow is for how long the same id is stored once.
 	IDWindow jsontime.Duration `json:"id_window,omitempty"`
 	Error    *problem          `json:"error,omitempty"`
+}
+
+// receipts are those of many messages, in their order.
+type receipts struct {
+	Receipts []receipt `json:"receipts"`
 }
 
 // servePublish stores one message, or many.
@@ -101,7 +107,7 @@ func (g *Gateway) receipt(ctx context.Context, m *driver.Message, got driver.Rec
 
 // publishMany stores what can be read and is valid, in order, and answers for each.
 func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic string, next func() (message, error)) {
-	var receipts []receipt
+	out := []receipt{}
 	var ms []*driver.Message
 	var at []int
 	for {
@@ -109,7 +115,7 @@ func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic stri
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err == nil && len(receipts) == maxMessages {
+		if err == nil && len(out) == maxMessages {
 			err = driver.NewError(driver.ErrTooLarge, "the request has too many messages", fmt.Sprintf("send at most %d at once", maxMessages), nil)
 		}
 		if err != nil { // nothing is stored of what is not understood whole
@@ -121,10 +127,10 @@ func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic stri
 			err = m.Validate(g.driver.Capabilities().MaxBody)
 		}
 		if err != nil {
-			receipts = append(receipts, receipt{Error: problemOf(r.Context(), err)})
+			out = append(out, receipt{Error: problemOf(r.Context(), err)})
 			continue
 		}
-		ms, at, receipts = append(ms, m), append(at, len(receipts)), append(receipts, receipt{})
+		ms, at, out = append(ms, m), append(at, len(out)), append(out, receipt{})
 	}
 	got, err := g.broker.PublishBatch(r.Context(), ms)
 	if err != nil && len(got) != len(ms) {
@@ -132,9 +138,9 @@ func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic stri
 		return
 	}
 	for i, n := range at {
-		receipts[n] = g.receipt(r.Context(), ms[i], got[i])
+		out[n] = g.receipt(r.Context(), ms[i], got[i])
 	}
-	answer(w, http.StatusOK, map[string]any{"receipts": receipts})
+	answer(w, http.StatusOK, receipts{out})
 }
 
 // lines returns the messages of NDJSON, one after the other. Empty lines are none.
@@ -172,6 +178,9 @@ func elements(body []byte) func() (message, error) {
 
 // strict reads one JSON value, and refuses fields that it does not know: what is misspelt would be ignored.
 func strict(data []byte, v any, what string) error {
+	if !utf8.Valid(data) { // what is not would be changed silently
+		return invalid(what+" is not UTF-8", "send bytes as body_base64", nil)
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)

@@ -19,15 +19,20 @@ import (
 // pushed is a subscription that posts messages to a URL, as it is stored and shown.
 type pushed struct {
 	Topic string `json:"topic"`
-	Group string `json:"group"`
+	Group string `json:"group" required:"false"`
 	URL   string `json:"url"`
 	// Secret signs what is posted. It is told when it is set, and never again.
 	Secret string `json:"secret,omitempty"`
 	// Concurrency is how many posts run at once. Messages of one key are posted one after the other.
-	Concurrency int `json:"concurrency"`
+	Concurrency int `json:"concurrency" required:"false"`
 	// Timeout is how long one post may take.
-	Timeout jsontime.Duration `json:"timeout"`
-	Paused  bool              `json:"paused"`
+	Timeout jsontime.Duration `json:"timeout" required:"false"`
+	Paused  bool              `json:"paused" required:"false"`
+}
+
+// pushList are the subscriptions by name.
+type pushList struct {
+	Push map[string]pushed `json:"push"`
 }
 
 // Bounds and defaults of a push subscription.
@@ -207,7 +212,7 @@ func (g *Gateway) serveListPush(w http.ResponseWriter, r *http.Request) {
 			out[name] = p.hidden()
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"push": out})
+	answer(w, http.StatusOK, pushList{out})
 }
 
 // stored is a subscription with its revision.

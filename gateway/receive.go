@@ -29,10 +29,18 @@ const (
 
 // receiveRequest is the body of a receive. All of it may be left out.
 type receiveRequest struct {
-	Max    int                `json:"max"`
-	Wait   *jsontime.Duration `json:"wait"`
-	Lease  jsontime.Duration  `json:"lease"`
-	Settle []settlement       `json:"settle"`
+	Max    int                `json:"max,omitempty"`
+	Wait   *jsontime.Duration `json:"wait,omitempty"`
+	Lease  jsontime.Duration  `json:"lease,omitempty"`
+	Settle []settlement       `json:"settle,omitempty"`
+}
+
+// received is the answer to a receive.
+type received struct {
+	Messages []delivery `json:"messages"`
+	Settled  []outcome  `json:"settled,omitempty"`
+	// Error is why there are no messages, after something was settled.
+	Error *problem `json:"error,omitempty"`
 }
 
 func (q *receiveRequest) check(poll time.Duration) error {
@@ -46,8 +54,19 @@ func (q *receiveRequest) check(poll time.Duration) error {
 	if q.Max < 1 || q.Max > mostMax {
 		return invalid(fmt.Sprintf("max is %d", q.Max), fmt.Sprintf("ask for 1 to %d", mostMax), nil)
 	}
+	if err := checkLease(time.Duration(q.Lease)); err != nil {
+		return err
+	}
 	if wait := time.Duration(*q.Wait); wait < 0 || wait > poll {
 		return invalid(fmt.Sprintf("wait is %v", wait), fmt.Sprintf("wait at most %v, and ask again", poll), nil)
+	}
+	return nil
+}
+
+// checkLease refuses a lease that no broker gives. Zero is the one that the broker recommends.
+func checkLease(lease time.Duration) error {
+	if lease < 0 {
+		return invalid(fmt.Sprintf("the lease is %v", lease), "ask for 30s for example, or leave it out", nil)
 	}
 	return nil
 }
@@ -72,12 +91,9 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
-	out := map[string]any{"messages": messages}
-	if len(settled) > 0 {
-		out["settled"] = settled
-	}
+	out := received{Messages: messages, Settled: settled}
 	if err != nil { // what was settled must be told
-		out["error"] = problemOf(r.Context(), err)
+		out.Messages, out.Error = []delivery{}, problemOf(r.Context(), err)
 	}
 	answer(w, http.StatusOK, out)
 }

@@ -15,12 +15,30 @@ import (
 // settlement ends one delivery, in JSON.
 type settlement struct {
 	Lease   string `json:"lease"`
-	Outcome string `json:"outcome"` // ack, retry, dead, release or drop; ack if it is left out
+	Outcome string `json:"outcome,omitempty" enum:"ack,retry,dead,release,drop"` // ack if it is left out
 	// After is how long a retry or a released message waits. Without it a retry waits as its message says, or longer each time.
-	After  *jsontime.Duration `json:"after"`
-	Reason driver.Reason      `json:"reason"`
-	Error  string             `json:"error"`
-	Emit   []message          `json:"emit"`
+	After  *jsontime.Duration `json:"after,omitempty"`
+	Reason driver.Reason      `json:"reason,omitempty"`
+	Error  string             `json:"error,omitempty"`
+	Emit   []message          `json:"emit,omitempty"`
+}
+
+// settleRequest is the body of a settle, and settled its answer.
+type settleRequest struct {
+	Settle []settlement `json:"settle"`
+}
+
+type settled struct {
+	Settled []outcome `json:"settled"`
+}
+
+// extendRequest is the body of an extend, and extended its answer.
+type extendRequest struct {
+	Leases []string `json:"leases"`
+}
+
+type extended struct {
+	Extended []outcome `json:"extended"`
 }
 
 // outcome is what became of one settlement or extension.
@@ -31,9 +49,7 @@ type outcome struct {
 
 // serveSettle ends deliveries.
 func (g *Gateway) serveSettle(w http.ResponseWriter, r *http.Request) {
-	var q struct {
-		Settle []settlement `json:"settle"`
-	}
+	var q settleRequest
 	body, err := g.body(r)
 	if err == nil {
 		err = strict(body, &q, "the body")
@@ -42,7 +58,7 @@ func (g *Gateway) serveSettle(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"settled": g.settleAll(r.Context(), q.Settle)})
+	answer(w, http.StatusOK, settled{g.settleAll(r.Context(), q.Settle)})
 }
 
 // settleAll applies settlements in their order, and tells of each what became of it.
@@ -195,9 +211,7 @@ func (in settlement) follow(ctx context.Context, d *driver.Delivery) ([]*driver.
 
 // serveExtend makes leases last one full lease from now.
 func (g *Gateway) serveExtend(w http.ResponseWriter, r *http.Request) {
-	var q struct {
-		Leases []string `json:"leases"`
-	}
+	var q extendRequest
 	body, err := g.body(r)
 	if err == nil {
 		err = strict(body, &q, "the body")
@@ -214,7 +228,7 @@ func (g *Gateway) serveExtend(w http.ResponseWriter, r *http.Request) {
 	for _, at := range bySession {
 		g.extendSome(r.Context(), q.Leases, at, out)
 	}
-	answer(w, http.StatusOK, map[string]any{"extended": out})
+	answer(w, http.StatusOK, extended{out})
 }
 
 // extendSome extends leases of one session, or says of each what is wrong with it.

@@ -13,6 +13,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
+// eventsType is that of server-sent events.
+const eventsType = "text/event-stream"
+
 // Times of a stream.
 const (
 	keepAlive    = 15 * time.Second // after which something is sent, so that neither side takes the other for dead
@@ -62,7 +65,7 @@ func streamOptions(r *http.Request) (credit int, lease time.Duration, err error)
 			return 0, 0, invalid("lease cannot be read", "a duration looks like 30s", err)
 		}
 	}
-	return credit, lease, nil
+	return credit, lease, checkLease(lease)
 }
 
 // stream is an answer without an end: lines of JSON, or events of a browser.
@@ -73,10 +76,10 @@ type stream struct {
 }
 
 func newStream(w http.ResponseWriter, r *http.Request) *stream {
-	s := &stream{w: w, control: http.NewResponseController(w), events: strings.Contains(r.Header.Get("Accept"), "text/event-stream")}
+	s := &stream{w: w, control: http.NewResponseController(w), events: strings.Contains(r.Header.Get("Accept"), eventsType)}
 	w.Header().Set("Content-Type", linesType)
 	if s.events {
-		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Type", eventsType)
 	}
 	return s
 }

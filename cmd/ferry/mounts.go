@@ -28,6 +28,7 @@ func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server
 		return nil, err
 	}
 	all = append(all, metrics,
+		server.Mount{Path: gateway.SpecPath, Handler: g, Public: true},
 		server.Mount{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Run: g.Run, Stop: g.Close})
 	if service != nil {
 		all = append(all, wecomMount(service))

@@ -182,9 +182,10 @@ func TestDevServes(t *testing.T) {
 	}
 	c := browser(t)
 	s.logIn(c)
-	if status, text := s.get(browser(t), "/openapi.json"); status != http.StatusOK ||
-		!strings.Contains(text, "/api/v1/topics") {
-		t.Errorf("the document of the API: %d %.200s", status, text)
+	for path, part := range map[string]string{"/openapi.json": "/api/v1/topics", "/v1/openapi.json": "/v1/settle"} {
+		if status, text := s.get(browser(t), path); status != http.StatusOK || !strings.Contains(text, part) {
+			t.Errorf("the document at %s: %d %.200s", path, status, text)
+		}
 	}
 	if status, _ := s.get(browser(t), "/api/v1/topics"); status != http.StatusUnauthorized {
 		t.Errorf("the admin API without a login: %d", status)
