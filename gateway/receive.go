@@ -140,13 +140,13 @@ func (s *session) giveBack(ctx context.Context, ds []*driver.Delivery) {
 
 // hand gives deliveries to a client. One that has cost too many clients becomes a dead letter instead.
 func (g *Gateway) hand(ctx context.Context, s *session, ds []*driver.Delivery) []delivery {
-	ds = s.begun(ctx, ds)
+	ds, plain := g.plain(ctx, s, s.begun(ctx, ds))
 	s.mu.Lock()
 	held := s.hold(ds)
 	s.mu.Unlock()
 	out := make([]delivery, len(held))
 	for i, h := range held {
-		out[i] = shown(h.delivery, g.leases.handle(s.id, h.handle), time.Until(h.until))
+		out[i] = shown(plain[i], g.leases.handle(s.id, h.handle), time.Until(h.until))
 	}
 	return out
 }

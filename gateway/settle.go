@@ -98,7 +98,7 @@ func (g *Gateway) settleSome(ctx context.Context, ss []settlement, out []outcome
 	for i, in := range ss {
 		_, n, _ := g.leases.parse(in.Lease)
 		d := s.deliveries([]uint64{n})[0]
-		x, err := in.whole(ctx, d)
+		x, err := g.whole(ctx, in, d)
 		if err != nil {
 			out[i].Error = problemOf(ctx, err)
 			continue
@@ -138,7 +138,7 @@ func (g *Gateway) holder(ctx context.Context, lease string) (*session, func(), e
 }
 
 // whole returns the settlement of a delivery, with what its message and the defaults say. A delivery that is not held is nil.
-func (in settlement) whole(ctx context.Context, d *driver.Delivery) (driver.Settlement, error) {
+func (g *Gateway) whole(ctx context.Context, in settlement, d *driver.Delivery) (driver.Settlement, error) {
 	if d == nil {
 		return driver.Settlement{}, errNotHeld()
 	}
@@ -162,7 +162,7 @@ func (in settlement) whole(ctx context.Context, d *driver.Delivery) (driver.Sett
 		s.Failure = in.failure(driver.ReasonRejected)
 	}
 	var err error
-	s.Emit, err = in.follow(ctx, d)
+	s.Emit, err = g.follow(ctx, in, d)
 	return s, err
 }
 
@@ -188,7 +188,7 @@ func (in settlement) failure(reason driver.Reason) *driver.Failure {
 }
 
 // follow returns the follow-ups of a settlement. One without an id has the one that a worker would give it.
-func (in settlement) follow(ctx context.Context, d *driver.Delivery) ([]*driver.Message, error) {
+func (g *Gateway) follow(ctx context.Context, in settlement, d *driver.Delivery) ([]*driver.Message, error) {
 	var out []*driver.Message
 	for i, m := range in.Emit {
 		if err := driver.CheckTopic(m.Topic); err != nil {
@@ -203,6 +203,9 @@ func (in settlement) follow(ctx context.Context, d *driver.Delivery) ([]*driver.
 		}
 		if next.ID == "" {
 			next.ID, next.OwnID = driver.EmitID(d.Topic+"/"+d.Group+"/"+d.ID, i), true
+		}
+		if err := g.prepare(ctx, next); err != nil {
+			return nil, err
 		}
 		out = append(out, next)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/server"
 )
 
@@ -44,6 +45,7 @@ type devOptions struct {
 	duration time.Duration
 	noDemo   bool
 	listen   string // address of the server; empty: none
+	filters  []codec.Filter
 	inside   string // URL of a Kafka broker inside this process
 }
 
@@ -57,7 +59,11 @@ func newDev(p process) *cobra.Command {
 		Example: devExample,
 		Args:    asUsed,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			err := o.check()
+			if err == nil {
+				o.filters, err = p.filters()
+			}
+			if err != nil {
 				return err
 			}
 			if o.broker == "" {
@@ -100,7 +106,7 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 		defer fake.close()
 		o.broker, o.inside = url, url
 	}
-	broker, err := openBroker(ctx, o.broker, ferry.Options{Hooks: m.hooks(), Logger: quiet})
+	broker, err := openBroker(ctx, o.broker, ferry.Options{Hooks: m.hooks(), Logger: quiet, Filters: o.filters})
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,11 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	level := new(slog.LevelVar)
 	level.Set(f.Level())
 	logger := slog.New(f.Handler(p.err, level))
-	broker, err := p.open(ctx, withScheme(f.Broker), ferry.Options{Logger: logger})
+	filters, err := p.filters()
+	if err != nil {
+		return err
+	}
+	broker, err := p.open(ctx, withScheme(f.Broker), ferry.Options{Logger: logger, Filters: filters})
 	if err != nil {
 		return err
 	}

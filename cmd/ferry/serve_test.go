@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"crypto/rand"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -197,6 +198,32 @@ func TestDevServes(t *testing.T) {
 	s.purge(token)
 	if status, text := s.get(c, "/healthz"); status != http.StatusOK || !strings.Contains(text, "queue_size") {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestServeUndoesFilters: a server with the keys gives a client in another language what a Go program encrypted.
+func TestServeUndoesFilters(t *testing.T) {
+	t.Parallel()
+	keys := "FERRY_ENCRYPTION_KEYS=1:" + base64.StdEncoding.EncodeToString([]byte("01234567890123456789012345678901"))
+	s := serve(t, []string{keys}, "dev", "--no-demo", "--listen", "127.0.0.1:0")
+	token := regexp.MustCompile(`ferry_\w+`).FindString(s.out)
+	c := exec.Command("ferry", "pub", "orders", "hello")
+	c.Env = append(os.Environ(), keys, "FERRY_BROKER=ferry"+strings.TrimPrefix(s.url, "http"), "FERRY_TOKEN="+token)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/topics/orders/groups/default/receive", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := browser(t).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if text, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(text), `"body":"hello"`) {
+		t.Errorf("received %d %s, %v", res.StatusCode, text, err)
 	}
 }
 
