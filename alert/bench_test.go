@@ -26,9 +26,11 @@ func BenchmarkJudge(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &round{Watch: &Watch{rules: compiled}, alerts: map[alertKey]*Alert{}, counters: newCounters()}
+	r := &round{Watch: &Watch{}, alerts: map[alertKey]*Alert{}, counters: newCounters()}
 	for b.Loop() {
-		if err := r.judge(context.Background(), subjectsOf(f, nil, r.counters), false, nil, nil); err != nil {
+		j := &judgement{round: r, subjects: byLevel(subjectsOf(f, nil, r.counters)), now: time.Now(),
+			seen: map[alertKey]bool{}}
+		if err := j.judge(context.Background(), &ruleSet{all: compiled}, false); err != nil {
 			b.Fatal(err)
 		}
 	}

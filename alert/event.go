@@ -37,13 +37,16 @@ type event struct {
 // Raise tells people of an event, by a rule that has no condition. Of one subject at most one notice is sent in each
 // cool-down of the rule, whichever processes raise it; it reports whether this one was.
 func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[string]any) (bool, error) {
+	if _, err := w.refresh(ctx); err != nil {
+		return false, err
+	}
 	r := w.eventRule(rule)
 	if r == nil {
 		return false, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no rule of events %.80q", rule),
 			"add one without a condition", nil)
 	}
 	kv := w.broker.Driver().KV()
-	quiet, err := silences(ctx, kv)
+	quiet, err := w.Silences(ctx)
 	if err != nil || r.Disabled || silenced(quiet, rule, subject) {
 		return false, err
 	}
@@ -78,12 +81,11 @@ func eventID(rule, subject string, now time.Time, cooldown time.Duration) string
 }
 
 func (w *Watch) eventRule(name string) *compiled {
-	for _, r := range w.rules {
-		if r.Name == name && r.program == nil {
-			return r
-		}
+	r := w.rules.Load().find(name)
+	if r == nil || r.program != nil {
+		return nil
 	}
-	return nil
+	return r
 }
 
 // tellEvents raises what hooks noted.

@@ -14,6 +14,8 @@ const (
 	ofSystem level = iota
 	ofTopic
 	ofGroup
+
+	levels // how many there are
 )
 
 // figure is a name that conditions may use.

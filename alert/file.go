@@ -28,7 +28,7 @@ func ParseRules(data []byte) ([]Rule, error) {
 	}
 	rules := f.Rules
 	if f.Builtin {
-		rules = merge(Builtin(), f.Rules)
+		rules = Merge(Builtin(), f.Rules)
 	}
 	if len(rules) == 0 {
 		return nil, driver.NewError(ferry.ErrInvalid, "there is no rule", "list some under rules, or write builtin: true",
@@ -37,8 +37,8 @@ func ParseRules(data []byte) ([]Rule, error) {
 	return rules, Check(rules)
 }
 
-// merge puts rules over those of the same name, and after the others.
-func merge(base, over []Rule) []Rule {
+// Merge puts rules over those of the same name, and after the others.
+func Merge(base, over []Rule) []Rule {
 	var rules []Rule
 	for _, b := range base {
 		replaced := false

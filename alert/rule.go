@@ -212,9 +212,9 @@ func (c *compiled) parseText() (err error) {
 	return nil
 }
 
-// wants reports whether the rule is about a subject.
+// wants reports whether the rule is about a subject of its level.
 func (c *compiled) wants(s *subject) bool {
-	return s.level == c.level && matches(c.Topics, s.topic) && matches(c.Groups, s.group)
+	return matches(c.Topics, s.topic) && matches(c.Groups, s.group)
 }
 
 func matches(patterns []string, name string) bool {

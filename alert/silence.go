@@ -28,10 +28,8 @@ func AddSilence(ctx context.Context, b *ferry.Broker, s Silence, d time.Duration
 	if d < time.Second || d > 366*24*time.Hour {
 		return "", driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a silence of %v", d), "use a second to a year", nil)
 	}
-	for _, p := range []string{s.Rule, s.Subject} {
-		if _, err := path.Match(p, ""); err != nil {
-			return "", driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the pattern %.80q is broken", p), "write orders/*", nil)
-		}
+	if err := CheckSilences([]Silence{s}); err != nil {
+		return "", err
 	}
 	s.ID, s.Until = uuid7.New(time.Now()), time.Now().Add(d)
 	data, err := json.Marshal(s)
@@ -42,12 +40,36 @@ func AddSilence(ctx context.Context, b *ferry.Broker, s Silence, d time.Duration
 	return s.ID, b.Driver().KV().Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
 }
 
+// CheckSilences says what is wrong with patterns of silences, or nil.
+func CheckSilences(all []Silence) error {
+	for _, s := range all {
+		for _, p := range []string{s.Rule, s.Subject} {
+			if _, err := path.Match(p, ""); err != nil {
+				return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the pattern %.80q of a silence is broken", p),
+					"write orders/*", nil)
+			}
+		}
+	}
+	return nil
+}
+
 // RemoveSilence ends a silence.
 func RemoveSilence(ctx context.Context, b *ferry.Broker, id string) error {
 	return b.Driver().KV().Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: "silence/" + id, Delete: true})[0].Err
 }
 
-// Silences are those that last.
+// Silences are those of the broker, and those of the options that last. These have no ID: they end with the options.
+func (w *Watch) Silences(ctx context.Context) ([]Silence, error) {
+	found, err := silences(ctx, w.broker.Driver().KV())
+	for _, s := range w.o.Silences {
+		if s.Until.IsZero() || time.Now().Before(s.Until) {
+			found = append(found, s)
+		}
+	}
+	return found, err
+}
+
+// Silences are those of the broker that last.
 func Silences(ctx context.Context, b *ferry.Broker) ([]Silence, error) {
 	return silences(ctx, b.Driver().KV())
 }

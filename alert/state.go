@@ -71,6 +71,7 @@ func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Ale
 	if !holds {
 		return a.end(now)
 	}
+	a.Severity = r.Severity // the rule may have changed
 	if a.Status != Pending && a.Status != Firing {
 		a.Status, a.Since, a.Fired, a.Ended, a.Notices, a.Owed = Pending, now, time.Time{}, time.Time{}, 0, ""
 	}
@@ -174,6 +175,22 @@ func List(ctx context.Context, b *ferry.Broker) ([]Alert, error) {
 	return found, err
 }
 
+// Get returns what is known of a rule and a subject. ErrNotFound: nothing, it does not fire and did not lately.
+func Get(ctx context.Context, b *ferry.Broker, rule, subject string) (Alert, error) {
+	var a Alert
+	values, err := b.Driver().KV().Get(ctx, bucket, stateName(rule, subject), ackName(rule, subject))
+	if err != nil {
+		return a, err
+	}
+	if values[0].Revision == 0 {
+		return a, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("rule %.80q does not fire for %.80q", rule, subject),
+			"ferry alert ls shows what fires", nil)
+	}
+	err = json.Unmarshal(values[0].Data, &a)
+	a.Acknowledged = string(values[1].Data)
+	return a, err
+}
+
 // acknowledged are who takes care of what.
 func acknowledged(ctx context.Context, kv driver.KV) (map[string]string, error) {
 	acks := map[string]string{}
@@ -193,21 +210,15 @@ func Acknowledge(ctx context.Context, b *ferry.Broker, rule, subject, who string
 	if strings.TrimSpace(who) == "" || len(who) > 200 {
 		return driver.NewError(ferry.ErrInvalid, "nobody acknowledges", "say who, in at most 200 bytes", nil)
 	}
-	kv := b.Driver().KV()
-	values, err := kv.Get(ctx, bucket, stateName(rule, subject))
+	a, err := Get(ctx, b, rule, subject)
 	if err != nil {
 		return err
-	}
-	var a Alert
-	if values[0].Revision != 0 {
-		if err := json.Unmarshal(values[0].Data, &a); err != nil {
-			return err
-		}
 	}
 	if a.Status != Firing {
 		return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("rule %.80q does not fire for %.80q", rule, subject),
 			"ferry alert ls shows what fires", nil)
 	}
+	kv := b.Driver().KV()
 	w := driver.Write{Name: ackName(rule, subject), Data: []byte(who), TTL: ackFor}
 	err = kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
 	return errors.Join(err, record(ctx, kv, Entry{At: time.Now(), Rule: rule, Subject: subject, Severity: a.Severity,

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/expr-lang/expr/vm"
@@ -32,6 +34,8 @@ type Options struct {
 	// Channels are where notices go, by the names that rules use.
 	Channels map[string][]notify.Target
 	Sources  []Source
+	// Silences keep notices back beside those of AddSilence: until their time, or always.
+	Silences []Silence
 	// Every is the time between two looks. Defaults to 10 seconds.
 	Every time.Duration
 	// Group collects notices to one destination. Defaults to none: each is sent by itself.
@@ -54,7 +58,8 @@ type Heartbeat struct {
 type Watch struct {
 	broker *ferry.Broker
 	o      Options
-	rules  []*compiled
+	own    []*compiled // of the options
+	rules  atomic.Pointer[ruleSet]
 	log    *slog.Logger
 	events chan event
 }
@@ -68,11 +73,8 @@ func New(b *ferry.Broker, o Options) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range rules {
-		if len(targets(r, o.Channels)) == 0 && !r.Disabled {
-			return nil, bad(r.Name, "the channels are "+strings.Join(slices.Sorted(maps.Keys(o.Channels)), ", "),
-				"none of its channels %v is there", r.Channels)
-		}
+	if err := CheckSilences(o.Silences); err != nil {
+		return nil, err
 	}
 	if o.Every <= 0 {
 		o.Every = 10 * time.Second
@@ -83,7 +85,14 @@ func New(b *ferry.Broker, o Options) (*Watch, error) {
 	if o.Logger == nil {
 		o.Logger = b.Logger()
 	}
-	return &Watch{broker: b, o: o, rules: rules, log: o.Logger, events: make(chan event, maxEvents)}, nil
+	w := &Watch{broker: b, o: o, own: rules, log: o.Logger, events: make(chan event, maxEvents)}
+	for _, r := range rules {
+		if err := w.reachable(r); err != nil {
+			return nil, err
+		}
+	}
+	w.rules.Store(&ruleSet{all: rules})
+	return w, nil
 }
 
 // targets are where notices of a rule go.
@@ -103,8 +112,8 @@ func targets(r *compiled, channels map[string][]notify.Target) []notify.Target {
 	return found
 }
 
-// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends. All processes that run one
-// need the same rules: what is known of other rules the leader forgets.
+// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends. All processes that run
+// one need the same rules: what is known of other rules the leader forgets.
 func (w *Watch) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -167,8 +176,12 @@ func lost(ctx context.Context, err error) error {
 func (r *round) look(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, max(r.o.Every, time.Second))
 	defer cancel()
+	rules, err := r.refresh(limited)
+	if err != nil {
+		return err
+	}
 	f := r.o.Collector.Collect(limited)
-	quiet, err := silences(limited, r.store.kv)
+	quiet, err := r.Silences(limited)
 	if err != nil {
 		return err
 	}
@@ -177,10 +190,12 @@ func (r *round) look(ctx context.Context) error {
 		return err
 	}
 	subjects := subjectsOf(f, r.extra(limited), r.counters)
-	if err := r.judge(ctx, subjects, f.Err != nil, quiet, acks); err != nil {
+	j := &judgement{round: r, subjects: byLevel(subjects), quiet: quiet, acks: acks, now: time.Now(),
+		seen: map[alertKey]bool{}}
+	if err := j.judge(ctx, rules, f.Err != nil); err != nil {
 		return err
 	}
-	return r.heartbeat(ctx, f.At)
+	return r.heartbeat(ctx, f.At, len(rules.all))
 }
 
 // extra asks the sources. One that fails leaves its figures unknown.
@@ -197,52 +212,6 @@ func (r *round) extra(ctx context.Context) map[string]float64 {
 	return known
 }
 
-// judge goes through rules and subjects. Of what is not known nothing changes; a subject that is gone is over, unless
-// the look was not complete.
-func (r *round) judge(ctx context.Context, subjects []subject, partial bool, quiet []Silence,
-	acks map[string]string) error {
-	now := time.Now()
-	seen := map[alertKey]bool{}
-	rules := map[string]*compiled{}
-	for _, rule := range r.rules {
-		rules[rule.Name] = rule
-		if rule.Disabled || rule.program == nil {
-			continue
-		}
-		for i := range subjects {
-			s := &subjects[i]
-			if !rule.wants(s) {
-				continue
-			}
-			a := r.alerts[alertKey{rule.Name, s.name}]
-			if a != nil {
-				seen[a.key()] = true
-			}
-			holds, known := r.holds(ctx, rule, s)
-			if !known || a == nil && !holds {
-				continue
-			}
-			acked := acks[ackName(rule.Name, s.name)] != ""
-			if err := r.step(ctx, rule, s, holds, silenced(quiet, rule.Name, s.name), acked, now); err != nil {
-				return err
-			}
-			seen[alertKey{rule.Name, s.name}] = true
-		}
-	}
-	if partial {
-		return nil
-	}
-	for key, a := range r.alerts {
-		if seen[key] {
-			continue
-		}
-		if err := r.settle(ctx, rules[a.Rule], a, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // settle ends an alert whose subject is gone, and forgets one whose rule is, or that was over long ago.
 func (r *round) settle(ctx context.Context, rule *compiled, a *Alert, now time.Time) error {
 	if rule == nil {
@@ -256,23 +225,6 @@ func (r *round) settle(ctx context.Context, rule *compiled, a *Alert, now time.T
 		return nil
 	}
 	return r.change(ctx, rule, a, a.end(now))
-}
-
-// holds evaluates a condition. known says that all its figures are.
-func (r *round) holds(ctx context.Context, rule *compiled, s *subject) (holds, known bool) {
-	for _, name := range rule.uses {
-		if _, ok := s.values[name]; !ok {
-			return false, false
-		}
-	}
-	s.values["threshold"] = rule.threshold
-	out, err := r.vm.Run(rule.program, s.values)
-	if err != nil {
-		r.log.WarnContext(ctx, "a rule cannot be evaluated", "rule", rule.Name, "subject", s.name, "error", err)
-		return false, false
-	}
-	holds, known = out.(bool)
-	return holds, known
 }
 
 // step brings one alert up to date.
@@ -388,8 +340,8 @@ type Beat struct {
 }
 
 // heartbeat says that alerts are evaluated: to the broker after each look, and to the targets from time to time.
-func (r *round) heartbeat(ctx context.Context, now time.Time) error {
-	data, err := json.Marshal(Beat{At: now, Every: r.o.Every, Rules: len(r.rules)})
+func (r *round) heartbeat(ctx context.Context, now time.Time, rules int) error {
+	data, err := json.Marshal(Beat{At: now, Every: r.o.Every, Rules: rules})
 	if err != nil {
 		return err
 	}
@@ -428,12 +380,32 @@ func Alive(ctx context.Context, b *ferry.Broker) (Beat, error) {
 
 // Test sends a notice of a rule as if it fired, to the rule's channels, and returns its handle.
 func (w *Watch) Test(ctx context.Context, rule string) (*notify.Handle, error) {
-	for _, r := range w.rules {
+	s, err := w.refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := s.find(rule)
+	if r == nil {
+		return nil, noRule(rule)
+	}
+	return w.o.Hub.Send(ctx, r.test(w.o.Channels))
+}
+
+// TestMessage is the notice that Test sends of one of the rules, for who has no watch: a notify.Sender takes it.
+func TestMessage(rules []Rule, channels map[string][]notify.Target, rule string) (*notify.Message, error) {
+	for _, r := range rules {
 		if r.Name == rule {
-			m := notify.NewMessage(fmt.Sprintf("[TEST] %s", r.Name), "This is a test of the rule: "+r.When).
-				AddTarget(targets(r, w.o.Channels)...)
-			return w.o.Hub.Send(ctx, m)
+			return (&compiled{Rule: r}).test(channels), nil
 		}
 	}
-	return nil, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no rule %.80q", rule), "see the rules", nil)
+	return nil, noRule(rule)
+}
+
+func (c *compiled) test(channels map[string][]notify.Target) *notify.Message {
+	return notify.NewMessage("[TEST] "+c.Name, "This is a test of the rule: "+cmp.Or(c.When, "an event")).
+		AddTarget(targets(c, channels)...)
+}
+
+func noRule(name string) error {
+	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no rule %.80q", name), "see the rules", nil)
 }

@@ -1,0 +1,116 @@
+package alert_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/alert"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// TestRulesKeptInTheBroker: a rule that is put counts from the next look on, over one of the options of its name, and
+// that one counts again when it is removed.
+func TestRulesKeptInTheBroker(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		w := r.watch(alert.Options{Rules: leak(0, time.Minute)})
+		r.k.Start(w)
+		r.set(11)
+		own := leak(0, time.Minute)[0]
+		own.Threshold, own.Severity = 100, alert.Critical
+		if err := w.PutRule(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		r.k.Advance(time.Minute)
+		r.inbox.want(t)
+		r.set(101)
+		r.k.Advance(10 * time.Second)
+		r.inbox.want(t, "[CRITICAL] leak")
+		found, err := w.Rules(t.Context())
+		if err != nil || len(found) != 1 || !found[0].Kept || found[0].Threshold != 100 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		r.set(0)
+		r.k.Advance(10 * time.Second)
+		r.inbox.want(t, "[RESOLVED] leak")
+		if err := w.DeleteRule(t.Context(), "leak"); err != nil {
+			t.Fatal(err)
+		}
+		r.set(11)
+		r.k.Advance(2 * time.Minute)
+		r.inbox.want(t, "[WARNING] leak", "[WARNING] leak")
+		if err := w.DeleteRule(t.Context(), "leak"); !isNotFound(err) {
+			t.Errorf("a rule of the options was deleted: %v", err)
+		}
+	})
+}
+
+func isNotFound(err error) bool { return errors.Is(err, ferry.ErrNotFound) }
+
+// TestWrongRulesAreNotKept: what cannot be evaluated is refused, and harms nothing if it is there all the same.
+func TestWrongRulesAreNotKept(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		w := r.watch(alert.Options{Rules: leak(0, time.Minute)})
+		r.k.Start(w)
+		for name, wrong := range map[string]alert.Rule{
+			"a condition": {Name: "a", When: "queue_dept > 1"},
+			"a name":      {Name: "a/b", When: "ready > 1"},
+			"a channel":   {Name: "a", When: "ready > 1", Channels: []string{"none"}},
+		} {
+			if err := w.PutRule(t.Context(), wrong); err == nil {
+				t.Errorf("%s was kept", name)
+			}
+		}
+		put := driver.Write{Name: "rule/broken", Data: []byte("{")}
+		kv := r.k.Broker.Driver().KV()
+		if res := kv.Apply(t.Context(), cluster.LeadBucket(alert.Duty), driver.KVOptions{}, put); res[0].Err != nil {
+			t.Fatal(res[0].Err)
+		}
+		r.set(11)
+		r.k.Advance(10 * time.Second)
+		r.inbox.want(t, "[WARNING] leak")
+	})
+}
+
+// TestSilencesOfTheOptions hold until their time, or always, and are listed.
+func TestSilencesOfTheOptions(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		w := r.watch(alert.Options{Rules: leak(0, time.Minute), Silences: []alert.Silence{
+			{Rule: "other"}, {Rule: "le*", Until: time.Now().Add(5 * time.Minute)}}})
+		r.k.Start(w)
+		r.set(11)
+		r.k.Advance(4 * time.Minute)
+		r.inbox.want(t)
+		if found, err := w.Silences(t.Context()); err != nil || len(found) != 2 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		r.k.Advance(90 * time.Second)
+		r.inbox.want(t, "[WARNING] leak")
+		if found, err := w.Silences(t.Context()); err != nil || len(found) != 1 {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+// TestTestMessage: a rule can be tried by who has no watch.
+func TestTestMessage(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		w := r.watch(alert.Options{Rules: leak(0, time.Minute)})
+		h, err := w.Test(t.Context(), "leak")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		r.inbox.want(t, "[TEST] leak")
+		if _, err := w.Test(t.Context(), "none"); !isNotFound(err) {
+			t.Error(err)
+		}
+		if _, err := alert.TestMessage(leak(0, 0), nil, "none"); !isNotFound(err) {
+			t.Error(err)
+		}
+	})
+}
