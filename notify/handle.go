@@ -169,6 +169,7 @@ func (a *attempt) succeeded(ctx context.Context, t Target, sent Sent) error {
 		}
 	}
 	a.counts.sent.Add(1)
+	a.counts.last.Store(&Last{At: time.Now()})
 	if !a.put(ctx) {
 		a.counts.unrecorded.Add(1)
 	}
@@ -213,6 +214,7 @@ func (a *attempt) failed(ctx context.Context, err error) error {
 		return err
 	}
 	e, first := asError(err), &a.records[0]
+	a.counts.last.Store(&Last{At: time.Now(), Code: e.Code, Error: e.Error()})
 	for i := range a.records {
 		k := &a.records[i]
 		k.Status, k.Code, k.Error, k.Attempts = Processing, e.Code, e.Error(), k.Attempts+1

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -151,8 +152,14 @@ func (h *Hub) Register(w *worker.Worker, opts ...worker.HandlerOption) {
 	worker.Handle(w, h.o.Topic, h.handle, opts...)
 }
 
-// Run sends what is queued until ctx ends. Any number of processes may run hubs of one topic.
+// Run sends what is queued until ctx ends, and announces the channels meanwhile: see NewSender. Any number of processes
+// may run hubs of one topic.
 func (h *Hub) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var announcing sync.WaitGroup
+	announcing.Go(func() { h.announce(ctx) })
+	defer announcing.Wait()
+	defer stop()
 	w := worker.New(h.broker, worker.Options{Concurrency: h.o.Concurrency, Logger: h.log})
 	h.Register(w)
 	return w.Run(ctx)

@@ -8,6 +8,14 @@ import (
 // counts of one channel in this process.
 type counts struct {
 	sent, failed, retried, fellBack, limited, collected, shed, skipped, repeated, unrecorded atomic.Uint64
+
+	last atomic.Pointer[Last]
+}
+
+func (c *counts) stats() ChannelStats {
+	return ChannelStats{Sent: c.sent.Load(), Failed: c.failed.Load(), Retried: c.retried.Load(),
+		FellBack: c.fellBack.Load(), Limited: c.limited.Load(), Collected: c.collected.Load(), Shed: c.shed.Load(),
+		Skipped: c.skipped.Load(), Repeated: c.repeated.Load(), Unrecorded: c.unrecorded.Load()}
 }
 
 // ChannelStats count targets of one channel since the hub was made, in this process.
@@ -24,6 +32,13 @@ type ChannelStats struct {
 	Skipped, Repeated, Unrecorded uint64
 }
 
+func (s ChannelStats) plus(o ChannelStats) ChannelStats {
+	return ChannelStats{Sent: s.Sent + o.Sent, Failed: s.Failed + o.Failed, Retried: s.Retried + o.Retried,
+		FellBack: s.FellBack + o.FellBack, Limited: s.Limited + o.Limited, Collected: s.Collected + o.Collected,
+		Shed: s.Shed + o.Shed, Skipped: s.Skipped + o.Skipped, Repeated: s.Repeated + o.Repeated,
+		Unrecorded: s.Unrecorded + o.Unrecorded}
+}
+
 // Stats of a hub.
 type Stats struct {
 	// Waiting, Processing, Scheduled and Dead are the targets in the broker, of all processes.
@@ -37,9 +52,7 @@ type Stats struct {
 func (h *Hub) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{Channels: map[string]ChannelStats{}}
 	for name, c := range h.counts {
-		s.Channels[name] = ChannelStats{Sent: c.sent.Load(), Failed: c.failed.Load(), Retried: c.retried.Load(),
-			FellBack: c.fellBack.Load(), Limited: c.limited.Load(), Collected: c.collected.Load(), Shed: c.shed.Load(),
-			Skipped: c.skipped.Load(), Repeated: c.repeated.Load(), Unrecorded: c.unrecorded.Load()}
+		s.Channels[name] = c.stats()
 	}
 	stats, err := h.broker.Driver().Stats(ctx, h.o.Topic)
 	if err != nil {

@@ -50,12 +50,15 @@ func (b *Book) Check(to string) error {
 	return err
 }
 
+// Destinations are the names of the robots, sorted.
+func (b *Book) Destinations() []string { return slices.Sorted(maps.Keys(b.robots)) }
+
 // Robot returns one by name.
 func (b *Book) Robot(name string) (notify.Robot, error) {
 	r, ok := b.robots[name]
 	if !ok {
 		return r, &notify.Error{Code: notify.CodeInvalidTarget, Text: fmt.Sprintf("there is no robot %.60q", name),
-			Hint: "the channel has " + strings.Join(slices.Sorted(maps.Keys(b.robots)), ", "), Cause: ferry.ErrInvalid}
+			Hint: "the channel has " + strings.Join(b.Destinations(), ", "), Cause: ferry.ErrInvalid}
 	}
 	return r, nil
 }
