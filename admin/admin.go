@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/deadletter"
@@ -37,6 +38,10 @@ type Options struct {
 	Version string
 	// MaxStreams is how many live streams there may be at once. Defaults to 1000.
 	MaxStreams int
+	// Watch evaluates the rules of alerts. Without one rules answer with 501; alerts are read from the broker.
+	Watch *alert.Watch
+	// NotifyTopic is the topic of the hubs. Defaults to notify.DefaultTopic.
+	NotifyTopic string
 	// Limits say what is unhealthy. Each defaults to that of package monitor.
 	Limits monitor.Limits
 }

@@ -94,6 +94,24 @@ func table() []route {
 		does(post("/schedules/{name}/resume", "schedule.resume", "Let it tick again", operate, inEach), (*API).resumeSchedule),
 		acts(post("/schedules/{name}/trigger", "schedule.trigger", "Publish its message now, beside its ticks", operate, inEach), (*API).triggerSchedule),
 
+		// Alerts and notifications.
+		reads(get("/alerts", "alert.list", "What fires, or is about to, and whether anybody looks", view, nowhere), (*API).listAlerts),
+		reads(get("/alerts/{rule}/{subject}", "alert.show", "An alert, with what happened to it", view, nowhere), (*API).showAlert),
+		does(post("/alerts/{rule}/{subject}/ack", "alert.ack", "Say who takes care of it: no more reminders for a day", operate, nowhere), (*API).acknowledgeAlert),
+		reads(get("/alert-history", "alert.history", "What happened in the last 7 days, newest first", view, nowhere), (*API).alertHistory),
+		reads(get("/alert-rules", "alert.rules", "The rules that are evaluated", view, nowhere), (*API).listAlertRules),
+		acts(put("/alert-rules/{rule}", "alert.put-rule", "Keep a rule in the broker, over a configured one of its name", admin, nowhere), (*API).putAlertRule),
+		does(del("/alert-rules/{rule}", "alert.delete-rule", "Remove it there; a configured one counts again", admin, nowhere), (*API).deleteAlertRule),
+		acts(post("/alert-rules/{rule}/test", "alert.test", "Send a notice as if the rule fired", operate, nowhere), (*API).testAlertRule),
+		reads(get("/silences", "silence.list", "Silences that last", view, nowhere), (*API).listSilences),
+		acts(post("/silences", "silence.add", "Keep notices back for a time", operate, nowhere), (*API).addSilence),
+		does(del("/silences/{id}", "silence.remove", "End a silence", operate, nowhere), (*API).removeSilence),
+		acts(post("/notifications", "notification.send", "Queue a notification", operate, nowhere), (*API).sendNotification),
+		reads(get("/notifications/{id}", "notification.show", "What became of each target", view, nowhere), (*API).showNotification),
+		acts(post("/notifications/{id}/cancel", "notification.cancel", "Call one back, as far as it is not sent", operate, nowhere), (*API).cancelNotification),
+		reads(get("/channels", "channel.list", "Channels of the hubs that run, and how their last sends ended", view, nowhere), (*API).listChannels),
+		acts(post("/channels/{channel}/test", "channel.test", "Send a test to one destination", operate, nowhere), (*API).testChannel),
+
 		// Transactions, actions and tokens.
 		reads(get("/transactions", "transaction.list", "List transactions that are not done", view, nowhere), (*API).listTransactions),
 		acts(post("/transactions/{id}/commit", "transaction.commit", "Decide one by hand: commit", operate, nowhere), (*API).commitTransaction),

@@ -102,6 +102,10 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
+	told, err := openNotices(broker, f, p.env)
+	if err != nil {
+		return err
+	}
 	store, err := p.guards(ctx, f.Store)
 	if err != nil {
 		return err
@@ -109,7 +113,8 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if store != nil {
 		defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
 	}
-	api := admin.Options{Guards: store, Masks: f.Masks, Environment: f.Environment}
+	api := admin.Options{Guards: store, Masks: f.Masks, Environment: f.Environment, Watch: told.watch,
+		NotifyTopic: f.Notify.Topic}
 	if options.Mounts, err = mounts(broker, api, service); err != nil {
 		return err
 	}
@@ -127,14 +132,13 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	background.Go(func() { o.reload(ctx, hangups, s, level, logger) })
+	duties := told.duties()
 	if service != nil {
 		defer service.Close()
-		background.Go(func() {
-			defer cancel() // a server that does not pull is none
-			if err := service.Run(ctx); err != nil {
-				logger.ErrorContext(ctx, "WeCom is not pulled", "error", err)
-			}
-		})
+		duties = append(duties, duty{"WeCom is not pulled", service.Run})
+	}
+	for _, d := range duties {
+		background.Go(func() { d.do(ctx, cancel, logger) })
 	}
 	return s.Run(ctx)
 }

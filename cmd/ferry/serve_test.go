@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	adminapi "github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/admin/client"
@@ -159,6 +161,42 @@ func TestHangup(t *testing.T) {
 	s.get(browser(t), "/login")
 	if !strings.Contains(s.logged(), "path=/login") {
 		t.Errorf("requests are not logged:\n%s", s.logged())
+	}
+}
+
+// TestServeTellsOfAlerts: what ferry.yaml says of channels and rules is enough for a notice to arrive.
+func TestServeTellsOfAlerts(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan string, 100)
+	vendor := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		arrived <- string(body)
+	}))
+	t.Cleanup(vendor.Close)
+	file := filepath.Join(t.TempDir(), "ferry.yaml")
+	text := `broker: memory://
+listen: 127.0.0.1:0
+notify:
+  channels: {hook: {kind: webhook, unsigned: true, endpoints: [ops], allow_private: [127.0.0.0/8, "::1/128"]}}
+alerts:
+  rules: [{name: it runs, when: broker_up > 0, text: "{subject} is up"}]
+  channels: {ops: [{channel: hook, to: ops}]}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("ferry", "serve", "--config", file).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "FERRY_NOTIFY_HOOK_OPS_URL") {
+		t.Errorf("without the address it says %v, %s", err, out)
+	}
+	s := serve(t, []string{"FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.URL}, "serve", "--config", file)
+	select {
+	case notice := <-arrived:
+		if !strings.Contains(notice, "[WARNING] it runs") || !strings.Contains(notice, "system is up") {
+			t.Error(notice)
+		}
+	case <-time.After(time.Minute):
+		t.Errorf("no notice arrived\n%s", s.logged())
 	}
 }
 

@@ -76,6 +76,7 @@ var Licences = map[string]string{
 	"github.com/twmb/franz-go/pkg/kmsg":                               "BSD-3-Clause",
 	"github.com/twmb/franz-go/pkg/sr":                                 "BSD-3-Clause",
 	"github.com/ugorji/go/codec":                                      "MIT",
+	"github.com/wneessen/go-mail":                                     "MIT",
 	"github.com/x448/float16":                                         "MIT",
 	"github.com/xo/terminfo":                                          "MIT",
 	"go.opentelemetry.io/auto/sdk":                                    "Apache-2.0",

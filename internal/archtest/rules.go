@@ -74,7 +74,7 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"server/config"},
-		May:      []string{"driver", "auth/...", "admin", "server", "wecom"},
+		May:      []string{"driver", "auth/...", "admin", "server", "wecom", "notify/...", "alert"},
 		Why:      "a configuration names what the server and its handlers take, and opens nothing",
 	},
 	{

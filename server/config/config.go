@@ -6,6 +6,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,8 @@ type File struct {
 	Log         Log      `yaml:"log"`
 	OIDC        OIDC     `yaml:"oidc"`
 	WeCom       WeCom    `yaml:"wecom"`
+	Notify      Notify   `yaml:"notify"`
+	Alerts      Alerts   `yaml:"alerts"`
 }
 
 // TLS names the files of the certificate.
@@ -143,6 +146,7 @@ func Parse(name string, data []byte) (File, error) {
 // secret in it all the same.
 func explain(name string, err error) error {
 	line, text := 0, "it is no YAML of the expected form"
+	hint := "docs/server.md lists every key with an example; 'ferry config check' says whether a file is good"
 	var known yaml.Error
 	if errors.As(err, &known) {
 		if token := known.GetToken(); token != nil && token.Position != nil {
@@ -155,7 +159,7 @@ func explain(name string, err error) error {
 	var value *valueError
 	switch {
 	case errors.As(err, &value):
-		line, text = value.line, value.text
+		line, text, hint = value.line, value.text, cmp.Or(value.hint, hint)
 	case errors.As(err, &unknown):
 		text = unknown.GetMessage()
 	case errors.As(err, &double):
@@ -163,8 +167,7 @@ func explain(name string, err error) error {
 	case errors.As(err, &typed):
 		text = fmt.Sprintf("a %v is expected here", typed.DstType)
 	}
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s:%d: %s", name, line, text),
-		"docs/server.md lists every key with an example; 'ferry config check' says whether a file is good", nil)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s:%d: %s", name, line, text), hint, nil)
 }
 
 // check says what is wrong beyond the form.
@@ -196,6 +199,9 @@ func (f File) check() error {
 	}
 	if f.Limits.Body < 0 || f.Limits.Connections < 0 || f.Limits.Rate < 0 {
 		return bad("a limit", "is negative", "leave it out for the default")
+	}
+	if err := f.Alerts.check(f.Notify); err != nil {
+		return err
 	}
 	if f.OIDC.Issuer == "" {
 		return nil

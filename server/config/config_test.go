@@ -45,6 +45,25 @@ wecom:
   poll: 2m
   allow_private: [10.0.0.0/8]
   users: {vip: [ann]}
+notify:
+  topic: notices
+  concurrency: 4
+  timeout: 5s
+  keep: 2h
+  templates: {full: {title: "{host} is full", body: "{left:.1%} is left", format: text}}
+  channels:
+    email: {kind: email, host: smtp.example.com, username: ops, from: "Ops <ops@example.com>"}
+    chat: {kind: feishu, robots: {ops: {keyword: Ferry}}, allow_private: [10.0.0.0/8]}
+alerts:
+  builtin: true
+  every: 5s
+  group: {window: 1m, count: 20}
+  heartbeat: {every: 30s, targets: [{channel: email, to: dead-man@example.com}]}
+  channels:
+    feishu: [{channel: chat, to: ops, fallbacks: [{channel: email, to: ops@example.com}]}]
+  silences: [{rule: "queue*", subject: "test/*", until: 2030-01-01T00:00:00Z, comment: tests}]
+  rules:
+    - {name: orders wait, when: queue_depth > threshold, threshold: 500, for: 60s, cooldown: 10m, channels: [feishu]}
 `
 
 func TestWholeFile(t *testing.T) {
@@ -134,6 +153,22 @@ func TestWrongFiles(t *testing.T) {
 		"a role":              {"oidc: {issuer: 'https://a', client_id: b, groups: {c: [{role: root}]}}\n", "root"},
 		"no groups":           {"oidc: {issuer: 'https://a', client_id: b}\n", "nobody could log in"},
 		"a secret":            {"oidc: {client_secret: Canary7}\n", "unknown field"},
+		"no kind":             {"notify:\n  channels:\n    a: {host: x}\n", "ferry.yaml:3: a channel needs a kind"},
+		"another kind":        {"notify:\n  channels:\n    a: {kind: Canary7}\n", "ferry.yaml:3: there is no such kind"},
+		"a key of no kind":    {"notify:\n  channels:\n    a:\n      kind: slack\n      host: x\n", "ferry.yaml:5: unknown"},
+		"a secret of a robot": {"notify: {channels: {a: {kind: slack, robots: {b: {url: Canary7}}}}}\n", "unknown field"},
+		"a key of a rule":     {"alerts:\n  rules:\n    - name: a\n      if: x\n", "ferry.yaml:4: unknown field"},
+		"a condition":         {"alerts:\n  rules:\n    - name: a\n      when: queue_dept > 1\n", "ferry.yaml:3: rule \"a\": column 1"},
+		"a rule in vain":      {"alerts:\n  rules:\n    - {name: a, when: error_rate > 5}\n", "ferry.yaml:3: rule \"a\": it can never fire"},
+		"a time of a rule":    {"alerts:\n  rules:\n    - name: a\n      when: ready > 1\n      for: Canary7\n", "ferry.yaml:3: a rule cannot be read"},
+		"no channel":          {"alerts: {builtin: true}\n", "go nowhere"},
+		"another channel": {"alerts: {builtin: true, channels: {a: [{channel: b, to: c}]}}\n",
+			"go to channel \"b\", which is not there"},
+		"a rule to nobody": {chats + "alerts: {channels: {a: [{channel: chat, to: ops}]}, rules: [{name: r, when: ready > 1, channels: [b]}]}\n",
+			"rule \"r\" of the configuration goes to channels that are not there"},
+		"a rule twice": {chats + "alerts: {channels: {a: [{channel: chat, to: ops}]}, rules: [{name: r, when: ready > 1}, {name: r, when: ready > 1}]}\n",
+			"two of this name"},
+		"a silence": {chats + "alerts: {builtin: true, channels: {a: [{channel: chat, to: ops}]}, silences: [{rule: '['}]}\n", "of a silence is broken"},
 	} {
 		_, err := Parse("ferry.yaml", []byte(wrong.text))
 		var known *driver.Error
@@ -143,6 +178,8 @@ func TestWrongFiles(t *testing.T) {
 		}
 	}
 }
+
+const chats = "notify: {channels: {chat: {kind: slack, robots: {ops: {}}}}}\n"
 
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()

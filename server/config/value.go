@@ -1,11 +1,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -14,12 +16,27 @@ import (
 type valueError struct {
 	line int
 	text string
+	hint string // empty: the one of every error
 }
 
 func (e *valueError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
 
 func wrongValue(node ast.Node, text string) error {
-	return &valueError{node.GetToken().Position.Line, text}
+	return &valueError{line: lineOf(node), text: text}
+}
+
+// lineOf is where a value begins. The token of a mapping is the colon of its first key.
+func lineOf(node ast.Node) int { return node.GetToken().Position.Line }
+
+// decode reads a part of the file strictly. What the YAML package knows no line of is told by the line of the part.
+func decode(node ast.Node, into any, text string) error {
+	err := yaml.NodeToValue(node, into, yaml.Strict())
+	var known yaml.Error
+	var value *valueError
+	if err != nil && !errors.As(err, &known) && !errors.As(err, &value) {
+		return wrongValue(node, text)
+	}
+	return err
 }
 
 // textOf returns a scalar as it is written.

@@ -68,6 +68,17 @@ type SchedulePath struct {
 	Name string `path:"name" maxLength:"256"`
 }
 
+// AlertPath names an alert.
+type AlertPath struct {
+	Rule    string `path:"rule" maxLength:"200"`
+	Subject string `path:"subject" maxLength:"400" doc:"topic/group with the slash as %2F, a topic, or system"`
+}
+
+// AlertRulePath names a rule of alerts.
+type AlertRulePath struct {
+	Rule string `path:"rule" maxLength:"200"`
+}
+
 // UserPath names a user as a limit knows one.
 type UserPath struct {
 	User string `path:"userID" maxLength:"1024"`

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/alert"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/monitor"
+	"github.com/ferrymq/ferry/notify"
+	"github.com/ferrymq/ferry/server/config"
+)
+
+// notices are what a server tells people by. Without channels there is no hub, and without rules no watch.
+type notices struct {
+	hub   *notify.Hub
+	watch *alert.Watch
+}
+
+// openNotices makes what the file configures, with the secrets of the environment.
+func openNotices(b *ferry.Broker, f config.File, env func(string) (string, bool)) (n notices, err error) {
+	if len(f.Notify.Channels) == 0 {
+		return n, nil
+	}
+	o, err := f.Notify.Options(func(name string) (string, bool, error) { return variable(name, env) })
+	if err != nil {
+		return n, err
+	}
+	if n.hub, err = notify.New(b, o); err != nil || !f.Alerts.Watches() {
+		return n, err
+	}
+	n.watch, err = newWatch(b, n.hub, f.Alerts.Options())
+	return n, err
+}
+
+// newWatch returns a watch that looks at everything the monitor knows.
+func newWatch(b *ferry.Broker, hub *notify.Hub, o alert.Options) (*alert.Watch, error) {
+	collector, err := monitor.NewCollector(b, monitor.CollectorOptions{Processes: cluster.Processes, Partitions: true})
+	if err != nil {
+		return nil, err
+	}
+	o.Hub, o.Collector = hub, collector
+	return alert.New(b, o)
+}
+
+// duties are what runs beside the server.
+func (n notices) duties() []duty {
+	var all []duty
+	if n.hub != nil {
+		all = append(all, duty{"notifications are not sent", func(ctx context.Context) error {
+			err := n.hub.Run(ctx)
+			return errors.Join(err, n.hub.Close())
+		}})
+	}
+	if n.watch != nil {
+		all = append(all, duty{"alerts are not evaluated", n.watch.Run})
+	}
+	return all
+}
+
+// duty is something that a server does until its context ends, and what is the matter when it fails.
+type duty struct {
+	failure string
+	run     func(ctx context.Context) error
+}
+
+// do runs the duty. A server that does not do what it is configured for ends.
+func (d duty) do(ctx context.Context, end func(), log *slog.Logger) {
+	defer end()
+	if err := d.run(ctx); err != nil {
+		log.ErrorContext(ctx, d.failure, "error", err)
+	}
+}
