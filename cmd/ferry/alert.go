@@ -10,24 +10,26 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const alertLong = `Alerts lie in the broker: a program that runs an alert.Watch evaluates rules, and tells people. These commands show
-what fires, who takes care of it, and what happened; check and prometheus read a file of rules and need no broker.`
+const alertLong = `Alerts lie in the broker: ferry serve with rules in ferry.yaml, or a program that runs an alert.Watch, evaluates rules
+and tells people. These commands show what fires, who takes care of it, and what happened; check and prometheus read a
+file of rules and need no broker.`
 
 const alertExample = `  ferry alert ls                                     what fires, or is about to
+  ferry alert show 'queue depth' orders/billing      everything about one, with its history
   ferry alert ack 'queue depth' orders/billing --who li   no more reminders
   ferry alert silence 2h --rule 'queue*' --subject 'orders/*'
   ferry alert silences
   ferry alert unsilence ID
   ferry alert history
   ferry alert alive                                  fails when nobody evaluates
+  ferry alert test 'queue depth' --config ferry.yaml   does its notice arrive?
   ferry alert check rules.yaml                       what is wrong with rules
   ferry alert prometheus rules.yaml                  the same rules for Prometheus`
 
 func newAlert(p process) *cobra.Command {
 	c := newNoun("alert", "Show, silence and acknowledge alerts, and check rules", alertExample, newAlertList(p),
-		newAlertAck(p),
-		newAlertSilence(p), newAlertSilences(p), newAlertUnsilence(p), newAlertHistory(p), newAlertAlive(p), newAlertCheck(p),
-		newAlertPrometheus(p))
+		newAlertShow(p), newAlertAck(p), newAlertSilence(p), newAlertSilences(p), newAlertUnsilence(p),
+		newAlertHistory(p), newAlertAlive(p), newAlertTest(p), newAlertCheck(p), newAlertPrometheus(p))
 	c.Long = alertLong
 	return c
 }
@@ -74,7 +76,8 @@ func newAlertAck(p process) *cobra.Command {
 
 func newAlertSilence(p process) *cobra.Command {
 	c := &cobra.Command{Use: "silence DURATION", Short: "Keep notices back for a time",
-		Long:    "Keeps notices back for a time. What fires still shows, and if it still does in the end people are told. It prints the\nid of the silence.",
+		Long: "Keeps notices back for a time. What fires still shows, and if it still does in the end people are told. It\n" +
+			"prints the id of the silence.",
 		Example: "  ferry alert silence 2h --rule 'queue*'\n  ferry alert silence 30m --subject 'orders/*' --comment deployment"}
 	r := newRemote(p, c)
 	var s alert.Silence
@@ -127,10 +130,8 @@ func newAlertUnsilence(p process) *cobra.Command {
 			if err := alert.RemoveSilence(c.Context(), s.broker, args[0]); err != nil {
 				return err
 			}
-			return r.one(alertChange{Silence: args[0], Result: "ended"}, func() error {
-				return r.sayf("ended silence %s",
-					args[0])
-			})
+			v := alertChange{Silence: args[0], Result: "ended"}
+			return r.one(v, func() error { return r.sayf("ended silence %s", args[0]) })
 		})
 	}
 	return c

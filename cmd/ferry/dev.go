@@ -16,8 +16,10 @@ import (
 
 const devLong = `Starts a broker with a small shop as demo traffic: orders in order per customer, the mails
 they cause a few seconds later, a report every ten seconds, and about 3 % failures, of which
-most succeed when tried again and some end as dead letters. The topics of the shop are its own
-(demo.orders, demo.mails, demo.reports): whatever else the broker holds is left alone.
+most succeed when tried again and some end as dead letters. An alert fires while orders wait for
+another try, and resolves; its notices are printed, and 'ferry alert ls' shows it. The topics of the
+demo are its own (demo.orders, demo.mails, demo.reports, demo.notices): whatever else the broker
+holds is left alone.
 
 The broker lives in a directory (--dir): what was acknowledged survives a restart, and kill -9.
 With --broker it is another one: memory://, redis://, kafka://host:9092... With --broker kafka and
@@ -112,7 +114,11 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	begin := time.Now()
-	s, err := o.newServer(ctx, broker)
+	alerts, err := newDemoAlerts(broker)
+	if err != nil {
+		return err
+	}
+	s, err := o.newServer(ctx, broker, alerts)
 	if err != nil {
 		return err
 	}
@@ -128,14 +134,18 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 		defer end.Stop()
 	}
 	var group sync.WaitGroup
-	var demoErr error
+	var demoErr, alertErr error
 	if !o.noDemo {
 		group.Go(func() {
 			defer cancel()
 			demoErr = newDemo(broker, o.rate).run(running)
 		})
+		group.Go(func() {
+			defer cancel()
+			alertErr = alerts.run(running)
+		})
 	}
-	watchErr := status{terminal: t, driver: broker.Driver(), meter: m}.watch(running)
+	watchErr := status{terminal: t, driver: broker.Driver(), meter: m, notices: alerts.lines}.watch(running)
 	cancel()
 	if ctx.Err() != nil {
 		t.printf("\nstopping: handlers finish first; a second Ctrl-C stops at once\n")
@@ -143,7 +153,7 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	group.Wait()
 	serveErr := served()
 	final := context.WithoutCancel(ctx)
-	if err := errors.Join(demoErr, watchErr, serveErr, summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
+	if err := errors.Join(demoErr, alertErr, watchErr, serveErr, summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
 		return err
 	}
 	o.afterwards(t, broker)

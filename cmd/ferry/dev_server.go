@@ -21,11 +21,11 @@ type devServer struct {
 
 // newServer starts to listen, or returns nil if no server is wanted. Where the usual port is taken, by another ferry
 // dev for example, it takes a free one.
-func (o devOptions) newServer(ctx context.Context, b *ferry.Broker) (*devServer, error) {
+func (o devOptions) newServer(ctx context.Context, b *ferry.Broker, alerts *demoAlerts) (*devServer, error) {
 	if o.listen == "" {
 		return nil, nil
 	}
-	all, err := mounts(b, admin.Options{Environment: "development"}, nil)
+	all, err := mounts(b, admin.Options{Environment: "development", Watch: alerts.watch, NotifyTopic: demoNotices}, nil)
 	if err != nil {
 		return nil, err
 	}

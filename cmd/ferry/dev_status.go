@@ -23,6 +23,7 @@ type status struct {
 	terminal *terminal
 	driver   driver.Driver
 	meter    *meter
+	notices  <-chan string // of alerts
 }
 
 // topicLine is what is shown of one topic.
@@ -40,10 +41,8 @@ func (s status) watch(ctx context.Context) error {
 	defer ticker.Stop()
 	begin := time.Now()
 	for n := 1; ; n++ {
-		select {
-		case <-ctx.Done():
+		if !s.await(ctx, ticker.C) {
 			return nil
-		case <-ticker.C:
 		}
 		s.meter.tick()
 		if !s.terminal.live && n%ticksPerRow != 0 {
@@ -57,6 +56,21 @@ func (s status) watch(ctx context.Context) error {
 			return err
 		}
 		s.show(lines, time.Since(begin))
+	}
+}
+
+// await waits for the next tick and prints notices meanwhile, in place of the picture. It reports whether ctx lives.
+func (s status) await(ctx context.Context, tick <-chan time.Time) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick:
+			return true
+		case notice := <-s.notices:
+			s.terminal.erase()
+			s.terminal.printf("%s\n", printable(notice))
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ func (o devOptions) welcome(ctx context.Context, t *terminal, b *ferry.Broker, s
 	} else {
 		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s   %s\n", ok, o.rate, o.rate/4, t.dim("--no-demo to skip"))
 		t.printf("             %s\n", t.dim("3 % fail: most succeed when retried, some end dead"))
+		t.printf("  %s alerts   one fires while orders are retried, and resolves\n", ok)
 	}
 	s.welcome(t)
 	until := "Ctrl-C"

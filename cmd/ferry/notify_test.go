@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +39,54 @@ func TestNotify(t *testing.T) {
 	d.fails(exitNotFound, "there is no receipt", "notify", "status", "m2")
 }
 
+// TestNotifySend: the command queues for a hub of another process, which has the channels.
+func TestNotifySend(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.has(d.ok("notify", "channels"), "Nobody sends notifications")
+	d.fails(exitNotFound, "nobody sends notifications", "notify", "send", "t", "--to", "chat:ops")
+	b, err := ferry.New(d.driver, ferry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat := notify.Func(func(_ context.Context, r notify.Rendered) (notify.Sent, error) {
+		if r.To != "ops" {
+			return notify.Sent{}, &notify.Error{Code: notify.CodeInvalidTarget, Text: "there is no " + r.To}
+		}
+		return notify.Sent{}, nil
+	})
+	hub, err := notify.New(b, notify.Options{Channels: map[string]notify.Channel{"chat": chat}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = hub.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	for !strings.Contains(d.ok("notify", "channels"), "chat") { // until it has announced itself
+		time.Sleep(time.Millisecond)
+	}
+	d.has(d.ok("notify", "send", "Disk full", "2 % left", "--to", "chat:ops", "--priority", "urgent", "--wait"),
+		"success, 1 of 1 reached")
+	id := strings.TrimSpace(d.ok("notify", "send", "t", "--to", "chat:ops", "--delay", "1h"))
+	d.has(d.ok("notify", "status", id), "queued")
+	d.has(d.ok("notify", "test", "chat", "ops"), "success")
+	d.fails(exitFailure, "0 of 1 targets were reached", "notify", "test", "chat", "team")
+	d.fails(exitUsage, "names no channel", "notify", "send", "t", "--to", "ops")
+	d.fails(exitUsage, "there is no channel", "notify", "send", "t", "--to", "mail:ops")
+	d.fails(exitUsage, "is not known", "notify", "send", "t", "--to", "chat:ops", "--retry", "often")
+
+	file := filepath.Join(t.TempDir(), "ferry.yaml")
+	text := "notify: {channels: {chat: {kind: slack, robots: {ops: {}}}}}\n" +
+		"alerts: {rules: [{name: deep, when: ready > 7}], channels: {slack: [{channel: chat, to: ops}]}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.has(d.ok("alert", "test", "deep", "--config", file), "success, 1 of 1 reached")
+	d.fails(exitNotFound, "there is no rule", "alert", "test", "none", "--config", file)
+}
+
 func TestAlert(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -61,6 +111,9 @@ func TestAlert(t *testing.T) {
 	d.has(d.ok("alert", "ack", "deep", "orders/billing", "--who", "li"), "li takes care of deep")
 	d.has(d.ok("alert", "ls"), "deep", "orders/billing", "critical", "firing", "li", "too much waits")
 	d.has(d.ok("alert", "history", "--output", "json"), `"what": "acknowledged"`)
+	d.has(d.ok("alert", "show", "deep", "orders/billing"), "is firing, critical", "too much waits", "acknowledged li")
+	d.has(d.ok("alert", "show", "deep", "orders/billing", "--output", "json"), `"history"`, `"acknowledged": "li"`)
+	d.fails(exitNotFound, "does not fire", "alert", "show", "deep", "other")
 	d.fails(exitNotFound, "does not fire", "alert", "ack", "deep", "other", "--who", "li")
 
 	d.ok("alert", "silence", "2h", "--rule", "deep*", "--comment", "deployment")
