@@ -142,7 +142,7 @@ func ofLimits() []Rule {
 func ofEvents() []Rule {
 	return []Rule{
 		{Name: UserBlocked, Severity: Critical,
-			Text: "user {user_id} was blocked for {block_hours:.1f} h after {violations:d} violations"},
+			Text: "user {user_id} was blocked for {block_hours:.1f} h after {violations:d} violations; last messages: {messages}"},
 		{Name: BreakerOpen, Severity: Critical, Text: "the breaker {name} is open"},
 		{Name: ManyUsersBlocked, Severity: Emergency, Text: "{users:d} users were blocked within a minute",
 			Action: "Somebody must look at once: it may be an attack."},

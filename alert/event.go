@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/notify"
 )
 
@@ -23,9 +21,13 @@ const (
 	ManyUsersBlocked = "ManyUsersBlocked"
 )
 
+// Messages is a value of events: ids of messages, as a []string. The history has them all, webhooks get them as metadata,
+// and a text as many as fit.
+const Messages = "messages"
+
 const (
-	maxEvents = 256 // that wait for being told
-	manyUsers = 10  // blocked within a minute
+	maxEvents   = 256  // that wait for being told
+	maxMessages = 3000 // bytes of ids in a text
 )
 
 // event is something that happened in this process.
@@ -50,20 +52,21 @@ func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[stri
 	if err != nil || r.Disabled || silenced(quiet, rule, subject) {
 		return false, err
 	}
-	values = maps.Clone(values)
-	if values == nil {
-		values = map[string]any{}
-	}
-	maps.Copy(values, map[string]any{"rule": rule, "subject": subject, "severity": string(r.Severity),
-		"threshold": r.Threshold})
-	text, err := r.text.Execute(values)
+	ids, _ := values[Messages].([]string)
+	all := map[string]any{"rule": rule, "subject": subject, "severity": string(r.Severity), "threshold": r.Threshold}
+	maps.Copy(all, values)
+	all[Messages] = messagesText(ids)
+	text, err := r.text.Execute(all)
 	if err != nil {
 		return false, err
 	}
 	now := time.Now()
 	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), text).
-		WithID(eventID(rule, subject, now, r.Cooldown)).WithPriority(severities[r.Severity]).AddTarget(targets(r,
-		w.o.Channels)...)
+		WithID(eventID(rule, subject, now, r.Cooldown)).WithPriority(severities[r.Severity]).
+		AddTarget(targets(r, w.o.Channels)...)
+	if len(ids) > 0 {
+		m.WithMetadata(Messages, strings.Join(ids, ","))
+	}
 	if _, err := notify.Get(ctx, w.broker, m.ID); err == nil {
 		return false, nil // told already in this cool-down
 	}
@@ -71,7 +74,22 @@ func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[stri
 		return false, err
 	}
 	return true, record(ctx, kv, Entry{At: now, Rule: rule, Subject: subject, Severity: r.Severity, What: "raised",
-		Text: text})
+		Text: text, Messages: ids})
+}
+
+// messagesText is a list of ids that leaves room for the rest of a notice.
+func messagesText(ids []string) string {
+	if len(ids) == 0 {
+		return "none known"
+	}
+	text := ids[0]
+	for i, id := range ids[1:] {
+		if len(text)+len(id) > maxMessages {
+			return fmt.Sprintf("%s and %d more", text, len(ids)-1-i)
+		}
+		text += ", " + id
+	}
+	return text
 }
 
 // eventID is the same for all who raise an event within one cool-down.
@@ -112,58 +130,4 @@ func (w *Watch) note(ctx context.Context, e event) {
 	default:
 		w.log.WarnContext(ctx, "an event is not told, since too many wait", "rule", e.rule, "subject", e.subject)
 	}
-}
-
-// GuardHook raises UserBlocked when a limit blocks a key, BreakerOpen when a breaker opens, and ManyUsersBlocked when
-// ten keys were blocked within a minute. Violations are those that this process saw since the key was last blocked.
-func (w *Watch) GuardHook() guard.Hook {
-	g := &guardEvents{violations: map[string]int{}, blocked: map[string]time.Time{}}
-	return func(ctx context.Context, e guard.Event) {
-		for _, found := range g.see(e, time.Now()) {
-			w.note(ctx, found)
-		}
-	}
-}
-
-// guardEvents remembers what guards told.
-type guardEvents struct {
-	mu         sync.Mutex
-	violations map[string]int
-	blocked    map[string]time.Time
-}
-
-// most bounds what is remembered of keys.
-const most = 10_000
-
-func (g *guardEvents) see(e guard.Event, now time.Time) []event {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case e.Kind == guard.EventLimited && len(g.violations) < most:
-		g.violations[e.Key]++
-	case e.Kind == guard.EventPenalized:
-		return g.penalized(e, now)
-	case e.Kind == guard.EventState && e.State == guard.StateOpen:
-		_, user, _ := strings.Cut(e.Name, "/") // that of a breaker for each key is name/key
-		return []event{{BreakerOpen, e.Name, map[string]any{"user_id": user, "name": e.Name}}}
-	}
-	return nil
-}
-
-func (g *guardEvents) penalized(e guard.Event, now time.Time) []event {
-	found := []event{{UserBlocked, e.Key, map[string]any{"user_id": e.Key, "name": e.Name,
-		"violations": float64(g.violations[e.Key]), "block_hours": e.After.Hours()}}}
-	delete(g.violations, e.Key)
-	for key, at := range g.blocked {
-		if now.Sub(at) > time.Minute {
-			delete(g.blocked, key)
-		}
-	}
-	g.blocked[e.Key] = now
-	if len(g.blocked) >= manyUsers {
-		found = append(found, event{ManyUsersBlocked, e.Name, map[string]any{"users": float64(len(g.blocked)),
-			"name": e.Name}})
-		clear(g.blocked)
-	}
-	return found
 }

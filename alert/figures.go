@@ -82,6 +82,7 @@ func subjectsOf(f monitor.Figures, extra map[string]float64, c *counters) []subj
 	for i := range f.Handlers {
 		handlers[[2]string{f.Handlers[i].Topic, f.Handlers[i].Group}] = &f.Handlers[i]
 	}
+	partitions := partitionSums(f)
 	topics := map[string]map[string]any{}
 	for i := range f.Queues {
 		q := &f.Queues[i]
@@ -94,7 +95,9 @@ func subjectsOf(f monitor.Figures, extra map[string]float64, c *counters) []subj
 		}
 		values := queueValues(q, c.of(q, f.At))
 		handlerValues(values, handlers[[2]string{q.Topic, q.Group}])
-		partitionValues(values, f, q, c)
+		if sum, ok := partitions[[2]string{q.Topic, q.Group}]; ok {
+			values["consumer_lag"], values["rebalance_count"] = sum.lag, c.moved(q, sum.moves, f.At)
+		}
 		subjects = append(subjects, subject{level: ofGroup, topic: q.Topic, group: q.Group, name: q.Topic + "/" + q.Group,
 			values: with(topics[q.Topic], values)})
 	}
@@ -156,16 +159,18 @@ func handlerValues(v map[string]any, h *monitor.Handler) {
 		q.P99.Seconds()
 }
 
-func partitionValues(v map[string]any, f monitor.Figures, q *monitor.Queue, c *counters) {
-	var lag float64
-	var moves uint64
-	found := false
+// partitionSum is what the partitions of a group are together.
+type partitionSum struct {
+	lag   float64
+	moves uint64
+}
+
+func partitionSums(f monitor.Figures) map[[2]string]partitionSum {
+	sums := map[[2]string]partitionSum{}
 	for i := range f.Partitions {
-		if p := &f.Partitions[i]; p.Topic == q.Topic && p.Group == q.Group {
-			found, lag, moves = true, lag+float64(p.Lag), moves+p.Moves
-		}
+		p := &f.Partitions[i]
+		sum := sums[[2]string{p.Topic, p.Group}]
+		sums[[2]string{p.Topic, p.Group}] = partitionSum{sum.lag + float64(p.Lag), sum.moves + p.Moves}
 	}
-	if found {
-		v["consumer_lag"], v["rebalance_count"] = lag, c.moved(q, moves, f.At)
-	}
+	return sums
 }

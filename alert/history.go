@@ -21,6 +21,8 @@ type Entry struct {
 	// What is "fired", "resolved", "acknowledged" or "raised".
 	What string `json:"what"`
 	Text string `json:"text,omitempty"`
+	// Messages are ids that an event is about.
+	Messages []string `json:"messages,omitempty"`
 }
 
 // historyFor is how long entries are kept.

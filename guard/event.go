@@ -30,6 +30,7 @@ type Event struct {
 	Layer string // "limit", "concurrency", "dedup" or "breaker"
 	Name  string
 	Key   string
+	ID    string // of the message, where a limit was asked about one
 	After time.Duration
 	State State
 	Err   error

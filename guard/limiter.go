@@ -270,7 +270,7 @@ func (l *Limiter) ask(ctx context.Context, t store.Take) (v Verdict, wait time.D
 }
 
 func (l *Limiter) tell(ctx context.Context, t *store.Take, v *Verdict, err error) {
-	e := Event{Layer: layerLimit, Name: t.Items[v.Item].Limit, Key: t.Items[v.Item].Key, After: v.After, Err: err}
+	e := Event{Layer: layerLimit, Name: t.Items[v.Item].Limit, Key: t.Items[v.Item].Key, ID: t.ID, After: v.After, Err: err}
 	switch {
 	case err != nil:
 		l.failures.Add(1)
