@@ -28,7 +28,7 @@ START      := $(shell date +%s)
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak test-kafka test-failover test-failpoints
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak console test-kafka test-failover test-failpoints
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,8 @@ setup: ## Download modules and servers, build the pinned tools into ./bin (once)
 	scripts/servers.sh; \
 	scripts/kafka.sh; \
 	scripts/node.sh >/dev/null; \
+	scripts/chromium.sh >/dev/null; \
+	scripts/console.sh --version >/dev/null; \
 	$(MAKE) --no-print-directory $(LINT); \
 	echo "setup took $$(( $$(date +%s) - start ))s"
 
@@ -86,6 +88,10 @@ cover: ## Measure coverage over all packages, and show the total
 	go test -coverpkg=./... -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | tail -1
 	@echo "see it with: go tool cover -html=cover.out"
+
+console: ## Build the console anew: types from admin/openapi.json, then console/dist, which is committed
+	scripts/console.sh run types
+	scripts/console.sh run build
 
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)

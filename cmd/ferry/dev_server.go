@@ -29,7 +29,7 @@ func (o devOptions) newServer(ctx context.Context, b *ferry.Broker, alerts *demo
 	if err != nil {
 		return nil, err
 	}
-	options := server.Options{Broker: b, Address: o.listen, Mounts: all, Home: admin.DocsPath, Logger: quiet}
+	options := server.Options{Broker: b, Address: o.listen, Mounts: all, Logger: quiet}
 	s, err := server.New(ctx, options)
 	if errors.Is(err, ferry.ErrNotApplied) && o.listen == server.DefaultAddress {
 		options.Address = "127.0.0.1:0"
@@ -64,6 +64,6 @@ func (s *devServer) welcome(t *terminal) {
 	}
 	ok := t.green("✓")
 	t.printf("  %s server   %s   %s\n", ok, s.URL(), t.dim("--no-server to skip"))
-	t.printf("  %s log in   %s\n", ok, s.LoginURL())
+	t.printf("  %s console  %s\n", ok, s.LoginURL())
 	t.printf("  %s token    %s\n", ok, s.token.Reveal())
 }

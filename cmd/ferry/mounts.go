@@ -5,6 +5,7 @@ import (
 	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/console"
 	"github.com/ferrymq/ferry/gateway"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/server"
@@ -27,7 +28,12 @@ func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server
 	if err != nil {
 		return nil, err
 	}
+	pages, err := console.Handler(server.Nonce)
+	if err != nil {
+		return nil, err
+	}
 	all = append(all, metrics,
+		server.Mount{Path: "/", Handler: pages, Public: true},
 		server.Mount{Path: gateway.SpecPath, Handler: g, Public: true},
 		server.Mount{Path: "/v1/", Handler: g, MaxBody: g.MaxBody(), Programs: true, Run: g.Run, Stop: g.Close})
 	if service != nil {

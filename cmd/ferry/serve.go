@@ -97,7 +97,7 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	options := f.Options(auth.NewSecret(secret))
-	options.Broker, options.Logger, options.Home = broker, logger, admin.DocsPath
+	options.Broker, options.Logger = broker, logger
 	service, err := openWeCom(broker, f.WeCom, p.env)
 	if err != nil {
 		return err
@@ -156,7 +156,9 @@ func (p process) guards(ctx context.Context, url string) (guard.Store, error) {
 func (p process) announce(s *server.Server, broker *ferry.Broker) error {
 	lines := []string{"✓ broker   " + brokerName(broker), "✓ running  " + s.URL()}
 	if s.LoginURL() != "" {
-		lines = append(lines, "✓ log in   "+s.LoginURL(), "           once, within 15 minutes")
+		lines = append(lines, "✓ console  "+s.LoginURL(), "           logs in once, within 15 minutes")
+	} else {
+		lines = append(lines, "✓ console  "+s.URL()+"/")
 	}
 	for _, line := range lines {
 		if err := p.sayf("%s", line); err != nil {

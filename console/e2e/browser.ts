@@ -1,0 +1,66 @@
+import axe from "axe-core";
+import { mkdirSync } from "node:fs";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { expect } from "vitest";
+
+/** setting is a variable that the Go test sets. */
+export function setting(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run this with go test ./console`);
+  return value;
+}
+
+export const server = setting("FERRY_CONSOLE_URL");
+
+/** launch starts the browser of the distribution. */
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: setting("FERRY_CONSOLE_CHROMIUM"), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+}
+
+/** Watched is a page, and what went wrong on it without anybody seeing: errors, breaches of the policy, dialogs. */
+export interface Watched {
+  page: Page;
+  faults: string[];
+}
+
+/** watch notes what must not happen on a page. */
+export function watch(page: Page): Watched {
+  const faults: string[] = [];
+  page.on("pageerror", (e) => faults.push(`error: ${e.message}`));
+  page.on("dialog", (d) => {
+    faults.push(`dialog: ${d.message()}`);
+    void d.dismiss();
+  });
+  page.on("console", (m) => {
+    if (/Content Security Policy|Trusted ?Type/i.test(m.text())) faults.push(m.text());
+  });
+  return { page, faults };
+}
+
+/** logIn logs in at the page that who has no session sees. */
+export async function logIn(page: Page, name: string, password: string): Promise<void> {
+  await page.goto(server);
+  await page.getByLabel(/^(Name|用户名)$/).fill(name);
+  await page.getByLabel(/^(Password|密码)$/).fill(password);
+  await page.getByRole("button", { name: /^(Log in|登录)$/ }).click();
+  await page.getByRole("navigation", { name: /^(Navigation|导航)$/ }).or(page.getByRole("button", { name: /^(Menu|菜单)$/ })).first().waitFor();
+}
+
+/** accessible fails with what axe finds on a page. */
+export async function accessible(page: Page, name: string): Promise<void> {
+  // The policy forbids scripts that are put into a page; the debugger runs it beside.
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const { axe: runner } = window as unknown as { axe: typeof axe };
+    const result = await runner.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] });
+    return result.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.failureSummary ?? ""}`).join("; ")}`);
+  });
+  expect(found, `axe on ${name}`).toEqual([]);
+}
+
+/** shoot writes a picture of a page. */
+export async function shoot(page: Page, name: string): Promise<void> {
+  const folder = setting("FERRY_CONSOLE_SHOTS");
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: `${folder}/${name}.png` });
+}

@@ -1,0 +1,174 @@
+import { readFileSync } from "node:fs";
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { accessible, launch, logIn, server, setting, shoot, watch, type Watched } from "./browser";
+
+const patience = 20_000;
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+/** open logs somebody in, in a browser of their own. */
+async function open(o: BrowserContextOptions = {}, name = "boss"): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", colorScheme: "light", ...o });
+  context.setDefaultTimeout(patience);
+  const watched = watch(await context.newPage());
+  await logIn(watched.page, name, setting("FERRY_CONSOLE_PASSWORD"));
+  return watched;
+}
+
+/** screens are the addresses of every screen and tab, and a text that shows that it is there. */
+const screens: Record<string, [path: string, there: string]> = {
+  overview: ["/", "heading"],
+  topics: ["/topics", "table"],
+  "topic-charts": ["/topics/orders", "figure"],
+  "topic-messages": ["/topics/orders?tab=messages", "table"],
+  "topic-groups": ["/topics/orders?tab=groups", "table"],
+  "topic-dead": ["/topics/orders?tab=dead", "tab"],
+  "topic-config": ["/topics/orders?tab=config", "tab"],
+  nothing: ["/no/such/page", "main"],
+  "no-topic": ["/topics/none", "alert"],
+};
+
+async function visit({ page }: Watched, name: string): Promise<void> {
+  const [path, there] = screens[name] ?? ["/", "main"];
+  await page.goto(server + path);
+  await page.getByRole(there as "table").first().waitFor();
+  await page.waitForLoadState("networkidle", { timeout: 1000 }).catch(() => undefined); // a stream is never idle
+}
+
+test("every screen is accessible and keeps the policy", async () => {
+  const watched = await open();
+  for (const name of Object.keys(screens)) {
+    await visit(watched, name);
+    await accessible(watched.page, name);
+    await shoot(watched.page, `${name}-light`);
+  }
+  expect(watched.faults).toEqual([]);
+});
+
+test.each([
+  ["dark", { colorScheme: "dark" }],
+  ["zh", { locale: "zh-CN" }],
+  ["phone", { viewport: { width: 360, height: 740 } }],
+] as [string, BrowserContextOptions][])("screens look right: %s", async (look, options) => {
+  const watched = await open(options);
+  for (const name of ["overview", "topics", "topic-charts", "topic-messages"]) {
+    await visit(watched, name);
+    const wide = await watched.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(wide, `${name} is wider than the window`).toBeLessThanOrEqual(0);
+    await shoot(watched.page, `${name}-${look}`);
+  }
+  if (look === "dark") await accessible(watched.page, look);
+  expect(watched.faults).toEqual([]);
+});
+
+test("a topic is paused and resumed, and a message is published", async () => {
+  const { page } = await open();
+  await page.goto(`${server}/topics`);
+  await page.getByRole("link", { name: "tasks" }).click();
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByText("It is paused.").waitFor();
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
+  await page.getByText("It is paused.").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Publish" }).click();
+  await page.getByLabel("Key (optional)").fill("from-the-console");
+  await page.getByRole("dialog").getByRole("button", { name: "Publish" }).click();
+  await page.getByText(/Published as /).waitFor();
+  await page.getByRole("tab", { name: "Messages" }).click();
+  await page.getByRole("cell", { name: "from-the-console" }).first().waitFor();
+});
+
+test("a purge counts first, and takes the name of the topic", async () => {
+  const { page } = await open();
+  await page.goto(`${server}/topics/waste`);
+  await page.getByRole("button", { name: "Purge" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("3 messages that wait are removed for good.").waitFor();
+  const button = dialog.getByRole("button", { name: "Purge" });
+  expect(await button.isDisabled()).toBe(true);
+  await dialog.getByRole("textbox").fill("waste");
+  await button.click();
+  await page.getByText("The purge of waste has begun.").waitFor();
+});
+
+test("a viewer sees no actions", async () => {
+  const { page } = await open({}, "viewer");
+  await page.goto(`${server}/topics/orders`);
+  await page.getByRole("tab").first().waitFor();
+  for (const name of ["Pause", "Purge", "Publish"]) {
+    expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
+  }
+});
+
+test("an expression that is wrong keeps what was typed, and says where", async () => {
+  const { page } = await open();
+  await page.goto(`${server}/topics/orders?tab=messages`);
+  await page.getByRole("searchbox").fill("key = = 1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  expect(await page.getByRole("searchbox").inputValue()).toBe("key = = 1");
+  expect(new URL(page.url()).searchParams.get("where")).toBe("key = = 1");
+});
+
+test("keys lead to screens, and help shows them", async () => {
+  const { page } = await open();
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await page.getByRole("table").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("Pause updates").waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press(":");
+  await page.getByRole("combobox", { name: "Go to anything" }).fill("wast");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "waste" }).waitFor();
+});
+
+test("payloads are text, on every screen that shows them", async () => {
+  const watched = await open();
+  const { page } = watched;
+  await page.goto(`${server}/topics/hostile?tab=messages`);
+  await page.getByRole("table").waitFor();
+  const lines = readFileSync(new URL("corpus.txt", import.meta.url), "utf8").trim().split("\n");
+  await page.getByText(`${lines.length} found`).waitFor();
+  await page.getByRole("row").nth(1).getByRole("button").click();
+  await page.getByRole("dialog").waitFor();
+  for (const path of ["/topics?q=", "/topics/hostile?tab=messages&where=", "/topics/"]) {
+    for (const line of path === "/topics/" ? lines.slice(0, 5) : lines.slice(0, 3)) {
+      await page.goto(server + path + encodeURIComponent(line));
+      await page.getByRole("main").waitFor();
+    }
+  }
+  expect(watched.faults).toEqual([]);
+});
+
+test("a session that ended is begun again where one was", async () => {
+  const { page } = await open();
+  await page.goto(`${server}/topics?q=ord`);
+  await page.getByRole("table").waitFor();
+  await page.context().clearCookies();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("boss");
+  await dialog.getByLabel("Password").fill(setting("FERRY_CONSOLE_PASSWORD"));
+  await dialog.getByRole("button", { name: "Log in" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(page.url()).toContain("q=ord");
+});
+
+test("a server that is gone leaves what was there, and comes back", async () => {
+  const { page } = await open();
+  await page.goto(`${server}/topics`);
+  await page.getByRole("table").waitFor();
+  await page.route(/\/(api|readyz)/, (route) => route.abort());
+  await page.getByText("The server does not answer.").waitFor();
+  expect(await page.getByRole("table").count()).toBe(1);
+  await shoot(page, "gone-light");
+  await page.unroute(/\/(api|readyz)/);
+  await page.getByRole("button", { name: "Try now" }).click();
+  await page.getByText("The server does not answer.").waitFor({ state: "detached" });
+});

@@ -1,0 +1,115 @@
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { ask, type Schemas } from "@/api/client";
+import type { Problem } from "@/api/problem";
+import { useFormat, type Format } from "@/i18n/format";
+import { useText, type Text } from "@/i18n/text";
+import { Button } from "@/ui/Button";
+import { columnOf, SearchBox } from "@/ui/SearchBox";
+import { EmptyState, ErrorState } from "@/ui/States";
+import { Table, type Column } from "@/ui/Table";
+import { MessageDrawer } from "./MessageDrawer";
+import { messages } from "./messages";
+import type { en } from "./messages.en";
+import { StateBadge, type State } from "./state";
+
+type Message = Schemas["Message"];
+type Page = Schemas["MessagePage"];
+
+const pageSize = 100;
+
+interface Props {
+  topic: string;
+  state?: State | undefined;
+  where: string;
+  onWhere: (where: string) => void;
+}
+
+/** MessageTable lists the messages of a topic, page by page, and says how many it has looked at for that. */
+export function MessageTable({ topic, state, where, onWhere }: Props) {
+  const t = useText(messages);
+  const pages = usePages(topic, state, where);
+  const wrong = pages.error && pages.error.status === 400 && where !== "" ? pages.error : undefined;
+  return (
+    <div className="flex flex-col gap-2">
+      <SearchBox
+        value={where}
+        onSearch={onWhere}
+        placeholder={t("where")}
+        error={wrong && { text: wrong.detail, column: columnOf(wrong.detail) }}
+      />
+      {pages.error && !wrong && !pages.data && <ErrorState problem={pages.error} onAgain={() => void pages.refetch()} />}
+      {pages.data && !wrong && <Pages pages={pages.data.pages} onClear={() => onWhere("")} filtered={where !== ""} />}
+      {pages.hasNextPage && !wrong && (
+        <Button className="self-center" disabled={pages.isFetching} onClick={() => void pages.fetchNextPage()}>
+          {t("more")}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function usePages(topic: string, state: State | undefined, where: string) {
+  return useInfiniteQuery<Page, Problem, { pages: Page[] }, unknown[], string>({
+    queryKey: ["messages", topic, state, where],
+    queryFn: ({ pageParam, signal }) =>
+      ask("get", "/api/v1/topics/{topic}/messages", { path: { topic }, query: { cursor: pageParam, limit: pageSize, state, where } }, signal),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next || undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+function Pages({ pages, filtered, onClear }: { pages: Page[]; filtered: boolean; onClear: () => void }) {
+  const t = useText(messages);
+  const f = useFormat();
+  const [open, setOpen] = useState<Message>();
+  const rows = pages.flatMap((p) => p.messages ?? []);
+  const scanned = pages.reduce((sum, p) => sum + p.scanned, 0);
+  const total = Math.max(scanned, pages.at(-1)?.total ?? 0);
+  if (rows.length === 0 && filtered) {
+    return (
+      <EmptyState title={t("noMatch")}>
+        <p>{t("scanned", { found: 0, scanned, total })}</p>
+        <p>
+          <Button onClick={onClear}>{t("clear")}</Button>
+        </p>
+      </EmptyState>
+    );
+  }
+  if (rows.length === 0) return <EmptyState title={t("none")} />;
+  return (
+    <>
+      <p role="status" className="text-muted">
+        {t("scanned", { found: rows.length, scanned, total })}
+      </p>
+      <Table label={t("messages")} columns={columnsOf(t, f, setOpen)} rows={rows} rowID={rowID} onOpen={setOpen} />
+      {open && <MessageDrawer message={open} onClose={() => setOpen(undefined)} />}
+    </>
+  );
+}
+
+/** rowID tells rows apart: a message is in several groups, and what cannot be read has no id. */
+function rowID(m: Message): string {
+  return [m.group, m.id, m.ref, m.found_at].join(" ");
+}
+
+function columnsOf(t: Text<keyof typeof en>, f: Format, open: (m: Message) => void): Column<Message>[] {
+  return [
+    {
+      id: "id",
+      header: t("id"),
+      cell: ({ row }) => (
+        <button type="button" className="py-0.5 font-mono text-accent hover:underline" onClick={() => open(row.original)}>
+          {row.original.id || row.original.ref}
+        </button>
+      ),
+    },
+    { id: "state", header: t("state"), cell: ({ row }) => <StateBadge state={row.original.state} /> },
+    { id: "group", header: t("group"), cell: ({ row }) => row.original.group },
+    { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
+    { id: "attempt", header: t("attempt"), cell: ({ row }) => row.original.attempt ?? "", meta: { right: true } },
+    { id: "published", header: t("published"), cell: ({ row }) => f.time(row.original.published_at) },
+    { id: "body", header: t("body"), cell: ({ row }) => <span className="font-mono">{row.original.body?.slice(0, 200)}</span> },
+  ];
+}

@@ -1,0 +1,16 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { Gauge } from "lucide-react";
+import { root } from "@/app/root";
+import type { Screen } from "@/app/screen";
+
+export const route = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  component: lazyRouteComponent(() => import("./view"), "OverviewView"),
+});
+
+export const screen: Screen = {
+  route,
+  title: { en: "Overview", "zh-CN": "概览" },
+  nav: { order: 10, icon: Gauge, keys: "g o", to: "/" },
+};

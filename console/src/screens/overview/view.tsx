@@ -1,0 +1,241 @@
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import type { Schemas } from "@/api/client";
+import { useStream } from "@/api/live";
+import { useApi } from "@/api/query";
+import { useMay, useSession } from "@/api/session";
+import { useFormat } from "@/i18n/format";
+import { useLanguage, useText } from "@/i18n/text";
+import { whyTopic } from "@/lib/why";
+import { WhyBadge, WhySentence } from "@/parts/why/Why";
+import { Badge, type Tone } from "@/ui/Badge";
+import { Command } from "@/ui/Copy";
+import { Figure, Figures, Head, Panel } from "@/ui/Field";
+import { Show } from "@/ui/States";
+import { messages } from "./messages";
+import { screen } from "./screen";
+import { totalsOf, type Totals } from "./totals";
+
+const Chart = lazy(() => import("@/ui/Chart").then((m) => ({ default: m.Chart })));
+
+const refresh = 10000;
+const mostPoints = 360;
+const mostProblems = 5;
+
+/** OverviewView says whether all is well, and where it is not. */
+export function OverviewView() {
+  const shown = useLanguage();
+  const may = useMay();
+  const { broker } = useSession();
+  const all = may("view");
+  return (
+    <div className="flex flex-col gap-3">
+      <Head title={screen.title[shown]} />
+      {all && <Health />}
+      <Live />
+      <div className="grid gap-3 xl:grid-cols-2">
+        <Problems />
+        <BrokerCard />
+        {may("admin") && broker.actions && <Actions />}
+      </div>
+    </div>
+  );
+}
+
+const tones: Record<Schemas["Health"]["status"], Tone> = { healthy: "good", degraded: "warn", unhealthy: "bad" };
+
+/** Health is the verdict, with its reasons as the server words them. */
+function Health() {
+  const t = useText(messages);
+  const health = useApi("/api/v1/health", {}, { every: refresh });
+  return (
+    <Show of={health}>
+      {({ status, reasons }) => (
+        <section aria-live="polite" className="rounded border border-line bg-surface px-3 py-2">
+          <p className="flex flex-wrap items-center gap-2">
+            <Badge tone={tones[status]}>{t(status)}</Badge>
+            {t(`${status}.text`)}
+          </p>
+          {(reasons ?? []).length > 0 && (
+            <ul className="list-disc pt-1 pl-6">
+              {(reasons ?? []).map((r) => (
+                <li key={r.subject + r.text} className="break-words">
+                  <span className="font-medium">{r.subject}</span>: {r.text}
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+      )}
+    </Show>
+  );
+}
+
+/** Live shows the totals as the server sees them. */
+function Live() {
+  const t = useText(messages);
+  const f = useFormat();
+  const first = useApi("/api/v1/figures", {});
+  const [points, setPoints] = useState<{ at: number; totals: Totals }[]>([]);
+  useStream<"/api/v1/figures/events", Schemas["Figures"]>("/api/v1/figures/events", {}, "figures", (figures) => {
+    const point = { at: Date.parse(figures.at ?? "") / 1000, totals: totalsOf(figures.queues ?? []) };
+    setPoints((old) => [...old, point].slice(-mostPoints));
+  });
+  return (
+    <Show of={first}>
+      {({ queues }) => {
+        const now = points.at(-1)?.totals ?? totalsOf(queues ?? []);
+        return (
+          <>
+            <Figures>
+              <Figure label={t("backlog")}>{f.compact(now.backlog)}</Figure>
+              <Figure label={t("running")}>{f.compact(now.running)}</Figure>
+              <Figure label={t("delayed")}>{f.compact(now.delayed)}</Figure>
+              <Figure label={t("dead")} warn={now.dead > 0}>
+                {f.compact(now.dead)}
+              </Figure>
+              <Figure label={t("oldest")}>{f.duration(now.oldest)}</Figure>
+              <Workers />
+            </Figures>
+            <Panel title={t("rates")}>
+              <Suspense fallback={<div className="h-[210px]" />}>
+                <Chart
+                  label={t("rates")}
+                  times={points.map((p) => p.at)}
+                  format={f.rate}
+                  lines={[
+                    { name: t("in"), colour: "accent", values: points.map((p) => p.totals.in) },
+                    { name: t("out"), colour: "warn", dashed: true, values: points.map((p) => p.totals.out) },
+                  ]}
+                />
+              </Suspense>
+            </Panel>
+          </>
+        );
+      }}
+    </Show>
+  );
+}
+
+function Workers() {
+  const t = useText(messages);
+  const f = useFormat();
+  const may = useMay();
+  const health = useApi("/api/v1/health", {}, { enabled: may("view") });
+  if (!health.data) return null;
+  return <Figure label={t("workers")}>{f.number(health.data.workers)}</Figure>;
+}
+
+/** Problems are the topics in which messages wait for something that does not come, or died. */
+function Problems() {
+  const t = useText(messages);
+  const topics = useApi("/api/v1/topics", { query: { limit: 500 } }, { every: refresh });
+  return (
+    <Panel title={t("problems")}>
+      <Show of={topics}>
+        {({ topics: all }) => {
+          if (!all?.length) return <NoTopics />;
+          const found = all.filter((topic) => topic.dead > 0 || ["warn", "paused"].includes(whyTopic(topic).tone));
+          if (found.length === 0) return <p className="text-muted">{t("noProblems")}</p>;
+          const worst = found.sort((a, b) => b.dead + b.ready - a.dead - a.ready).slice(0, mostProblems);
+          return (
+            <ul className="flex flex-col divide-y divide-line">
+              {worst.map((topic) => (
+                <Problem key={topic.topic} topic={topic} />
+              ))}
+            </ul>
+          );
+        }}
+      </Show>
+    </Panel>
+  );
+}
+
+function Problem({ topic }: { topic: Schemas["Topic"] }) {
+  const t = useText(messages);
+  const f = useFormat();
+  const why = whyTopic(topic);
+  return (
+    <li className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
+      <Link to="/topics/$topic" params={{ topic: topic.topic }} className="font-medium break-all text-accent hover:underline">
+        {topic.topic}
+      </Link>
+      <WhyBadge why={why} />
+      {topic.dead > 0 && (
+        <Badge tone="bad">
+          {t("dead")}: {f.compact(topic.dead)}
+        </Badge>
+      )}
+      <span className="text-muted">
+        <WhySentence why={why} />
+      </span>
+    </li>
+  );
+}
+
+function NoTopics() {
+  const t = useText(messages);
+  return (
+    <div className="flex flex-col gap-2 text-muted">
+      <p>{t("noTopics")}</p>
+      <Command text={`ferry pub hello '{"name":"世界"}'`} />
+    </div>
+  );
+}
+
+function BrokerCard() {
+  const t = useText(messages);
+  const f = useFormat();
+  const { broker } = useSession();
+  const { usage } = broker;
+  const rows: [string, string][] = [
+    [t("driver"), broker.driver],
+    [t("durability"), broker.capabilities.durability],
+    [t("version"), broker.version ?? ""],
+    [t("memory"), usage.memory > 0 ? f.bytes(usage.memory) : ""],
+    [t("disk"), usage.disk > 0 ? f.bytes(usage.disk) : ""],
+  ];
+  return (
+    <Panel title={t("broker")}>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+        {rows
+          .filter(([, value]) => value !== "")
+          .map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-muted">{name}</dt>
+              <dd className="break-words">{value}</dd>
+            </div>
+          ))}
+      </dl>
+    </Panel>
+  );
+}
+
+function Actions() {
+  const t = useText(messages);
+  const f = useFormat();
+  const actions = useApi("/api/v1/actions", { query: { limit: 8 } }, { every: refresh });
+  return (
+    <Panel title={t("actions")}>
+      <Show of={actions}>
+        {({ actions: all }) =>
+          all?.length ? (
+            <ul className="flex flex-col gap-1">
+              {all.map((a) => (
+                <li key={a.sequence} className="flex flex-wrap gap-x-3">
+                  <span className="text-muted">{f.ago(a.at)}</span>
+                  <span>{a.who}</span>
+                  <span className="font-mono">{a.what}</span>
+                  <span className="break-all">{a.topic}</span>
+                  {a.outcome !== "done" && <span className="text-warn">{a.outcome}</span>}
+                </li>
+              ))}
+            </ul>
+          ) : (
+            <p className="text-muted">{t("noActions")}</p>
+          )
+        }
+      </Show>
+    </Panel>
+  );
+}

@@ -1,0 +1,25 @@
+import { useText } from "@/i18n/text";
+import { messages as parts } from "@/parts/messages/messages";
+import { states, type State } from "@/parts/messages/state";
+import { messages } from "./messages";
+
+/** AnyState chooses the state of the messages that are listed. */
+export function AnyState({ value, onChange }: { value: State | undefined; onChange: (state: State | undefined) => void }) {
+  const t = useText(messages);
+  const named = useText(parts);
+  return (
+    <select
+      aria-label={t("state")}
+      className="self-start rounded border border-line bg-surface px-1 py-1"
+      value={value ?? ""}
+      onChange={(e) => onChange(states.find((s) => s === e.target.value))}
+    >
+      <option value="">{t("anyState")}</option>
+      {states.map((s) => (
+        <option key={s} value={s}>
+          {named(s)}
+        </option>
+      ))}
+    </select>
+  );
+}

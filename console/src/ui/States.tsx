@@ -1,0 +1,59 @@
+import { Inbox, TriangleAlert, type LucideIcon } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Problem } from "@/api/problem";
+import type { Loaded } from "@/api/query";
+import { useText } from "@/i18n/text";
+import { Button } from "./Button";
+import { messages } from "./messages";
+
+interface StateProps {
+  title: string;
+  children?: ReactNode;
+  icon?: LucideIcon;
+}
+
+/** EmptyState says what it means that nothing is here, and what to do next. */
+export function EmptyState({ title, children, icon: Icon = Inbox }: StateProps) {
+  return (
+    <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-10 text-center">
+      <Icon aria-hidden className="size-7 text-muted" />
+      <p className="text-base font-semibold">{title}</p>
+      {children && <div className="flex w-full flex-col gap-2 text-muted">{children}</div>}
+    </div>
+  );
+}
+
+const known = ["401", "403", "404", "409", "429", "501"] as const;
+
+/** ErrorState says what a problem means, by its status, and what the server said and hinted. */
+export function ErrorState({ problem, onAgain }: { problem: Problem; onAgain?: () => void }) {
+  const t = useText(messages);
+  const status = problem.gone ? "gone" : (known.find((k) => k === String(problem.status)) ?? "other");
+  return (
+    <div role="alert">
+      <EmptyState title={t(`${status}.title`)} icon={TriangleAlert}>
+        <p>{t(`${status}.text`)}</p>
+        {!problem.gone && problem.detail && <p className="font-mono break-words">{problem.detail}</p>}
+        {problem.hint && <p className="break-words">{problem.hint}</p>}
+        {problem.requestID && <p className="text-xs">{t("requestID", { id: problem.requestID })}</p>}
+        {onAgain && (
+          <p>
+            <Button onClick={onAgain}>{t("again")}</Button>
+          </p>
+        )}
+      </EmptyState>
+    </div>
+  );
+}
+
+/** Show shows what was loaded. Data that are there stay, whatever became of asking for newer ones. */
+export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: NonNullable<T>) => ReactNode }) {
+  const t = useText(messages);
+  if (of.data !== undefined && of.data !== null) return children(of.data);
+  if (of.problem) return <ErrorState problem={of.problem} onAgain={of.refresh} />;
+  return (
+    <p role="status" className="px-4 py-10 text-center text-muted">
+      {t("loading")}…
+    </p>
+  );
+}
