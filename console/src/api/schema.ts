@@ -209,6 +209,126 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alert-history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What happened in the last 7 days, newest first */
+        get: operations["alert.history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The rules that are evaluated */
+        get: operations["alert.rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-rules/{rule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Keep a rule in the broker, over a configured one of its name */
+        put: operations["alert.put-rule"];
+        post?: never;
+        /** Remove it there; a configured one counts again */
+        delete: operations["alert.delete-rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-rules/{rule}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a notice as if the rule fired */
+        post: operations["alert.test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What fires, or is about to, and whether anybody looks */
+        get: operations["alert.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{rule}/{subject}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An alert, with what happened to it */
+        get: operations["alert.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{rule}/{subject}/ack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say who takes care of it: no more reminders for a day */
+        post: operations["alert.ack"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/breakers": {
         parameters: {
             query?: never;
@@ -254,6 +374,40 @@ export interface paths {
         get: operations["broker.show"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Channels of the hubs that run, and how their last sends ended */
+        get: operations["channel.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/channels/{channel}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test to one destination */
+        post: operations["channel.test"];
         delete?: never;
         options?: never;
         head?: never;
@@ -672,6 +826,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queue a notification */
+        post: operations["notification.send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What became of each target */
+        get: operations["notification.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Call one back, as far as it is not sent */
+        post: operations["notification.cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -839,6 +1044,41 @@ export interface paths {
         /** Publish its message now, beside its ticks */
         post: operations["schedule.trigger"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/silences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Silences that last */
+        get: operations["silence.list"];
+        put?: never;
+        /** Keep notices back for a time */
+        post: operations["silence.add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/silences/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a silence */
+        delete: operations["silence.remove"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1349,6 +1589,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Acknowledge: {
+            /** @description Whoever asks, by default */
+            who?: string;
+        };
         Action: {
             /** Format: date-time */
             at: string;
@@ -1378,6 +1622,99 @@ export interface components {
             /** Format: int64 */
             newest: number;
             problems: string[] | null;
+        };
+        Alert: {
+            /** @description Who takes care of it */
+            acknowledged?: string;
+            /** Format: date-time */
+            ended?: string;
+            /** Format: date-time */
+            fired?: string;
+            /** Format: int64 */
+            notices: number;
+            /** Format: date-time */
+            notified?: string;
+            rule: string;
+            /** @enum {string} */
+            severity: "info" | "warning" | "critical" | "page" | "emergency";
+            /** Format: date-time */
+            since?: string;
+            /** @enum {string} */
+            status: "pending" | "firing" | "resolved";
+            /** @description topic/group, a topic, or system */
+            subject: string;
+            text?: string;
+        };
+        AlertEntry: {
+            /** Format: date-time */
+            at: string;
+            rule: string;
+            severity: string;
+            subject: string;
+            text?: string;
+            /** @enum {string} */
+            what: "fired" | "resolved" | "acknowledged" | "raised";
+        };
+        AlertHistory: {
+            entries: components["schemas"]["AlertEntry"][] | null;
+        };
+        AlertList: {
+            alerts: components["schemas"]["Alert"][] | null;
+            /** @description Whether anybody evaluates rules */
+            alive: boolean;
+            /** Format: date-time */
+            evaluated?: string;
+            every?: string;
+            /** Format: int64 */
+            rules: number;
+        };
+        AlertRule: {
+            action?: string;
+            channels?: string[] | null;
+            cooldown?: string;
+            disabled?: boolean;
+            for?: string;
+            groups?: string[] | null;
+            /** @description It is kept in the broker, not configured */
+            readonly kept?: boolean;
+            /** @description That of the path */
+            readonly name?: string;
+            promql?: string;
+            /** @enum {string} */
+            severity?: "info" | "warning" | "critical" | "page" | "emergency";
+            text?: string;
+            /** Format: double */
+            threshold?: number;
+            topics?: string[] | null;
+            /** @description The condition; none: the rule is of events */
+            when?: string;
+        };
+        AlertRuleList: {
+            figures: string[] | null;
+            rules: components["schemas"]["AlertRule"][] | null;
+        };
+        AlertShown: {
+            /** @description Who takes care of it */
+            acknowledged?: string;
+            /** Format: date-time */
+            ended?: string;
+            /** Format: date-time */
+            fired?: string;
+            history: components["schemas"]["AlertEntry"][] | null;
+            /** Format: int64 */
+            notices: number;
+            /** Format: date-time */
+            notified?: string;
+            rule: string;
+            /** @enum {string} */
+            severity: "info" | "warning" | "critical" | "page" | "emergency";
+            /** Format: date-time */
+            since?: string;
+            /** @enum {string} */
+            status: "pending" | "firing" | "resolved";
+            /** @description topic/group, a topic, or system */
+            subject: string;
+            text?: string;
         };
         AuditTopic: {
             /** @description Only count what would be done */
@@ -1456,6 +1793,10 @@ export interface components {
             last_died?: string;
             reason?: string;
             topic?: string;
+        };
+        CancelledNotification: {
+            /** Format: int64 */
+            cancelled: number;
         };
         Capabilities: {
             atomic_emit: string;
@@ -1928,6 +2269,105 @@ export interface components {
             priority?: "low" | "normal" | "high" | "urgent";
             ttl?: string;
         };
+        NewNotification: {
+            /**
+             * Format: date-time
+             * @description When it is sent; at once by default
+             */
+            at?: string;
+            body?: string;
+            /** @enum {string} */
+            format?: "text" | "markdown" | "html";
+            /** @description Sent again under the same one it reaches no target twice */
+            id?: string;
+            /** @enum {string} */
+            priority?: "low" | "normal" | "high" | "urgent";
+            targets: components["schemas"]["NotifyTarget"][] | null;
+            title?: string;
+            /** @description With some, title and body are templates */
+            variables?: {
+                [key: string]: unknown;
+            };
+        };
+        NewSilence: {
+            comment?: string;
+            /** @description A second to a year */
+            duration: string;
+            /** @description Pattern; all rules by default */
+            rule?: string;
+            /** @description Pattern: orders/*; all subjects by default */
+            subject?: string;
+        };
+        Notification: {
+            /** Format: int64 */
+            cancelled: number;
+            /** Format: int64 */
+            failed: number;
+            id: string;
+            /** @enum {string} */
+            status: "queued" | "processing" | "success" | "partial" | "failed" | "cancelled";
+            /** Format: int64 */
+            succeeded: number;
+            targets: components["schemas"]["NotificationTarget"][] | null;
+            /** Format: int64 */
+            total: number;
+        };
+        NotificationTarget: {
+            /** Format: date-time */
+            at?: string;
+            /** Format: int64 */
+            attempts: number;
+            channel: string;
+            code?: string;
+            /** @description The digest that carried it */
+            digest?: string;
+            error?: string;
+            /** @description Who was reached: the target, or a fallback */
+            reached_channel?: string;
+            reached_to?: string;
+            status: string;
+            to: string;
+            took?: string;
+            vendor_id?: string;
+        };
+        NotifyChannel: {
+            attaches?: boolean;
+            /** @description Names that targets may use; none: addresses */
+            destinations?: string[] | null;
+            /** Format: int64 */
+            failed: number;
+            /** @description Those it shows; none: all */
+            formats?: string[] | null;
+            /** Format: date-time */
+            last_at?: string;
+            /** @description Empty: the vendor took the last one */
+            last_code?: string;
+            last_error?: string;
+            /** Format: int64 */
+            limited: number;
+            name: string;
+            /** Format: int64 */
+            processes: number;
+            /** @description What the vendor allows for each destination */
+            rates?: components["schemas"]["NotifyRate"][] | null;
+            /** Format: int64 */
+            retried: number;
+            /** Format: int64 */
+            sent: number;
+        };
+        NotifyChannelList: {
+            channels: components["schemas"]["NotifyChannel"][] | null;
+        };
+        NotifyRate: {
+            per: string;
+            /** Format: int64 */
+            sends: number;
+        };
+        NotifyTarget: {
+            channel: string;
+            fallbacks?: components["schemas"]["NotifyTarget"][] | null;
+            to: string;
+        };
         Operation: {
             args?: unknown;
             by?: string;
@@ -2373,6 +2813,19 @@ export interface components {
             span: "5m" | "24h";
             topic: string;
         };
+        Silence: {
+            comment?: string;
+            /** @description None: it is of the configuration, and ends there */
+            id?: string;
+            rule?: string;
+            subject?: string;
+            /** Format: date-time */
+            until?: string;
+            who?: string;
+        };
+        SilenceList: {
+            silences: components["schemas"]["Silence"][] | null;
+        };
         Step: {
             /** Format: int64 */
             done: number;
@@ -2397,6 +2850,9 @@ export interface components {
             scanned: number;
             /** Format: int64 */
             total: number;
+        };
+        TestChannel: {
+            to: string;
         };
         Ticks: {
             ticks: string[] | null;
@@ -2976,6 +3432,261 @@ export interface operations {
             };
         };
     };
+    "alert.history": {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertHistory"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRuleList"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.put-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertRule"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRule"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.delete-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.list": {
+        parameters: {
+            query?: {
+                /** @description Also what was over lately */
+                resolved?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertList"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                /** @description topic/group with the slash as %2F, a topic, or system */
+                subject: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertShown"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "alert.ack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                /** @description topic/group with the slash as %2F, a topic, or system */
+                subject: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Acknowledge"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "breaker.list": {
         parameters: {
             query?: never;
@@ -3054,6 +3765,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Broker"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "channel.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifyChannelList"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "channel.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestChannel"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"];
                 };
             };
             /** @description Problem details (RFC 9457) */
@@ -4011,6 +4786,101 @@ export interface operations {
             };
         };
     };
+    "notification.send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewNotification"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "notification.show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "notification.cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancelledNotification"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "operation.list": {
         parameters: {
             query?: {
@@ -4385,6 +5255,97 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Published"];
                 };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "silence.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SilenceList"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "silence.add": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSilence"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Silence"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "silence.remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Problem details (RFC 9457) */
             default: {
