@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -14,5 +15,5 @@ func TestMain(m *testing.M) {
 		return
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // what fails here is meant to
-	goleak.VerifyTestMain(redistest.Main(m))
+	goleak.VerifyTestMain(kafkatest.Main(redistest.Main(m)))
 }
