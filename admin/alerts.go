@@ -95,7 +95,7 @@ func (a *API) alertHistory(ctx context.Context, in *alertHistory) (api.AlertHist
 
 func viewEntryOfAlerts(e alert.Entry) api.AlertEntry {
 	return api.AlertEntry{At: jsontime.At(e.At), Rule: e.Rule, Subject: e.Subject, Severity: string(e.Severity),
-		What: e.What, Text: e.Text}
+		What: e.What, Text: e.Text, Messages: e.Messages}
 }
 
 // listSilences lists those of the broker, and where the server evaluates rules those of its configuration.

@@ -33,6 +33,8 @@ type AlertEntry struct {
 	Severity string `json:"severity"`
 	What     string `json:"what" enum:"fired,resolved,acknowledged,raised"`
 	Text     string `json:"text,omitempty"`
+	// Messages are ids that an event is about.
+	Messages []string `json:"messages,omitempty" doc:"Ids of messages, the newest first"`
 }
 
 // AlertHistory is what happened in the last 7 days, the newest first.

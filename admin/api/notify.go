@@ -2,7 +2,7 @@ package api
 
 // NewNotification is sent to 1 to 100 targets.
 type NewNotification struct {
-	ID        string         `json:"id,omitempty" maxLength:"64" doc:"Sent again under the same one it reaches no target twice"`
+	ID        string         `json:"id,omitempty" maxLength:"64" doc:"Under one id no target is reached twice"`
 	Title     string         `json:"title,omitempty" maxLength:"800"`
 	Body      string         `json:"body,omitempty" maxLength:"16384"`
 	Format    string         `json:"format,omitempty" enum:"text,markdown,html"`

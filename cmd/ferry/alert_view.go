@@ -23,8 +23,8 @@ type alertView struct {
 func viewAlert(a alert.Alert) alertView {
 	return alertView{Rule: a.Rule, Subject: a.Subject, Severity: string(a.Severity), Status: string(a.Status),
 		Since: jsontime.At(a.Since), Fired: jsontime.At(a.Fired), Ended: jsontime.At(a.Ended),
-		Notified: jsontime.At(a.Notified),
-		Notices:  a.Notices, Acknowledged: a.Acknowledged, Text: a.Text}
+		Notified: jsontime.At(a.Notified), Notices: a.Notices,
+		Acknowledged: a.Acknowledged, Text: a.Text}
 }
 
 var alertColumns = []column[alertView]{
@@ -86,11 +86,12 @@ type entryOfHistory struct {
 	Severity string         `json:"severity"`
 	What     string         `json:"what"`
 	Text     string         `json:"text,omitempty"`
+	Messages []string       `json:"messages,omitempty"`
 }
 
 func viewHistory(e alert.Entry) entryOfHistory {
 	return entryOfHistory{At: jsontime.At(e.At), Rule: e.Rule, Subject: e.Subject, Severity: string(e.Severity),
-		What: e.What, Text: e.Text}
+		What: e.What, Text: e.Text, Messages: e.Messages}
 }
 
 var historyColumns = []column[entryOfHistory]{
