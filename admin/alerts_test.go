@@ -98,7 +98,8 @@ func TestSilencesOverHTTP(t *testing.T) {
 		if r.get(api.Base+"/silences", &found); len(found.Silences) != 1 {
 			t.Errorf("%+v", found)
 		}
-		r.refused(http.StatusBadRequest, "POST", api.Base+"/silences", api.NewSilence{Duration: api.Duration(time.Millisecond)})
+		short := api.NewSilence{Duration: api.Duration(time.Millisecond)}
+		r.refused(http.StatusBadRequest, "POST", api.Base+"/silences", short)
 	})
 }
 

@@ -14,8 +14,7 @@ const depthQL = `sum by (topic, group) (ferry_topic_messages{state=~"ready|infli
 // pair is a rule with two thresholds: name, then name and " (critical)".
 func pair(name, when, text, promql string, warning, critical float64, f time.Duration, action string) []Rule {
 	w := Rule{Name: name, When: when, Threshold: warning, Severity: Warning, For: f, Channels: chatMail, Text: text,
-		Action: action,
-		PromQL: promql}
+		Action: action, PromQL: promql}
 	c := w
 	c.Name, c.Threshold, c.Severity, c.Channels = name+" (critical)", critical, Critical, everyone
 	return []Rule{w, c}
@@ -67,34 +66,30 @@ func thresholds() []Rule {
 	var rules []Rule
 	add := func(more []Rule) { rules = append(rules, more...) }
 	add(pair("queue depth", "queue_depth > threshold", "{subject}: {queue_depth} messages wait", depthQL, 1000, 5000,
-		time.Minute,
-		"Scale out."))
+		time.Minute, "Scale out."))
 	add(pair("P99 latency", "p99_processing_time > threshold", "{subject}: P99 is {p99_processing_time:.1f} s",
 		`histogram_quantile(0.99, sum by (topic, group, le) (rate(ferry_process_duration_seconds_bucket[1m])))`, 5, 10,
-		time.Minute,
-		"Handlers are slow."))
+		time.Minute, "Handlers are slow."))
 	add(pair("mean latency", "avg_processing_time > threshold",
 		"{subject}: handlers take {avg_processing_time:.1f} s on average",
 		`sum by (topic, group) (rate(ferry_process_duration_seconds_sum[1m])) `+
 			`/ sum by (topic, group) (rate(ferry_process_duration_seconds_count[1m]))`, 5, 30, time.Minute,
 		"Handlers are slow."))
-	errors := `sum by (topic, group) (rate(ferry_messages_failed_total[1m])) / sum by (topic, group) (rate(ferry_messages_processed_total[1m]))`
+	errors := `sum by (topic, group) (rate(ferry_messages_failed_total[1m])) ` +
+		`/ sum by (topic, group) (rate(ferry_messages_processed_total[1m]))`
 	add(pair("error rate", "error_rate > threshold", "{subject}: {error_rate:.1%} failed", errors, 0.01, 0.05, time.Minute,
 		"Look at the errors of the handlers."))
 	add(pair("high error rate", "error_rate > threshold", "{subject}: {error_rate:.1%} failed", errors, 0.05, 0.20,
-		time.Minute,
-		"Look at the errors of the handlers."))
+		time.Minute, "Look at the errors of the handlers."))
 	add(pair("backend memory", "redis_memory_usage > threshold",
 		"{redis_memory_usage:.1%} of the backend's memory is used",
 		`ferry_backend_memory_bytes / (ferry_backend_memory_limit_bytes > 0)`, 0.8, 0.9, 5*time.Minute, "Give it memory."))
 	add(pair("CPU", "cpu_usage > threshold", "{cpu_usage:.1%} of the processors is used", `ferry_process_cpu_ratio`, 0.7,
-		0.85,
-		5*time.Minute, "Spread the load."))
+		0.85, 5*time.Minute, "Spread the load."))
 	add(pair("dead letters", "dlq_count > threshold", "{subject}: {dlq_count} dead letters",
 		`sum by (topic, group) (ferry_topic_messages{state="dead"})`, 10, 100, 0, "Somebody must look at them."))
 	add(pair("bounded topic", "full > threshold", "{subject}: {full:.0%} of its bound is used", `ferry_topic_full_ratio`,
-		0.7, 0.9,
-		time.Minute, "Scale out, or raise the bound."))
+		0.7, 0.9, time.Minute, "Scale out, or raise the bound."))
 	return rules
 }
 
@@ -142,7 +137,8 @@ func ofLimits() []Rule {
 func ofEvents() []Rule {
 	return []Rule{
 		{Name: UserBlocked, Severity: Critical,
-			Text: "user {user_id} was blocked for {block_hours:.1f} h after {violations:d} violations; last messages: {messages}"},
+			Text: "user {user_id} was blocked for {block_hours:.1f} h after {violations:d} violations; " +
+				"last messages: {messages}"},
 		{Name: BreakerOpen, Severity: Critical, Text: "the breaker {name} is open"},
 		{Name: ManyUsersBlocked, Severity: Emergency, Text: "{users:d} users were blocked within a minute",
 			Action: "Somebody must look at once: it may be an attack."},

@@ -21,8 +21,8 @@ const (
 	ManyUsersBlocked = "ManyUsersBlocked"
 )
 
-// Messages is a value of events: ids of messages, as a []string. The history has them all, webhooks get them as metadata,
-// and a text as many as fit.
+// Messages is a value of events: ids of messages, as a []string. The history has them all, webhooks get them as
+// metadata, and a text as many as fit.
 const Messages = "messages"
 
 const (

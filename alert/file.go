@@ -60,7 +60,8 @@ func Prometheus(rules []Rule) (string, error) {
 		return "", err
 	}
 	var out, left strings.Builder
-	out.WriteString("# Made by ferry alert prometheus. The same rules as package alert evaluates.\ngroups:\n  - name: ferry\n    rules:\n")
+	out.WriteString("# Made by ferry alert prometheus. The same rules as package alert evaluates.\n" +
+		"groups:\n  - name: ferry\n    rules:\n")
 	for _, r := range compiled {
 		if r.PromQL == "" || r.Disabled {
 			fmt.Fprintf(&left, "# not for Prometheus: %s\n", r.Name)

@@ -34,8 +34,7 @@ func child() bool {
 	if err != nil {
 		panic(err)
 	}
-	never := notify.Func(func(context.Context, notify.Rendered) (notify.Sent,
-		error) {
+	never := notify.Func(func(context.Context, notify.Rendered) (notify.Sent, error) {
 		panic("this process sends nothing")
 	})
 	hub, err := notify.New(b, notify.Options{Channels: map[string]notify.Channel{"in": never}})
@@ -46,8 +45,8 @@ func child() bool {
 	if err != nil {
 		panic(err)
 	}
-	o := alert.Options{Hub: hub, Collector: collector, Channels: map[string][]notify.Target{"ops": {{Channel: "in",
-		To: "ops"}}},
+	o := alert.Options{Hub: hub, Collector: collector,
+		Channels: map[string][]notify.Target{"ops": {{Channel: "in", To: "ops"}}},
 		Sources: []alert.Source{func(context.Context) (map[string]float64, error) {
 			return map[string]float64{"active_processors": 1}, nil
 		}}}

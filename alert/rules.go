@@ -65,8 +65,8 @@ func (w *Watch) PutRule(ctx context.Context, r Rule) error {
 		Data: data})[0].Err
 }
 
-// DeleteRule removes a rule from the broker. One of the options of the same name counts again. ErrNotFound: none of this
-// name is kept.
+// DeleteRule removes a rule from the broker. One of the options of the same name counts again. ErrNotFound: none of
+// this name is kept.
 func (w *Watch) DeleteRule(ctx context.Context, name string) error {
 	kv := w.broker.Driver().KV()
 	values, err := kv.Get(ctx, bucket, ruleName(name))

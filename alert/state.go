@@ -65,8 +65,8 @@ func (a *Alert) notice() string {
 	return fmt.Sprintf("alert-%s-%d-%d-%.1s", hex.EncodeToString(sum[:8]), a.Since.UnixMilli(), a.Notices, a.Owed)
 }
 
-// next is the alert after a look in which the condition held or not. While it is silenced nobody is told, and once it is
-// acknowledged nobody is reminded.
+// next is the alert after a look in which the condition held or not. While it is silenced nobody is told, and once it
+// is acknowledged nobody is reminded.
 func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Alert {
 	if !holds {
 		return a.end(now)

@@ -112,8 +112,8 @@ func targets(r *compiled, channels map[string][]notify.Target) []notify.Target {
 	return found
 }
 
-// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends. All processes that run
-// one need the same rules: what is known of other rules the leader forgets.
+// Run evaluates whenever this process leads, and tells of events of this process, until ctx ends. All processes that
+// run one need the same rules: what is known of other rules the leader forgets.
 func (w *Watch) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

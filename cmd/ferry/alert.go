@@ -10,9 +10,9 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const alertLong = `Alerts lie in the broker: ferry serve with rules in ferry.yaml, or a program that runs an alert.Watch, evaluates rules
-and tells people. These commands show what fires, who takes care of it, and what happened; check and prometheus read a
-file of rules and need no broker.`
+const alertLong = `Alerts lie in the broker: ferry serve with rules in ferry.yaml, or a program that runs an alert.Watch,
+evaluates rules and tells people. These commands show what fires, who takes care of it, and what happened;
+check and prometheus read a file of rules and need no broker.`
 
 const alertExample = `  ferry alert ls                                     what fires, or is about to
   ferry alert show 'queue depth' orders/billing      everything about one, with its history
@@ -78,7 +78,8 @@ func newAlertSilence(p process) *cobra.Command {
 	c := &cobra.Command{Use: "silence DURATION", Short: "Keep notices back for a time",
 		Long: "Keeps notices back for a time. What fires still shows, and if it still does in the end people are told. It\n" +
 			"prints the id of the silence.",
-		Example: "  ferry alert silence 2h --rule 'queue*'\n  ferry alert silence 30m --subject 'orders/*' --comment deployment"}
+		Example: "  ferry alert silence 2h --rule 'queue*'\n" +
+			"  ferry alert silence 30m --subject 'orders/*' --comment deployment"}
 	r := newRemote(p, c)
 	var s alert.Silence
 	c.Flags().StringVar(&s.Rule, "rule", "", "pattern of the rules; all if it is left out")

@@ -71,8 +71,8 @@ func (r *remote) showAlert(v alertShown) error {
 
 func newAlertTest(p process) *cobra.Command {
 	c := &cobra.Command{Use: "test RULE", Short: "Send a notice of a rule as if it fired, and say whether it arrived",
-		Long: "Sends a notice of a rule of a configuration as if it fired, to the channels of the rule, through the hubs that run on\n" +
-			"the broker. It needs none of their secrets.",
+		Long: "Sends a notice of a rule of a configuration as if it fired, to the channels of the rule, through the\n" +
+			"hubs that run on the broker. It needs none of their secrets.",
 		Example: "  ferry alert test 'queue depth' --config ferry.yaml"}
 	r := newRemote(p, c)
 	file := c.Flags().String("config", "ferry.yaml", "file of the configuration")

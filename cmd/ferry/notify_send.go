@@ -32,13 +32,13 @@ var notifyRetries = map[string]notify.Retry{"standard": notify.Standard, "aggres
 func newNotifySend(p process) *cobra.Command {
 	var o notifySend
 	c := &cobra.Command{Use: "send TITLE [BODY]", Short: "Queue a notification, and print its id",
-		Long: "Queues a notification for the hubs that run on the broker, and prints its id. With --wait it waits until every target\n" +
-			"has ended, and fails unless all were reached.",
+		Long: "Queues a notification for the hubs that run on the broker, and prints its id. With --wait it waits\n" +
+			"until every target has ended, and fails unless all were reached.",
 		Example: "  ferry notify send 'Disk full' 'db1 has 2 % left' --to slack:ops --priority urgent --wait"}
 	r := newRemote(p, c)
 	topic := topicOfHubs(c.Flags())
 	c.Flags().StringArrayVar(&o.to, "to", nil, "CHANNEL:DESTINATION; give it for each target")
-	c.Flags().StringVar(&o.id, "id", "", "id; sent again under the same one it reaches no target twice (default: a new one)")
+	c.Flags().StringVar(&o.id, "id", "", "id; under one no target is reached twice (default: a new one)")
 	c.Flags().StringVar(&o.format, "format", string(notify.Text), "of the body: text, markdown or html")
 	c.Flags().StringVar(&o.priority, "priority", "normal", "low, normal, high or urgent")
 	c.Flags().StringVar(&o.retry, "retry", "standard", "standard, aggressive, conservative or none")

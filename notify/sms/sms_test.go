@@ -55,15 +55,15 @@ func TestAliyun(t *testing.T) {
 
 func TestTencent(t *testing.T) {
 	for answer, want := range map[string]notify.Code{
-		`{"Response":{"SendStatusSet":[{"SerialNo":"9","Code":"Ok"}]}}`:                                      "",
-		`{"Response":{"SendStatusSet":[{"Code":"LimitExceeded.PhoneNumberThirtySecondLimit"}]}}`:             notify.CodeRateLimit,
-		`{"Response":{"SendStatusSet":[{"Code":"InvalidParameterValue.IncorrectPhoneNumber"}]}}`:             notify.CodeInvalidTarget,
-		`{"Response":{"Error":{"Code":"AuthFailure.SignatureFailure","Message":"m"},"RequestId":"r"}}`:       notify.CodeAuth,
-		`{"Response":{"Error":{"Code":"InternalError.OtherError","Message":"m"},"RequestId":"r"}}`:           notify.CodeUnavailable,
-		`{"Response":{"SendStatusSet":[{"Code":"FailedOperation.ContainSensitiveWord","Message":"words"}]}}`: notify.CodeContent,
-		`{"Response":{}}`: notify.CodeUnavailable,
+		`"SendStatusSet":[{"SerialNo":"9","Code":"Ok"}]`:                                      "",
+		`"SendStatusSet":[{"Code":"LimitExceeded.PhoneNumberThirtySecondLimit"}]`:             notify.CodeRateLimit,
+		`"SendStatusSet":[{"Code":"InvalidParameterValue.IncorrectPhoneNumber"}]`:             notify.CodeInvalidTarget,
+		`"Error":{"Code":"AuthFailure.SignatureFailure","Message":"m"},"RequestId":"r"`:       notify.CodeAuth,
+		`"Error":{"Code":"InternalError.OtherError","Message":"m"},"RequestId":"r"`:           notify.CodeUnavailable,
+		`"SendStatusSet":[{"Code":"FailedOperation.ContainSensitiveWord","Message":"words"}]`: notify.CodeContent,
+		``: notify.CodeUnavailable,
 	} {
-		v := vendortest.New(t, vendortest.Always(200, answer))
+		v := vendortest.New(t, vendortest.Always(200, `{"Response":{`+answer+`}}`))
 		c, err := sms.NewTencent(sms.TencentOptions{SecretID: "id", SecretKey: vendortest.Secret, AppID: "1400",
 			SignName:   "签名",
 			TemplateID: "1", Params: []string{"{title}", "{code}"}, Endpoint: v.URL, HTTP: vendortest.Local})

@@ -11,6 +11,39 @@ import (
 	"github.com/ferrymq/ferry/notify"
 )
 
+const (
+	chats = "notify: {channels: {chat: {kind: slack, robots: {ops: {}}}}}\n"
+	// told are alerts that go to that channel; rules and silences come after.
+	told = chats + "alerts:\n  channels: {slack: [{channel: chat, to: ops}]}\n"
+)
+
+func TestWrongChannels(t *testing.T) {
+	t.Parallel()
+	const channels = "notify:\n  channels:\n    a:\n"
+	refused(t, "no kind", channels+"      host: x\n", "ferry.yaml:4: a channel needs a kind")
+	refused(t, "another kind", channels+"      kind: Canary7\n", "ferry.yaml:4: there is no such kind")
+	refused(t, "a key of another kind", channels+"      kind: slack\n      host: x\n", "ferry.yaml:5: unknown field")
+	refused(t, "a secret of a robot", channels+"      kind: slack\n      robots: {b: {url: Canary7}}\n", "unknown field")
+	refused(t, "another type", channels+"      kind: email\n      port: Canary7\n", "ferry.yaml:5:")
+}
+
+func TestWrongAlerts(t *testing.T) {
+	t.Parallel()
+	const rules = "alerts:\n  rules:\n    - name: a\n"
+	refused(t, "a key of a rule", rules+"      if: x\n", "ferry.yaml:4: unknown field")
+	refused(t, "a condition", rules+"      when: queue_dept > 1\n", "ferry.yaml:3: rule \"a\": column 1")
+	refused(t, "a rule in vain", rules+"      when: error_rate > 5\n", "ferry.yaml:3: rule \"a\": it can never fire")
+	refused(t, "a time", rules+"      when: ready > 1\n      for: Canary7\n", "ferry.yaml:3: a rule cannot be read")
+	refused(t, "no channel", "alerts: {builtin: true}\n", "go nowhere")
+	refused(t, "another channel", "alerts: {builtin: true, channels: {a: [{channel: b, to: c}]}}\n",
+		"go to channel \"b\", which is not there")
+	refused(t, "a rule to nobody", told+"  rules: [{name: r, when: ready > 1, channels: [b]}]\n",
+		"rule \"r\" of the configuration goes to channels that are not there")
+	refused(t, "a rule twice", told+"  rules: [{name: r, when: ready > 1}, {name: r, when: ready > 1}]\n",
+		"two of this name")
+	refused(t, "a silence", told+"  builtin: true\n  silences: [{rule: '['}]\n", "of a silence is broken")
+}
+
 // environment is a Secret that reads a map.
 func environment(values map[string]string) Secret {
 	return func(name string) (string, bool, error) {
