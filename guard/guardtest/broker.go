@@ -205,11 +205,10 @@ func openBreakerBurnsNothing(t *testing.T, b *ferry.Broker) {
 	breaker := must[*guard.Breaker](t)(guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 3, Open: 200 * time.Millisecond}))
 	seen := newSequence(keys * each)
 	publishKeys(t, b, keys, each)
-	back := time.Now().Add(time.Second)
 	stop := runWorkers(t, b, 1, func(_ context.Context, d *ferry.Delivery) (err error) {
 		seen.begin(t, d)
 		defer func() { seen.end(d, err == nil) }()
-		if time.Now().Before(back) {
+		if breaker.Stats().Refused < 2*keys { // of each key one waits: it opens twice at least
 			return errFlaky
 		}
 		return nil
@@ -217,10 +216,7 @@ func openBreakerBurnsNothing(t *testing.T, b *ferry.Broker) {
 	defer stop()
 	seen.wait(t)
 	stop()
-	checkGroup(t, b, keys*each, 0)
-	if breaker.Stats().Refused == 0 {
-		t.Error("the breaker never opened")
-	}
+	checkGroup(t, b, keys*each, 0) // none dead: one that never opened would have burnt all attempts
 }
 
 // checkGroup waits until the broker says that so many are acknowledged and so many left; none died.
