@@ -81,6 +81,34 @@ func (a *Admin) Unwhitelist(ctx context.Context, limit, key, reason string) erro
 	return a.changeKey(ctx, Change{Action: ActionUnwhitelist, Limit: limit, Key: key, Reason: reason})
 }
 
+// SetRule gives a limit, or one of its groups, another rule for good, in every process that shares the store: it holds for
+// the next message, whatever rule the programs give. It is set whole: one without a Penalty has none.
+func (a *Admin) SetRule(ctx context.Context, limit, group string, r Rule, reason string) error {
+	resolved, err := r.Resolve()
+	if err != nil {
+		return err
+	}
+	return a.changeRule(ctx, Change{Action: ActionSetRule, Limit: limit, Group: group, Rule: resolved, Reason: reason})
+}
+
+// ClearRule makes the rule hold again that each program gives. One that was not set is cleared, too.
+func (a *Admin) ClearRule(ctx context.Context, limit, group, reason string) error {
+	return a.changeRule(ctx, Change{Action: ActionClearRule, Limit: limit, Group: group, Reason: reason})
+}
+
+func (a *Admin) changeRule(ctx context.Context, c Change) error {
+	if err := driver.CheckName("limit", c.Limit); err != nil {
+		return err
+	}
+	if bounded(c.Group) != c.Group {
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the group %.40q cannot be one", c.Group), "use a name of Limit.Groups, or none", nil)
+	}
+	return a.change(ctx, c)
+}
+
+// Rules returns the rules that were set and not cleared, by limit and group.
+func (a *Admin) Rules(ctx context.Context) ([]SharedRule, error) { return a.store.Rules(ctx) }
+
 // Status tells everything about one key.
 func (a *Admin) Status(ctx context.Context, limit, key string) (Status, error) {
 	if err := driver.CheckName("limit", limit); err != nil {

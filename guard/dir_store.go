@@ -91,6 +91,15 @@ func (d *dirStore) List(ctx context.Context, q Query) (p Page, err error) {
 	return p, err
 }
 
+// Rules implements store.Desk.
+func (d *dirStore) Rules(ctx context.Context) (all []SharedRule, err error) {
+	err = d.do(ctx, func(l *ledger, _ time.Time) error {
+		all = l.sharedRules()
+		return nil
+	})
+	return all, err
+}
+
 // Audit implements store.Desk.
 func (d *dirStore) Audit(ctx context.Context, max int) (all []Change, err error) {
 	err = d.do(ctx, func(l *ledger, _ time.Time) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard/store"
 )
 
 // entry is one line of a journal: the newest of a key or id holds. One line is one change, whole or not at all.
@@ -23,6 +24,8 @@ type entry struct {
 	Mark   string    `json:"mark,omitempty"` // a digest
 	Done   time.Time `json:"done,omitzero"`
 	Audit  *Change   `json:"audit,omitempty"`
+	// Rule is one that operators set, when the change that set it may have left the audit list.
+	Rule *SharedRule `json:"rule,omitempty"`
 }
 
 // replay puts what a journal says back into the ledger.
@@ -42,9 +45,22 @@ func (l *ledger) replay(now time.Time, e entry) {
 	if k, ok := parseDigest(e.Mark); ok && now.Before(e.Done) {
 		l.done(k, e.Done)
 	}
+	if r := e.Rule; r != nil {
+		l.rules[store.RuleName(r.Limit, r.Group)] = r
+	}
 	if e.Audit != nil {
-		l.force(*e.Audit)
+		l.redo(*e.Audit)
 		l.note(*e.Audit)
+	}
+}
+
+// redo applies a change again that concerns no key; those of keys are in their records.
+func (l *ledger) redo(c Change) {
+	switch c.Action {
+	case ActionForceOpen, ActionForceClosed, ActionReleaseForce:
+		l.force(c)
+	case ActionSetRule, ActionClearRule:
+		_ = l.share(c) // there was room when it was made
 	}
 }
 
@@ -70,6 +86,10 @@ func (l *ledger) snapshot(now time.Time) []entry {
 		if !l.audited(name, action) {
 			all = append(all, entry{Audit: &Change{At: now, Action: action, Key: name, Actor: "compaction", Reason: "forced earlier"}})
 		}
+	}
+	for _, r := range l.rules { // before the changes: those that follow lead to the same rules
+		kept := *r
+		all = append(all, entry{Rule: &kept})
 	}
 	for i := range l.audit {
 		c := l.audit[i]

@@ -25,7 +25,8 @@ type ledger struct {
 	fades []fade // marks of what was done, by when that was
 	token uint64
 
-	audit   []Change // oldest first
+	rules   map[string]*SharedRule // by store.RuleName
+	audit   []Change               // oldest first
 	forced  map[string]State
 	reports map[string][]BreakerStatus // by instance
 
@@ -69,7 +70,7 @@ func newLedger(now time.Time, maxKeys int) *ledger {
 	}
 	return &ledger{
 		epoch: now.Add(-time.Second), maxKeys: maxKeys, accounts: map[id]*account{}, recorded: map[id]*account{},
-		slots: map[id]*slotSet{}, marks: map[digest]mark{},
+		slots: map[id]*slotSet{}, marks: map[digest]mark{}, rules: map[string]*SharedRule{},
 		forced: map[string]State{}, reports: map[string][]BreakerStatus{},
 	}
 }
@@ -95,7 +96,7 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 	answers := room[:0]
 	for i := range t.Items {
 		acc := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}]
-		a := acc.judge(now, at, t.Items[i].Rule)
+		a := acc.judge(now, at, l.rule(&t.Items[i]))
 		a.acc = acc
 		answers = append(answers, a)
 		if !a.ok && (v.Admitted || a.after > v.After) {
@@ -113,7 +114,7 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 				return Verdict{}, err
 			}
 		}
-		acc.rule = t.Items[i].Rule
+		acc.rule = l.rule(&t.Items[i])
 		switch {
 		case v.Admitted:
 			acc.count(at, a.rule)
@@ -121,7 +122,20 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 			l.violation(now, acc, &t.Items[i], t.ID, a, &v, i)
 		}
 	}
+	if !v.Admitted {
+		v.Step = stepOf(answers[v.Item].rule)
+	}
 	return v, nil
+}
+
+// rule returns the rule of an item: the one that operators set, or else the one that it brings.
+func (l *ledger) rule(item *store.Item) *Rule {
+	if len(l.rules) > 0 && item.RuleName != "" {
+		if shared := l.rules[item.RuleName]; shared != nil {
+			return &shared.Rule
+		}
+	}
+	return item.Rule
 }
 
 // judge says whether a message may pass, and changes nothing. A nil account has never been seen.
@@ -249,7 +263,7 @@ func (l *ledger) giveBack(now time.Time, t *store.Take, ticket uint64) {
 		if acc == nil || acc.window.remove(time.Duration(ticket)) {
 			continue
 		}
-		if rule := acc.judge(now, at, t.Items[i].Rule).rule; rule.Burst > 0 && acc.filled > 0 {
+		if rule := acc.judge(now, at, l.rule(&t.Items[i])).rule; rule.Burst > 0 && acc.filled > 0 {
 			acc.tokens, acc.filled = min(float64(rule.Burst), acc.level(at, rule)+1), at
 		}
 	}

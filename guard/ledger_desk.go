@@ -16,6 +16,10 @@ func (l *ledger) change(now time.Time, c Change) error {
 	switch c.Action {
 	case ActionForceOpen, ActionForceClosed, ActionReleaseForce:
 		l.force(c)
+	case ActionSetRule, ActionClearRule:
+		if err := l.share(c); err != nil {
+			return err
+		}
 	default:
 		acc, err := l.account(now, id{c.Limit, c.Key})
 		if err != nil {
@@ -51,6 +55,30 @@ func (l *ledger) force(c Change) {
 	case ActionReleaseForce:
 		delete(l.forced, c.Key)
 	}
+}
+
+// share sets the rule of a limit or a group, or clears it.
+func (l *ledger) share(c Change) error {
+	name := store.RuleName(c.Limit, c.Group)
+	if c.Action == ActionClearRule {
+		delete(l.rules, name)
+		return nil
+	}
+	if l.rules[name] == nil && len(l.rules) >= store.MaxSharedRules {
+		return store.ErrManyRules
+	}
+	shared := store.SharedRuleOf(c)
+	l.rules[name] = &shared
+	return nil
+}
+
+func (l *ledger) sharedRules() []SharedRule {
+	all := make([]SharedRule, 0, len(l.rules))
+	for _, r := range l.rules {
+		all = append(all, *r)
+	}
+	store.SortRules(all)
+	return all
 }
 
 // amend applies a change to one key. Of a block and a whitelisting the later one holds.

@@ -154,7 +154,7 @@ func (l *Limiter) find(name string) *limit {
 }
 
 // SetRule changes the rule of a group, or with no group that of all others, from now on. Only this process learns of
-// it: Admin.Override changes the rule of one key everywhere.
+// it: Admin.SetRule changes it in every process, and holds in place of this one; Admin.Override changes that of one key.
 func (l *Limiter) SetRule(name, group string, r Rule) error {
 	one := l.find(name)
 	if one == nil {
@@ -179,25 +179,26 @@ func errGroup(limit, group string) error {
 	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("limit %q has no group %.80q", limit, group), "name it in Groups, or let Group return one of those", nil)
 }
 
-// rule returns the rule of a key.
-func (l *Limiter) rule(ctx context.Context, one *limit, key string) *Rule {
+// rule returns the group of a key, and its rule.
+func (l *Limiter) rule(ctx context.Context, one *limit, key string) (group string, rule *Rule) {
 	rules := *one.rules.Load()
 	if one.Group == nil {
-		return rules[""]
+		return "", rules[""]
 	}
-	group := one.Group(ctx, key)
+	group = one.Group(ctx, key)
 	if rule := rules[group]; rule != nil {
-		return rule
+		return group, rule
 	}
 	l.o.Hook.tell(ctx, Event{Kind: EventUnknownGroup, Layer: layerLimit, Name: one.Name, Key: key, Err: errGroup(one.Name, group)})
-	return rules[""]
+	return "", rules[""]
 }
 
 func (l *Limiter) request(ctx context.Context, m *ferry.Message) store.Take {
 	t := store.Take{ID: m.ID, Items: make([]store.Item, len(l.limits))}
 	for i, one := range l.limits {
 		key := bounded(one.key(m))
-		t.Items[i] = store.Item{Limit: one.Name, Key: key, Rule: l.rule(ctx, one, key)}
+		group, rule := l.rule(ctx, one, key)
+		t.Items[i] = store.Item{Limit: one.Name, Key: key, Rule: rule, RuleName: store.RuleName(one.Name, group)}
 	}
 	return t
 }
@@ -234,7 +235,7 @@ func (l *Limiter) refuse(t *store.Take, v *Verdict, again bool) error {
 	}
 	wait := v.After
 	if policy == Park && !v.Blocked && wait < l.o.MaxPark {
-		wait = l.pacer.wait(r.Name+":"+r.Key, wait, stepOf(t.Items[v.Item].Rule), again)
+		wait = l.pacer.wait(r.Name+":"+r.Key, wait, v.Step, again)
 	}
 	return r.decide(policy, atMost(wait, l.o.MaxPark))
 }

@@ -103,6 +103,13 @@ func (m *memoryStore) List(_ context.Context, q Query) (Page, error) {
 	return m.ledger.list(time.Now(), q.Resolve()), nil
 }
 
+// Rules implements store.Desk.
+func (m *memoryStore) Rules(context.Context) ([]SharedRule, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ledger.sharedRules(), nil
+}
+
 // Audit implements store.Desk.
 func (m *memoryStore) Audit(_ context.Context, max int) ([]Change, error) {
 	m.mu.Lock()

@@ -32,6 +32,9 @@ type (
 	// Kind says which keys a Query selects.
 	Kind = store.Kind
 
+	// SharedRule is a rule of a limit, or of a group of it, that an operator set.
+	SharedRule = store.SharedRule
+
 	// Change is one thing an operator did, as the audit list keeps it.
 	Change = store.Change
 	// Action is what a Change does.
@@ -58,6 +61,8 @@ const (
 	ActionClear        = store.ActionClear
 	ActionWhitelist    = store.ActionWhitelist
 	ActionUnwhitelist  = store.ActionUnwhitelist
+	ActionSetRule      = store.ActionSetRule
+	ActionClearRule    = store.ActionClearRule
 	ActionForceOpen    = store.ActionForceOpen
 	ActionForceClosed  = store.ActionForceClosed
 	ActionReleaseForce = store.ActionReleaseForce

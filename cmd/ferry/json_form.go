@@ -11,6 +11,8 @@ func jsonForm(v any) any {
 	switch v := v.(type) {
 	case guard.Change:
 		return changeForm{Change: v, At: jsontime.At(v.At), For: jsontime.Duration(v.For), Rule: ruleOf(v.Rule)}
+	case guard.SharedRule:
+		return sharedRuleForm{v, jsontime.At(v.At), ruleOf(v.Rule)}
 	case guard.BreakerStatus:
 		return breakerForm{v, jsontime.At(v.Since), jsontime.At(v.Seen)}
 	case guard.Status:
@@ -31,6 +33,12 @@ type changeForm struct {
 	At   *jsontime.Time    `json:"at"`
 	For  jsontime.Duration `json:"for,omitempty"`
 	Rule *ruleForm         `json:"rule,omitempty"`
+}
+
+type sharedRuleForm struct {
+	guard.SharedRule
+	At   *jsontime.Time `json:"at"`
+	Rule *ruleForm      `json:"rule"`
 }
 
 type breakerForm struct {

@@ -19,11 +19,12 @@ const limitExample = `  export FERRY_STORE=redis://localhost:6379
   ferry limit block user 4711 --for 24h --reason spam          without --for: for good
   ferry limit override user 4711 --limit 100 --window 10s --for 2h --reason campaign
   ferry limit whitelist add user partner-7 --reason "contract 12"
+  ferry limit rule set user --limit 20 --window 10s --reason launch    for every key, in every process
   ferry limit audit                                            who changed what, and why`
 
 func newLimit(p process) *cobra.Command {
 	c := newNoun("limit", "See and change whom rate limits keep out", limitExample,
-		newLimitList(p), newLimitShow(p), newLimitCheck(p), newLimitBlock(p), newLimitUnblock(p), newLimitOverride(p), newLimitWhitelist(p), newLimitAudit(p))
+		newLimitList(p), newLimitShow(p), newLimitCheck(p), newLimitBlock(p), newLimitUnblock(p), newLimitOverride(p), newLimitWhitelist(p), newLimitRule(p), newLimitAudit(p))
 	c.Long = "See and change whom rate limits keep out.\n\n" + storeHelp
 	return c
 }

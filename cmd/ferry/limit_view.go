@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -23,7 +24,7 @@ var auditColumns = []column[guard.Change]{
 	{title: "by", width: 20, cell: func(c guard.Change) any { return c.Actor }},
 	{title: "change", cell: func(c guard.Change) any { return c.Action }},
 	{title: "limit", cell: func(c guard.Change) any { return c.Limit }},
-	{title: "key", width: 32, cell: func(c guard.Change) any { return c.Key }},
+	{title: "key", width: 32, cell: func(c guard.Change) any { return cmp.Or(c.Key, c.Group) }},
 	{title: "for", cell: func(c guard.Change) any { return ago(c.For) }},
 	{title: "reason", width: 40, cell: func(c guard.Change) any { return c.Reason }},
 }

@@ -1,9 +1,12 @@
 package guardtest
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/guard/store"
@@ -83,6 +86,90 @@ func whitelist(s *suite) {
 	s.change(guard.Change{Action: guard.ActionWhitelist, Limit: "user", Key: "a"})
 	s.change(guard.Change{Action: guard.ActionBlock, Limit: "user", Key: "a"})
 	s.refused("m12", true, item("user", "a", r))
+}
+
+// rulesAreShared: what one process sets, the next message of another obeys, whatever rule it brings.
+func rulesAreShared(s *suite) {
+	other := s.instances()[1]
+	limiter := func(st guard.Store) *guard.Limiter {
+		l, err := guard.NewLimiter(st, guard.LimiterOptions{Limits: []guard.Limit{{
+			Name: "user", Rule: guard.Rule{Limit: 1, Window: time.Hour}, Groups: map[string]guard.Rule{"vip": {Limit: 2, Window: time.Hour}},
+			Group: func(_ context.Context, key string) string { return strings.TrimSuffix(key, "-a") },
+		}}})
+		s.must(err)
+		return l
+	}
+	one, two := limiter(s.store), limiter(other)
+	passes := func(l *guard.Limiter, key string, want int) {
+		s.Helper()
+		n := 0
+		for l.Allow(s.ctx, &ferry.Message{Key: key}) == nil && n <= want {
+			n++
+		}
+		if n != want {
+			s.Fatalf("%d messages of %s passed, want %d", n, key, want)
+		}
+	}
+	passes(one, "-a", 1)
+	passes(two, "vip-a", 2)
+	admin, err := guard.NewAdmin(s.store, "tester")
+	s.must(err)
+	s.must(admin.SetRule(s.ctx, "user", "", guard.Rule{Limit: 4, Window: time.Hour, Penalty: guard.Penalty{After: 100}}, "campaign"))
+	passes(two, "-a", 3)
+	passes(one, "vip-a", 0)
+	s.must(admin.SetRule(s.ctx, "user", "vip", guard.Rule{Unlimited: true}, "contract"))
+	for range 5 {
+		s.must(two.Allow(s.ctx, &ferry.Message{Key: "vip-a"}))
+	}
+	if st := s.status("user", "-a"); st.Rule.Limit != 4 || st.Rule.Penalty.After != 100 {
+		s.Errorf("%+v, want the rule that was set", st)
+	}
+	rules, err := other.Rules(s.ctx)
+	s.must(err)
+	if len(rules) != 2 || rules[0].Group != "" || rules[0].Rule.Limit != 4 || rules[1].Group != "vip" || !rules[1].Rule.Unlimited ||
+		rules[1].Actor != "tester" || rules[1].Reason != "contract" || time.Since(rules[1].At).Abs() > time.Minute {
+		s.Errorf("the rules are %+v", rules)
+	}
+	s.must(admin.ClearRule(s.ctx, "user", "", "over"))
+	passes(two, "-a", 0)
+	s.must(two.Allow(s.ctx, &ferry.Message{Key: "vip-a"}))
+}
+
+// rulesPace: what must wait is told the step of the rule that holds, not of the one it brings.
+func rulesPace(s *suite) {
+	r := s.rule(guard.Rule{Limit: 1, Window: time.Hour})
+	named := store.Item{Limit: "user", Key: "a", Rule: r, RuleName: store.RuleName("user", "")}
+	s.admitted("m0", named)
+	if v := s.refused("m1", false, named); v.Step != time.Hour {
+		s.Errorf("%+v, want a step of an hour", v)
+	}
+	s.change(guard.Change{Action: guard.ActionSetRule, Limit: "user", Rule: *s.rule(guard.Rule{Limit: 4, Window: time.Hour, Burst: 1})})
+	s.admitted("m2", named)
+	v := s.refused("m3", false, named)
+	if v.Step != 15*time.Minute {
+		s.Errorf("%+v, want a step of a quarter", v)
+	}
+	s.admitted("m4", item("user", "b", r))
+	s.refused("m5", false, item("user", "b", r)) // which names no rule: its own holds
+	named.Key = "c"
+	v = s.take("m6", named)
+	s.must(s.store.Return(s.ctx, store.Take{Items: []store.Item{named}}, v.Ticket))
+	s.admitted("m7", named)
+}
+
+func rulesBounded(s *suite) {
+	set := guard.Change{Action: guard.ActionSetRule, Limit: "user", Rule: guard.Rule{Unlimited: true}, Actor: "tester", Reason: "test"}
+	for i := range store.MaxSharedRules {
+		set.Group = number(i)
+		s.must(s.store.Change(s.ctx, set))
+	}
+	s.must(s.store.Change(s.ctx, set)) // it is there
+	set.Group = "one more"
+	if err := s.store.Change(s.ctx, set); !errors.Is(err, driver.ErrFull) {
+		s.Errorf("one rule too many: %v", err)
+	}
+	s.change(guard.Change{Action: guard.ActionClearRule, Limit: "user", Group: number(7)})
+	s.must(s.store.Change(s.ctx, set))
 }
 
 func (s *suite) list(q guard.Query) guard.Page {
@@ -179,6 +266,7 @@ func survives(s *suite) {
 	s.change(guard.Change{Action: guard.ActionWhitelist, Limit: "user", Key: "c"})
 	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "d", For: time.Hour, Rule: *s.rule(guard.Rule{Limit: 2, Window: time.Hour})})
 	s.change(guard.Change{Action: guard.ActionForceOpen, Key: "billing"})
+	s.change(guard.Change{Action: guard.ActionSetRule, Limit: "tenant", Rule: guard.Rule{Unlimited: true}})
 	m, err := s.store.Begin(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute})
 	s.must(err)
 	s.must(s.store.Complete(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Token: m.Token, Window: time.Hour}))
@@ -201,8 +289,11 @@ func survives(s *suite) {
 		if f, err := s.store.Report(s.ctx, "one", nil); err != nil || len(f) != 1 || f[0].State != guard.StateOpen {
 			s.Errorf("%+v, %v; want billing forced open", f, err)
 		}
-		if all, err := s.store.Audit(s.ctx, 100); err != nil || len(all) != 4 {
-			s.Errorf("%d audited changes, %v; want 4 in round %d", len(all), err, round)
+		if rules, err := s.store.Rules(s.ctx); err != nil || len(rules) != 1 || !rules[0].Rule.Unlimited {
+			s.Errorf("%+v, %v; want the rule of tenant", rules, err)
+		}
+		if all, err := s.store.Audit(s.ctx, 100); err != nil || len(all) != 5 {
+			s.Errorf("%d audited changes, %v; want 5 in round %d", len(all), err, round)
 		}
 	}
 	s.must(s.store.Close(s.ctx))

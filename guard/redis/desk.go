@@ -26,11 +26,33 @@ func (s *Store) Change(ctx context.Context, c guard.Change) error {
 	}
 	names := []string{
 		s.keys.account(c.Limit, c.Key), s.keys.violators(c.Limit, c.Key), s.keys.index(guard.KindBlocked),
-		s.keys.index(guard.KindOverridden), s.keys.index(guard.KindWhitelisted), s.keys.audit(), s.keys.forced(),
+		s.keys.index(guard.KindOverridden), s.keys.index(guard.KindWhitelisted), s.keys.audit(), s.keys.forced(), s.keys.rules(),
 	}
-	_, err = s.run(ctx, scriptChange, names, string(c.Action), member(c.Limit, c.Key), c.For.Microseconds(), pack(&c.Rule),
-		c.Actor, c.Reason, text, auditBound, c.Key, s.name(s.next()))
+	reply, err := s.run(ctx, scriptChange, names, string(c.Action), member(c.Limit, c.Key), c.For.Microseconds(), pack(&c.Rule),
+		c.Actor, c.Reason, text, auditBound, c.Key, s.name(s.next()), store.RuleName(c.Limit, c.Group), store.MaxSharedRules)
+	if err == nil && len(reply) > 0 {
+		return store.ErrManyRules
+	}
 	return err
+}
+
+// Rules implements store.Desk. A rule is kept as the scripts read it, then a bar, and the change that set it as in the audit list.
+func (s *Store) Rules(ctx context.Context) ([]guard.SharedRule, error) {
+	kept, err := s.client.HGetAll(ctx, s.keys.rules()).Result()
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	out := make([]guard.SharedRule, 0, len(kept))
+	for _, value := range kept {
+		_, line, _ := strings.Cut(value, "|")
+		c, err := readChange(line)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, store.SharedRuleOf(c))
+	}
+	store.SortRules(out)
+	return out, nil
 }
 
 // Status implements store.Desk.
@@ -147,16 +169,24 @@ func (s *Store) Audit(ctx context.Context, max int) ([]guard.Change, error) {
 	}
 	out := make([]guard.Change, 0, len(lines))
 	for _, line := range lines {
-		at, rest, _ := strings.Cut(line, " ")
-		_, text, _ := strings.Cut(rest, " ")
-		var c guard.Change
-		if json.Unmarshal([]byte(text), &c) != nil {
-			return nil, errReply
+		c, err := readChange(line)
+		if err != nil {
+			return nil, err
 		}
-		c.At = instant(at)
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// readChange reads a line of the audit list: the time, the request, and the change.
+func readChange(line string) (c guard.Change, err error) {
+	at, rest, _ := strings.Cut(line, " ")
+	_, text, _ := strings.Cut(rest, " ")
+	if json.Unmarshal([]byte(text), &c) != nil {
+		return c, errReply
+	}
+	c.At = instant(at)
+	return c, nil
 }
 
 // Report implements store.Desk.

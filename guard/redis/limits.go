@@ -24,7 +24,7 @@ func (s *Store) Take(ctx context.Context, t store.Take) (guard.Verdict, error) {
 func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	names := []string{s.keys.index(guard.KindBlocked)}
+	names := []string{s.keys.index(guard.KindBlocked), s.keys.rules()}
 	args := []any{s.name(s.next())}
 	for _, q := range qs {
 		peek := "0"
@@ -34,14 +34,14 @@ func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, er
 		args = append(args, s.name(q.number), q.ID, peek, len(q.Items))
 		for _, item := range q.Items {
 			names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key), s.keys.violators(item.Limit, item.Key))
-			args = append(args, member(item.Limit, item.Key), pack(item.Rule))
+			args = append(args, member(item.Limit, item.Key), pack(item.Rule), item.RuleName)
 		}
 	}
 	reply, err := s.run(ctx, scriptTake, names, args...)
 	if err != nil {
 		return nil, err
 	}
-	const width = 6
+	const width = 7
 	n, err := numbers(reply, width, len(qs))
 	if err != nil {
 		return nil, err
@@ -50,17 +50,17 @@ func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, er
 	for i := range qs {
 		one := n[i*width : (i+1)*width]
 		out[i] = guard.Verdict{Admitted: one[0] == 1, Ticket: qs[i].number, Item: int(one[1]), Blocked: one[2] == 1,
-			After: micros(one[3]), Violations: int(one[4]), Penalty: micros(one[5])}
+			After: micros(one[3]), Violations: int(one[4]), Penalty: micros(one[5]), Step: micros(one[6])}
 	}
 	return out, nil
 }
 
 // Return implements store.Limits.
 func (s *Store) Return(ctx context.Context, t store.Take, ticket uint64) error {
-	names, args := []string(nil), []any{s.name(ticket)}
+	names, args := []string{s.keys.rules()}, []any{s.name(ticket)}
 	for _, item := range t.Items {
 		names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key))
-		args = append(args, pack(item.Rule))
+		args = append(args, pack(item.Rule), item.RuleName)
 	}
 	_, err := s.run(ctx, scriptReturn, names, args...)
 	return err

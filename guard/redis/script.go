@@ -19,6 +19,8 @@ var (
 	luaHead string
 	//go:embed lua/account.lua
 	luaAccount string
+	//go:embed lua/rules.lua
+	luaRules string
 )
 
 // One operation each.
@@ -54,8 +56,8 @@ func newScript(parts ...string) script {
 }
 
 var (
-	scriptTake   = newScript(luaHead, luaAccount, luaTake)
-	scriptReturn = newScript(luaHead, luaAccount, luaReturn)
+	scriptTake   = newScript(luaHead, luaAccount, luaRules, luaTake)
+	scriptReturn = newScript(luaHead, luaAccount, luaRules, luaReturn)
 	scriptSlots  = newScript(luaHead, luaSlots)
 	scriptMarks  = newScript(luaHead, luaMarks)
 	scriptChange = newScript(luaHead, luaAccount, luaChange)

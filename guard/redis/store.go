@@ -110,6 +110,7 @@ func (k keys) violators(limit, key string) string { return k.tag + ":v:" + limit
 func (k keys) slots(limit, key string) string     { return k.tag + ":s:" + limit + ":" + key }
 func (k keys) mark(name, id string) string        { return k.tag + ":m:" + name + ":" + id }
 func (k keys) index(kind guard.Kind) string       { return k.tag + ":i:" + string(kind) }
+func (k keys) rules() string                      { return k.tag + ":rules" }
 func (k keys) audit() string                      { return k.tag + ":audit" }
 func (k keys) forced() string                     { return k.tag + ":forced" }
 func (k keys) reports() string                    { return k.tag + ":reports" }

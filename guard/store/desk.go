@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Action is what a Change does.
@@ -17,6 +20,8 @@ const (
 	ActionClear        Action = "clear_override"
 	ActionWhitelist    Action = "whitelist"
 	ActionUnwhitelist  Action = "unwhitelist"
+	ActionSetRule      Action = "set_rule"
+	ActionClearRule    Action = "clear_rule"
 	ActionForceOpen    Action = "breaker_open"
 	ActionForceClosed  Action = "breaker_close"
 	ActionReleaseForce Action = "breaker_auto"
@@ -28,12 +33,13 @@ type Change struct {
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 	Action Action    `json:"action"`
-	// Limit and Key say whom it concerns; for breakers Key is the name.
+	// Limit and Key say whom it concerns; for breakers Key is the name. Group is that of a rule that is set or cleared.
 	Limit string `json:"limit,omitempty"`
+	Group string `json:"group,omitempty"`
 	Key   string `json:"key,omitempty"`
 	// For is how long a block or an override holds. Zero: a block without an end.
 	For time.Duration `json:"for,omitempty"`
-	// Rule of an override.
+	// Rule of an override, or the one that is set.
 	Rule Rule `json:"rule,omitzero"`
 }
 
@@ -65,6 +71,35 @@ type Block struct {
 type Override struct {
 	Rule  Rule      `json:"rule"`
 	Until time.Time `json:"until"`
+}
+
+// SharedRule is a rule that an operator set for a limit, or with a Group for one of its groups. It holds in place of the rule
+// that programs give.
+type SharedRule struct {
+	Limit  string    `json:"limit"`
+	Group  string    `json:"group,omitempty"`
+	Rule   Rule      `json:"rule"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+}
+
+// SharedRuleOf is what a change that sets a rule makes.
+func SharedRuleOf(c Change) SharedRule {
+	return SharedRule{Limit: c.Limit, Group: c.Group, Rule: c.Rule, At: c.At, Actor: c.Actor, Reason: c.Reason}
+}
+
+// MaxSharedRules is how many shared rules a store keeps: each Take may look one up.
+const MaxSharedRules = 1_000
+
+// ErrManyRules is the error of a change that would set one more.
+var ErrManyRules = driver.NewError(driver.ErrFull, "the guard store has too many rules of limits", "clear those that are not needed", nil)
+
+// SortRules orders rules by limit, then by group.
+func SortRules(all []SharedRule) {
+	slices.SortFunc(all, func(a, b SharedRule) int {
+		return cmp.Or(strings.Compare(a.Limit, b.Limit), strings.Compare(a.Group, b.Group))
+	})
 }
 
 // ReasonPenalty is the reason of a block that the limiter imposed itself.

@@ -43,10 +43,21 @@ type Take struct {
 	Peek bool
 }
 
-// Item is one key of one limit, with the rule that holds for it unless the store has an override.
+// Item is one key of one limit, with the rule that holds for it unless the store has another: an override of the key, or a
+// shared rule of that name.
 type Item struct {
 	Limit, Key string
 	Rule       *Rule // resolved
+	// RuleName is what RuleName returns. Empty: no shared rule holds in place of Rule.
+	RuleName string
+}
+
+// RuleName names the rule of a limit, or with a group that of the group. Names of limits contain no colon.
+func RuleName(limit, group string) string {
+	if group == "" {
+		return limit
+	}
+	return limit + ":" + group
 }
 
 // Forever is how long a block without an end lasts.
@@ -65,6 +76,8 @@ type Verdict struct {
 	After time.Duration
 	// Violations of that key in a row, this one included.
 	Violations int
+	// Step is how long it takes on average until one more may pass, by the rule that refuses.
+	Step time.Duration
 	// Penalty is how long the key is blocked because of this very message, or zero.
 	Penalty time.Duration
 }
@@ -130,6 +143,8 @@ type Desk interface {
 	Status(ctx context.Context, limit, key string) (Status, error)
 	// List returns keys of one kind, in no particular order.
 	List(ctx context.Context, q Query) (Page, error)
+	// Rules returns the rules that operators have set, at most MaxSharedRules, by limit and group.
+	Rules(ctx context.Context) ([]SharedRule, error)
 	// Audit returns the newest changes, newest first.
 	Audit(ctx context.Context, max int) ([]Change, error)
 	// Report stores the breakers of one process for others to see, and returns the states that are forced.

@@ -1,13 +1,13 @@
 -- take: asks whether messages may pass their limits, many at once. A message passes all of its limits, and then counts in
 -- each, or none; where it is refused it is a violation, once. Sent twice, it counts once.
--- Fragments: head, account.
--- KEYS: 1 the index of blocked keys; then for each item: account, window, violators.
+-- Fragments: head, account, rules.
+-- KEYS: 1 the index of blocked keys, 2 the rules that operators set; then for each item: account, window, violators.
 -- ARGV: 1 name of the call; then for each message: name of the request, id or "", 1 to only ask, number of items; for each
---   item: limit and key as the index names them, rule.
+--   item: limit and key as the index names them, rule, name of the rule.
 -- Returns for each message: 1 if it passes, the item that refuses longest, 1 if that is blocked, after how long (-1: never),
---   violations, length of the penalty.
+--   violations, length of the penalty, how long it takes until one more may pass.
 local SEEN, NEWEST = 256, 32
-local this, replies, k, i = ARGV[1], {}, 2, 2
+local this, replies, k, i = ARGV[1], {}, 3, 2
 
 -- A bucket remembers of its newest calls how many messages passed, so that these pass without tokens when the call is sent
 -- again; should it come after that many others, it costs tokens twice, which admits less, never more. paid is how many of
@@ -113,16 +113,17 @@ end
 while i <= #ARGV do
   local request, id, peek, items = ARGV[i], ARGV[i + 1], ARGV[i + 2] == '1', tonumber(ARGV[i + 3])
   i = i + 4
-  local passes, worst, reply, states, answers = true, 0, {0, 0, 0, 0, 0, 0}, {}, {}
+  local passes, worst, reply, states, answers, rules_held = true, 0, {0, 0, 0, 0, 0, 0, 0}, {}, {}, {}
   for j = 1, items do
     local s = load_account(KEYS[k + 3 * (j - 1)])
-    local a = judge(s, KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], ARGV[i + 2 * (j - 1) + 1], request)
-    states[j], answers[j] = s, a
+    local packed = rule_named(KEYS[2], ARGV[i + 3 * (j - 1) + 2], ARGV[i + 3 * (j - 1) + 1])
+    local a = judge(s, KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], packed, request)
+    states[j], answers[j], rules_held[j] = s, a, packed
     if not a.ok then
       local after = a.after < 0 and math.huge or a.after
       if passes or after > worst then
         worst = after
-        reply = {0, j - 1, a.blocked and 1 or 0, a.after, 0, 0}
+        reply = {0, j - 1, a.blocked and 1 or 0, a.after, 0, 0, 0}
       end
       passes = false
     end
@@ -130,7 +131,7 @@ while i <= #ARGV do
   if passes then reply[1] = 1 end
   for j = 1, peek and 0 or items do
     local key, window, violators = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], KEYS[k + 3 * (j - 1) + 2]
-    local name, packed = ARGV[i + 2 * (j - 1)], ARGV[i + 2 * (j - 1) + 1]
+    local name, packed = ARGV[i + 3 * (j - 1)], rules_held[j]
     local s, a = states[j], answers[j]
     if s.r ~= packed then
       call('HSET', key, 'r', packed)
@@ -148,7 +149,9 @@ while i <= #ARGV do
       end
     end
   end
+  local refusing = answers[reply[2] + 1].rule
+  if not passes and not refusing.unlimited then reply[7] = floor(refusing.window / refusing.limit) end
   for _, n in ipairs(reply) do replies[#replies + 1] = n end
-  i, k = i + 2 * items, k + 3 * items
+  i, k = i + 3 * items, k + 3 * items
 end
 return replies
