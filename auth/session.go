@@ -37,6 +37,7 @@ type session struct {
 	Kind    string    `json:"kind"`
 	Grants  []Grant   `json:"grants,omitempty"` // of who is no user of the broker
 	Set     time.Time `json:"set,omitzero"`     // of the user's password: another one ends the session
+	Ended   int       `json:"ended,omitempty"`  // how often those of the user had been ended
 	Created time.Time `json:"created"`
 	Touched time.Time `json:"touched"` // when it was used, to the minute
 }
@@ -66,11 +67,11 @@ func (s *Sessions) Start(ctx context.Context, i *Identity) (Secret, error) {
 	id := rand.Text() + rand.Text() // 256 bits and more
 	se := session{Name: i.Name, Kind: i.Kind, Grants: i.Grants, Created: time.Now().UTC()}
 	if i.Kind == KindUser { // grants are looked up each time, so that what is taken away is gone at once
-		user, err := s.users.Get(ctx, i.Name)
+		user, _, err := s.users.get(ctx, i.Name)
 		if err != nil {
 			return Secret{}, err
 		}
-		se.Grants, se.Set = nil, user.Set
+		se.Grants, se.Set, se.Ended = nil, user.Set, user.Ended
 	}
 	if err := s.write(ctx, sessionName(id), se, driver.Absent); err != nil {
 		return Secret{}, err
@@ -121,8 +122,8 @@ func (s *Sessions) Find(ctx context.Context, id Secret) (*Identity, error) {
 	return i, nil
 }
 
-// identity returns who a session is of. A user has the grants of now; one that is gone, or has another password, has no
-// session.
+// identity returns who a session is of. A user has the grants of now; one that is gone or disabled, or has another
+// password, has no session.
 func (s *Sessions) identity(ctx context.Context, se session) (*Identity, error) {
 	if se.Kind != KindUser {
 		return &Identity{Name: se.Name, Kind: se.Kind, Grants: se.Grants}, nil
@@ -133,7 +134,7 @@ func (s *Sessions) identity(ctx context.Context, se session) (*Identity, error) 
 		return nil, errSession()
 	case err != nil:
 		return nil, err
-	case !user.Set.Equal(se.Set):
+	case user.Disabled, user.Ended != se.Ended, !user.Set.Equal(se.Set):
 		return nil, errSession()
 	}
 	return user.identity(), nil

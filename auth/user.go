@@ -18,12 +18,16 @@ type User struct {
 	Name   string    `json:"name"`
 	Grants []Grant   `json:"grants"`
 	Set    time.Time `json:"set"` // when the password was set
+	// Disabled says that it cannot log in. Put leaves it: Disable and Enable change it.
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 // storedUser is a user as it lies in the broker.
 type storedUser struct {
 	User
 	Hash string `json:"hash"`
+	// Ended counts how often its sessions were ended: those of before stay so when it is enabled again.
+	Ended int `json:"ended,omitempty"`
 }
 
 // Users are the users of a broker, the same for all its servers. It is safe for concurrent use.
@@ -42,8 +46,8 @@ func (u *Users) Put(ctx context.Context, user User, password Secret) error {
 	if err != nil && !errors.Is(err, driver.ErrNotFound) {
 		return err
 	}
-	stored := storedUser{User: user, Hash: old.Hash}
-	stored.Set = old.Set
+	stored := storedUser{User: user, Hash: old.Hash, Ended: old.Ended}
+	stored.Set, stored.Disabled = old.Set, old.Disabled
 	if !password.Empty() || revision == 0 {
 		if err := checkPassword(password); err != nil {
 			return err
@@ -53,6 +57,11 @@ func (u *Users) Put(ctx context.Context, user User, password Secret) error {
 		}
 		stored.Set = time.Now().UTC()
 	}
+	return u.write(ctx, stored, revision)
+}
+
+// write stores a user that was read at a revision; 0: it was not there.
+func (u *Users) write(ctx context.Context, stored storedUser, revision uint64) error {
 	data, err := json.Marshal(stored)
 	if err != nil {
 		return err
@@ -61,8 +70,29 @@ func (u *Users) Put(ctx context.Context, user User, password Secret) error {
 	if revision != 0 {
 		condition = driver.Condition(revision)
 	}
-	return u.kv.Apply(ctx, usersBucket, driver.KVOptions{}, driver.Write{Name: user.Name, Data: data,
+	return u.kv.Apply(ctx, usersBucket, driver.KVOptions{}, driver.Write{Name: stored.Name, Data: data,
 		If: condition})[0].Err
+}
+
+// Disable keeps a user out, and ends its sessions, until Enable. Roles and password stay.
+func (u *Users) Disable(ctx context.Context, name string) error {
+	return u.setDisabled(ctx, name, true)
+}
+
+// Enable lets a user log in again.
+func (u *Users) Enable(ctx context.Context, name string) error {
+	return u.setDisabled(ctx, name, false)
+}
+
+func (u *Users) setDisabled(ctx context.Context, name string, disabled bool) error {
+	stored, revision, err := u.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if stored.Disabled = disabled; disabled {
+		stored.Ended++
+	}
+	return u.write(ctx, stored, revision)
 }
 
 func checkUser(user User) error {
@@ -159,7 +189,7 @@ func (u *Users) Login(ctx context.Context, name string, password Secret) (*Ident
 	if hashErr != nil {
 		return nil, hashErr
 	}
-	if err != nil || !fits {
+	if err != nil || !fits || stored.Disabled {
 		return nil, driver.NewError(driver.ErrRefused, "the name or the password is wrong",
 			"try again, or have an administrator set it: ferry user set NAME", nil)
 	}

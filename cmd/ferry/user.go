@@ -23,23 +23,27 @@ sessions of the user. The command works on the broker itself: the first user nee
 const userExample = `  ferry user set ann --role admin --password-stdin < password.txt
   ferry user set bob --role operator --topic 'orders.*'      keeps his password
   ferry user ls
+  ferry user disable bob                                     keeps him out; enable lets him in again
   ferry user rm bob`
 
 func newUser(p process) *cobra.Command {
 	c := newNoun("user", "Make, list and remove the users of servers", userExample, newUserSet(p), newUserList(p),
-		newUserRemove(p))
+		newUserDisable(p), newUserEnable(p), newUserRemove(p))
 	c.Long = userLong
 	return c
 }
 
 // userView is a user in JSON. It is stable.
 type userView struct {
-	Name   string         `json:"name"`
-	Grants []auth.Grant   `json:"grants"`
-	Set    *jsontime.Time `json:"password_set,omitempty"`
+	Name     string         `json:"name"`
+	Grants   []auth.Grant   `json:"grants"`
+	Disabled bool           `json:"disabled,omitempty"`
+	Set      *jsontime.Time `json:"password_set,omitempty"`
 }
 
-func viewUser(u auth.User) userView { return userView{u.Name, u.Grants, jsontime.At(u.Set)} }
+func viewUser(u auth.User) userView {
+	return userView{u.Name, u.Grants, u.Disabled, jsontime.At(u.Set)}
+}
 
 var userColumns = []column[userView]{
 	{title: "name", cell: func(v userView) any { return v.Name }},
@@ -51,6 +55,9 @@ var userColumns = []column[userView]{
 				role += " of " + strings.Join(g.Topics, " ")
 			}
 			roles = append(roles, role)
+		}
+		if v.Disabled {
+			roles = append(roles, "disabled")
 		}
 		return strings.Join(roles, ", ")
 	}},
@@ -154,16 +161,48 @@ func newUserRemove(p process) *cobra.Command {
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
-			err := act(c.Context(), s.broker, auth.Action{What: "user.remove", Detail: args[0]},
-				func(ctx context.Context) error {
-					return auth.NewUsers(s.broker).Delete(ctx, args[0])
-				})
+			err := s.changeUser(c.Context(), "user.remove", args[0], (*auth.Users).Delete)
 			if err != nil {
 				return err
 			}
 			return s.one(struct {
 				Removed string `json:"removed"`
 			}{args[0]}, func() error { return s.sayf("%s is removed", args[0]) })
+		})
+	}
+	return c
+}
+
+// changeUser does something to a user, and records it.
+func (s session) changeUser(ctx context.Context, what, name string, change func(*auth.Users, context.Context, string) error) error {
+	return act(ctx, s.broker, auth.Action{What: what, Detail: name}, func(ctx context.Context) error {
+		return change(auth.NewUsers(s.broker), ctx, name)
+	})
+}
+
+func newUserDisable(p process) *cobra.Command {
+	c := &cobra.Command{Use: "disable NAME", Short: "Keep a user out, and end its sessions", Example: "  ferry user disable bob"}
+	return switchUser(p, c, "user.disable", "%s is disabled", (*auth.Users).Disable)
+}
+
+func newUserEnable(p process) *cobra.Command {
+	c := &cobra.Command{Use: "enable NAME", Short: "Let a user log in again", Example: "  ferry user enable bob"}
+	return switchUser(p, c, "user.enable", "%s is enabled", (*auth.Users).Enable)
+}
+
+// switchUser makes a command that changes a user, and shows it then.
+func switchUser(p process, c *cobra.Command, what, said string, change func(*auth.Users, context.Context, string) error) *cobra.Command {
+	r := newRemote(p, c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return r.with(c.Context(), func(s session) error {
+			if err := s.changeUser(c.Context(), what, args[0], change); err != nil {
+				return err
+			}
+			u, err := auth.NewUsers(s.broker).Get(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return s.one(viewUser(u), func() error { return s.sayf(said, u.Name) })
 		})
 	}
 	return c
