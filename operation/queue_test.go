@@ -137,6 +137,38 @@ func TestList(t *testing.T) {
 }
 
 // An operation that nobody works on is cancelled at once; the second cancel says that it is over.
+// Whoever follows sees each operation from its submission to its end, whichever it is.
+func TestChanges(t *testing.T) {
+	virtual(t, func(r *rig) {
+		ops, revision, err := r.q.Open(r.Context())
+		if r.ok(err); len(ops) != 0 {
+			r.Errorf("%+v are open, want none", ops)
+		}
+		first := r.submit(march{Steps: 1})
+		seen := map[string]operation.State{}
+		follow := func(id string, until operation.State) {
+			r.Helper()
+			for seen[id] != until {
+				ops, next, err := r.q.Changes(r.Context(), revision)
+				r.ok(err)
+				for _, op := range ops {
+					seen[op.ID] = op.State
+				}
+				revision = next
+			}
+		}
+		follow(first, operation.Waiting)
+		second := r.submit(march{Steps: 1})
+		stop := r.worker(r.q, operation.WorkerOptions{})
+		follow(first, operation.Done)
+		follow(second, operation.Done)
+		stop()
+		if ops, _, err := r.q.Open(r.Context()); err != nil || len(ops) != 0 {
+			r.Errorf("%+v are open, %v", ops, err)
+		}
+	})
+}
+
 func TestCancelOfAWaitingOperation(t *testing.T) {
 	virtual(t, func(r *rig) {
 		id := r.submit(march{Steps: 5})
