@@ -58,6 +58,7 @@ type API struct {
 	schedules  *schedule.Scheduler
 	collector  *monitor.Collector
 	tokens     *auth.Tokens
+	users      *auth.Users
 	masks      []Mask
 	series     *series
 	streams    chan struct{} // a place for each stream
@@ -94,6 +95,7 @@ func New(o Options) (*API, error) {
 // open makes what the functions of the routes work with.
 func (a *API) open() error {
 	a.tokens = auth.NewTokens(a.broker)
+	a.users = auth.NewUsers(a.broker)
 	var err error
 	if a.letters, err = deadletter.New(a.broker); err != nil {
 		return err

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/admin/api"
@@ -145,6 +146,50 @@ func (a *API) clearOverride(ctx context.Context, in *keyBecause, note *auth.Acti
 	return a.changeKey(ctx, in.KeyPath, note, func(d *guard.Admin) error { return d.ClearOverride(ctx, in.Limit, in.Key, because(in.Reason)) })
 }
 
+func (a *API) listRules(ctx context.Context, _ *struct{}) (api.LimitRules, error) {
+	d, err := a.desk(ctx)
+	if err != nil {
+		return api.LimitRules{}, err
+	}
+	all, err := d.Rules(ctx)
+	out := api.LimitRules{Rules: make([]api.LimitRule, len(all))}
+	for i, r := range all {
+		out.Rules[i] = api.LimitRule{Limit: r.Limit, Group: r.Group, Rule: viewRule(r.Rule), At: jsontime.At(r.At), Actor: r.Actor, Reason: r.Reason}
+	}
+	return out, err
+}
+
+type setRule struct {
+	input.RulePath
+	Body api.SetRule
+}
+
+func (a *API) setRule(ctx context.Context, in *setRule, note *auth.Action) error {
+	return a.changeRule(ctx, in.RulePath, note, func(d *guard.Admin) error {
+		return d.SetRule(ctx, in.Limit, in.Group, ruleOf(in.Body.Rule), because(in.Body.Reason))
+	})
+}
+
+// ruleBecause names a rule, and why something is done to it.
+type ruleBecause struct {
+	input.RulePath
+	Reason string `query:"reason" maxLength:"1024" doc:"Why, for the list of changes"`
+}
+
+func (a *API) clearRule(ctx context.Context, in *ruleBecause, note *auth.Action) error {
+	return a.changeRule(ctx, in.RulePath, note, func(d *guard.Admin) error { return d.ClearRule(ctx, in.Limit, in.Group, because(in.Reason)) })
+}
+
+// changeRule does something to the rule of a limit in the name of whoever asks.
+func (a *API) changeRule(ctx context.Context, in input.RulePath, note *auth.Action, change func(*guard.Admin) error) error {
+	note.Detail = strings.TrimSpace(in.Limit + " " + in.Group)
+	d, err := a.desk(ctx)
+	if err != nil {
+		return err
+	}
+	return change(d)
+}
+
 type listChanges struct {
 	Limit int `query:"limit" default:"50" minimum:"1" maximum:"500"`
 }
@@ -157,7 +202,7 @@ func (a *API) listChanges(ctx context.Context, in *listChanges) (api.LimitChange
 	all, err := d.Audit(ctx, in.Limit)
 	out := api.LimitChanges{Changes: make([]api.LimitChange, len(all))}
 	for i, c := range all {
-		out.Changes[i] = api.LimitChange{At: jsontime.At(c.At), Actor: c.Actor, Reason: c.Reason, Action: string(c.Action), Limit: c.Limit, Key: c.Key,
+		out.Changes[i] = api.LimitChange{At: jsontime.At(c.At), Actor: c.Actor, Reason: c.Reason, Action: string(c.Action), Limit: c.Limit, Group: c.Group, Key: c.Key,
 			For: api.Duration(c.For), Rule: viewRule(c.Rule)}
 	}
 	return out, err

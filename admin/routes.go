@@ -64,6 +64,7 @@ func table() []route {
 
 		// Operations.
 		reads(get("/operations", "operation.list", "List long work: waiting, running, or ended within a week", view, inEach), (*API).listOperations),
+		writes(get("/operations/events", "operation.follow", "Those that are open, then each that changes, live", view, inEach), eventStream, (*API).followOperations),
 		reads(get("/operations/{id}", "operation.show", "Show an operation", view, inEach), (*API).showOperation),
 		writes(get("/operations/{id}/events", "operation.stream", "The same, live, until it has ended", view, inEach), eventStream, (*API).streamOperation),
 		does(post("/operations/{id}/cancel", "operation.cancel", "End an operation; what it has done stays done", operate, inEach), (*API).cancelOperation),
@@ -71,6 +72,9 @@ func table() []route {
 		// Limits, blocks and breakers.
 		reads(get("/limits", "limit.list", "List keys that are blocked, overridden or whitelisted", view, nowhere), (*API).listKeys),
 		reads(get("/limits/changes", "limit.changes", "Who changed what, newest first", view, nowhere), (*API).listChanges),
+		reads(get("/limits/rules", "limit.rules", "Rules that were set for limits and their groups", view, nowhere), (*API).listRules),
+		does(put("/limits/{limit}/rule", "limit.set-rule", "Give a limit, or a group of it, another rule in every process", operate, nowhere), (*API).setRule),
+		does(del("/limits/{limit}/rule", "limit.clear-rule", "Make the rule hold again that programs give", operate, nowhere), (*API).clearRule),
 		reads(get("/limits/{limit}/keys/{key}", "limit.show", "Everything about one key", view, nowhere), (*API).showKey),
 		reads(get("/limits/{limit}/keys/{key}/check", "limit.check", "Whether a message of the key would pass now", view, nowhere), (*API).checkKey),
 		does(put("/limits/{limit}/keys/{key}/block", "limit.block", "Keep a key out", operate, nowhere), (*API).blockKey),
@@ -113,13 +117,19 @@ func table() []route {
 		reads(get("/channels", "channel.list", "Channels of the hubs that run, and how their last sends ended", view, nowhere), (*API).listChannels),
 		acts(post("/channels/{channel}/test", "channel.test", "Send a test to one destination", operate, nowhere), (*API).testChannel),
 
-		// Transactions, actions and tokens.
+		// Transactions, actions, users and tokens.
 		reads(get("/transactions", "transaction.list", "List transactions that are not done", view, nowhere), (*API).listTransactions),
 		acts(post("/transactions/{id}/commit", "transaction.commit", "Decide one by hand: commit", operate, nowhere), (*API).commitTransaction),
 		acts(post("/transactions/{id}/rollback", "transaction.rollback", "Decide one by hand: roll back", operate, nowhere), (*API).rollBackTransaction),
 		reads(get("/actions", "action.list", "Who did what, newest first", admin, nowhere), (*API).listActions),
 		reads(get("/actions/verify", "action.verify", "Whether the chain of actions is whole", admin, nowhere), (*API).verifyActions),
 
+		reads(get("/users", "user.list", "List the users", admin, nowhere), (*API).listUsers),
+		reads(get("/users/{name}", "user.show", "Show a user", admin, nowhere), (*API).showUser),
+		acts(put("/users/{name}", "user.set", "Make a user, or change its roles or password", admin, nowhere), (*API).setUser),
+		does(del("/users/{name}", "user.remove", "Remove a user, and end its sessions", admin, nowhere), (*API).removeUser),
+		does(post("/users/{name}/disable", "user.disable", "Keep a user out, and end its sessions", admin, nowhere), (*API).disableUser),
+		does(post("/users/{name}/enable", "user.enable", "Let a user log in again", admin, nowhere), (*API).enableUser),
 		reads(get("/tokens", "token.list", "List the tokens that are good", admin, nowhere), (*API).listTokens),
 		acts(post("/tokens", "token.create", "Make a token; its text is told this once", admin, nowhere), (*API).createToken),
 		does(del("/tokens/{id}", "token.revoke", "End a token at once", admin, nowhere), (*API).revokeToken),

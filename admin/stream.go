@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry/admin/internal/input"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/operation"
 )
 
 const (
@@ -157,6 +159,62 @@ func (a *API) streamOperation(ctx context.Context, in *operationPath, w *writer)
 			}
 		}
 	})
+}
+
+// operationMark is what was sent of an operation.
+type operationMark struct {
+	revision uint64
+	state    operation.State
+}
+
+// followOperations sends the operations that are open, and then each that changes, as far as whoever asks may see them.
+func (a *API) followOperations(ctx context.Context, _ *struct{}, w *writer) error {
+	return a.streaming(ctx, func(ctx context.Context) error {
+		ops, revision, err := a.operations.Open(ctx)
+		sent := map[string]operationMark{}
+		for {
+			if err == nil {
+				err = w.operations(ctx, ops, sent)
+			}
+			if err != nil {
+				return err
+			}
+			ops, revision, err = a.nextOperations(ctx, revision, w)
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+	})
+}
+
+// nextOperations waits for changes, and shows that the stream lives while there are none.
+func (a *API) nextOperations(ctx context.Context, revision uint64, w *writer) ([]operation.Operation, uint64, error) {
+	within, cancel := context.WithTimeout(ctx, streamQuiet)
+	defer cancel()
+	ops, next, err := a.operations.Changes(within, revision)
+	switch {
+	case err != nil && within.Err() != nil:
+		return nil, revision, w.alive()
+	case errors.Is(err, driver.ErrNotFound): // more has changed than is remembered
+		return a.operations.Open(ctx)
+	}
+	return ops, next, err
+}
+
+// operations sends those that are not as they were sent last: a lock that is renewed changes nothing to see.
+func (w *writer) operations(ctx context.Context, ops []operation.Operation, sent map[string]operationMark) error {
+	w.begin()
+	for _, op := range ops {
+		mark := operationMark{op.Revision, op.State}
+		if sent[op.ID] == mark || may(ctx, auth.View, operationTopic(op)) != nil {
+			continue
+		}
+		sent[op.ID] = mark
+		if err := w.event("operation", viewOperation(op)); err != nil {
+			return err
+		}
+	}
+	return w.control.Flush()
 }
 
 // tailTopic sends the messages of a topic as they come, where the broker keeps them in partitions.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
@@ -71,6 +73,43 @@ func TestLimitsAndBreakers(t *testing.T) {
 		if len(c.Changes) != 5 || c.Changes[0].Action != "breaker_open" {
 			t.Errorf("%d changes: %+v", len(c.Changes), c.Changes)
 		}
+	})
+}
+
+// TestRulesOfLimits: a rule that is set over HTTP holds for the next message of a process that shares the store.
+func TestRulesOfLimits(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		limiter, err := guard.NewLimiter(r.api.o.Guards, guard.LimiterOptions{Limits: []guard.Limit{{Name: "user", Rule: guard.Rule{Limit: 1, Window: time.Hour}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		passed := func() int {
+			n := 0
+			for limiter.Allow(r.Context(), &ferry.Message{Key: "ann"}) == nil {
+				n++
+			}
+			return n
+		}
+		if n := passed(); n != 1 {
+			t.Errorf("%d passed by the rule of the program, want 1", n)
+		}
+		path := api.Base + "/limits/user/rule"
+		set := api.SetRule{Rule: api.Rule{Limit: 3, Window: jsontime.Duration(time.Hour)}, Reason: "launch"}
+		r.ask(http.StatusNoContent, "PUT", path, set, nil)
+		if n := passed(); n != 2 {
+			t.Errorf("%d more passed by the rule that was set, want 2", n)
+		}
+		r.ask(http.StatusNoContent, "PUT", path+"?group=vip", api.SetRule{Rule: api.Rule{Unlimited: true}}, nil)
+		var rules api.LimitRules
+		r.get(api.Base+"/limits/rules", &rules)
+		if len(rules.Rules) != 2 || rules.Rules[0].Rule.Limit != 3 || rules.Rules[0].Reason != "launch" || rules.Rules[0].Actor != "user ann" || rules.Rules[1].Group != "vip" {
+			t.Errorf("rules: %+v", rules)
+		}
+		r.ask(http.StatusNoContent, "DELETE", path+"?reason=over", nil, nil)
+		if r.get(api.Base+"/limits/rules", &rules); len(rules.Rules) != 1 {
+			t.Errorf("cleared: %+v", rules)
+		}
+		r.refused(http.StatusBadRequest, "PUT", path, api.SetRule{Rule: api.Rule{Limit: 3}})
 	})
 }
 
@@ -229,6 +268,23 @@ func TestStreams(t *testing.T) {
 		got := events(w.Body.String())
 		if last := got[len(got)-1]; !strings.Contains(last, `"state":"done"`) {
 			t.Errorf("the last of %d events: %s", len(got), last)
+		}
+		submitted := make(chan string, 1)
+		later := time.AfterFunc(10*time.Second, func() {
+			var op api.Operation
+			r.ask(http.StatusOK, "POST", api.Base+"/topics/"+topic+"/purge", api.Purge{}, &op)
+			submitted <- op.ID
+		})
+		defer later.Stop()
+		got = events(r.do("GET", api.Base+"/operations/events", "", nil).Body.String()) // for a minute
+		id, all := <-submitted, strings.Join(got, "\n")
+		if ended := regexp.MustCompile(`"operation":"`+id+`".*"state":"done"`).FindAllString(all, -1); len(ended) != 1 || !strings.Contains(all, ": alive") {
+			t.Errorf("events of all operations, of which %s was submitted meanwhile: %s", id, all)
+		}
+		mailer := r.as(auth.Grant{Role: auth.Operator, Topics: []string{"mails"}})
+		r.ask(http.StatusOK, "POST", api.Base+"/topics/"+topic+"/purge", api.Purge{}, nil)
+		if all := mailer.do("GET", api.Base+"/operations/events", "", nil).Body.String(); strings.Contains(all, "event:") {
+			t.Errorf("whoever sees mails sees %s", all)
 		}
 		r.api.streams <- struct{}{}
 		if p := r.refused(http.StatusTooManyRequests, "GET", api.Base+"/figures/events", nil); p.Code != api.CodeFull {

@@ -50,6 +50,27 @@ type LimitKeys struct {
 	Next string     `json:"next,omitempty"`
 }
 
+// LimitRules are the rules that operators set for limits and their groups.
+type LimitRules struct {
+	Rules []LimitRule `json:"rules"`
+}
+
+// LimitRule is the rule that holds for a limit, or for a group of it, in place of the one that programs give.
+type LimitRule struct {
+	Limit  string `json:"limit"`
+	Group  string `json:"group,omitempty"`
+	Rule   *Rule  `json:"rule"`
+	At     *Time  `json:"at"`
+	Actor  string `json:"actor"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// SetRule sets the rule of a limit, or of a group of it. It is set whole: one without a penalty has none.
+type SetRule struct {
+	Rule   Rule   `json:"rule"`
+	Reason string `json:"reason,omitempty" maxLength:"1024"`
+}
+
 // Because is why something is done.
 type Because struct {
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
@@ -87,6 +108,7 @@ type LimitChange struct {
 	Reason string   `json:"reason,omitempty"`
 	Action string   `json:"action"`
 	Limit  string   `json:"limit,omitempty"`
+	Group  string   `json:"group,omitempty"`
 	Key    string   `json:"key,omitempty"`
 	For    Duration `json:"for,omitempty"`
 	Rule   *Rule    `json:"rule,omitempty"`

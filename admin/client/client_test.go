@@ -111,6 +111,23 @@ func TestEverything(t *testing.T) {
 		t.Errorf("keys %+v, %v", keys, err)
 	}
 	ok(c.Unblock(ctx, "limit", "a/b", "sorry"))
+	ok(c.SetRule(ctx, "limit", "vip", api.SetRule{Rule: api.Rule{Unlimited: true}}))
+	rules, err := c.LimitRules(ctx)
+	if err != nil || len(rules) != 1 || rules[0].Group != "vip" {
+		t.Errorf("rules %+v, %v", rules, err)
+	}
+	ok(c.ClearRule(ctx, "limit", "vip", "over"))
+	bob, err := c.SetUser(ctx, "bob", api.SetUser{Grants: []api.Grant{{Role: "viewer"}}, Password: "a long password"})
+	if err != nil || bob.Name != "bob" {
+		t.Errorf("user %+v, %v", bob, err)
+	}
+	ok(c.DisableUser(ctx, "bob"))
+	users, err := c.Users(ctx, client.Page{})
+	if err != nil || len(users.Users) != 1 || !users.Users[0].Disabled {
+		t.Errorf("users %+v, %v", users, err)
+	}
+	ok(c.EnableUser(ctx, "bob"))
+	ok(c.RemoveUser(ctx, "bob"))
 	ok(c.ForceBreaker(ctx, "billing", api.ForceBreaker{State: "open"}))
 	breakers, err := c.Breakers(ctx)
 	if err != nil || len(breakers) != 1 {

@@ -215,6 +215,22 @@ func (c *Client) Unwhitelist(ctx context.Context, limit, key, reason string) err
 	return c.because(ctx, http.MethodDelete, keyPath(limit, key, "/whitelist"), reason)
 }
 
+// LimitRules returns the rules that operators set for limits and their groups.
+func (c *Client) LimitRules(ctx context.Context) ([]api.LimitRule, error) {
+	all, err := get[api.LimitRules](ctx, c, "/limits/rules", nil)
+	return all.Rules, err
+}
+
+// SetRule gives a limit, or with a group that group of it, another rule in every process.
+func (c *Client) SetRule(ctx context.Context, limit, group string, r api.SetRule) error {
+	return c.call(ctx, http.MethodPut, "/limits/"+url.PathEscape(limit)+"/rule", url.Values{"group": {group}}, r, nil)
+}
+
+// ClearRule makes the rule hold again that programs give.
+func (c *Client) ClearRule(ctx context.Context, limit, group, reason string) error {
+	return c.call(ctx, http.MethodDelete, "/limits/"+url.PathEscape(limit)+"/rule", url.Values{"group": {group}, "reason": {reason}}, nil, nil)
+}
+
 // Breakers returns the breakers of all processes.
 func (c *Client) Breakers(ctx context.Context) ([]api.Breaker, error) {
 	all, err := get[api.Breakers](ctx, c, "/breakers", nil)
@@ -224,6 +240,35 @@ func (c *Client) Breakers(ctx context.Context) ([]api.Breaker, error) {
 // ForceBreaker makes a breaker open or closed everywhere, or leaves it to itself.
 func (c *Client) ForceBreaker(ctx context.Context, name string, f api.ForceBreaker) error {
 	return c.do(ctx, http.MethodPut, "/breakers/"+url.PathEscape(name), f)
+}
+
+// Users returns a page of the users.
+func (c *Client) Users(ctx context.Context, p Page) (api.UserPage, error) {
+	return get[api.UserPage](ctx, c, "/users", p.values())
+}
+
+// SetUser makes a user, or changes its roles or password.
+func (c *Client) SetUser(ctx context.Context, name string, u api.SetUser) (api.User, error) {
+	var out api.User
+	err := c.call(ctx, http.MethodPut, userPath(name, ""), nil, u, &out)
+	return out, err
+}
+
+func userPath(name, rest string) string { return "/users/" + url.PathEscape(name) + rest }
+
+// RemoveUser removes a user, and ends its sessions.
+func (c *Client) RemoveUser(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, userPath(name, ""), nil)
+}
+
+// DisableUser keeps a user out, and ends its sessions.
+func (c *Client) DisableUser(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodPost, userPath(name, "/disable"), nil)
+}
+
+// EnableUser lets a user log in again.
+func (c *Client) EnableUser(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodPost, userPath(name, "/enable"), nil)
 }
 
 // Tokens returns a page of the tokens that are good.

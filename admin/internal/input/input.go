@@ -58,6 +58,17 @@ type KeyPath struct {
 	Key   string `path:"key" maxLength:"1024"`
 }
 
+// RulePath names the rule of a limit.
+type RulePath struct {
+	Limit string `path:"limit" maxLength:"256"`
+	Group string `query:"group" maxLength:"256" doc:"Of keys; by default those of no group are meant"`
+}
+
+// UserName names somebody who logs in with a password.
+type UserName struct {
+	Name string `path:"name" maxLength:"128"`
+}
+
 // MemberPath names a process that joined.
 type MemberPath struct {
 	Member string `path:"member" maxLength:"256" doc:"Name, or name/incarnation where two living ones share it"`
