@@ -59,6 +59,7 @@ const rootExample = `  ferry dev                                     a broker wi
   ferry dev --duration 10s                      the same, for ten seconds
   ferry bench --messages 1000000 --batch 100    how fast is it here?
   ferry help bench                              what a command can do
+  ferry cheat                                   the most useful commands on one page
 
   export FERRY_BROKER=redis://localhost:6379    for the commands below
   ferry doctor                                  is the broker set up well?
@@ -91,7 +92,7 @@ func newRoot(p process) *cobra.Command {
 		newDev(p), newBench(p), newVersion(p),
 		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newTop(p), newBackup(p),
 		newSchedule(p), newOperation(p), newNotify(p), newAlert(p), newTransaction(p), newSpool(p), newLimit(p), newBreaker(p), newWeCom(p),
-		newServe(p), newConfig(p), newToken(p), newUser(p), newActions(p), newCtx(p), newInit(p),
+		newServe(p), newConfig(p), newToken(p), newUser(p), newActions(p), newCtx(p), newInit(p), newCheat(p),
 	)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
