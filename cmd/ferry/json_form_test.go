@@ -24,7 +24,7 @@ func TestTimesAndDurationsInJSON(t *testing.T) {
 			[]string{`"operation":"J"`, `"after":"1m0s"`, `"submitted":` + form, `"ended":` + form}},
 		"change": {guard.Change{At: at, Actor: "ann", For: time.Hour, Rule: rule},
 			[]string{`"actor":"ann"`, `"at":` + form, `"for":"1h0m0s"`, `"window":"10s"`, `"block":"1h0m0s"`, `"limit":5`}},
-		"rule": {guard.SharedRule{Limit: "user", Rule: rule, At: at}, []string{`"limit":"user"`, `"at":` + form, `"window":"10s"`}},
+		"rule":    {guard.SharedRule{Limit: "user", Rule: rule, At: at}, []string{`"limit":"user"`, `"at":` + form, `"window":"10s"`}},
 		"breaker": {guard.BreakerStatus{Name: "b", Since: at, Seen: at}, []string{`"name":"b"`, `"since":` + form, `"seen":` + form}},
 		"status": {guard.Status{Key: "k", Rule: rule, Override: &guard.Override{Rule: rule, Until: at}, Block: &guard.Block{Until: at}},
 			[]string{`"key":"k"`, `"until":` + form, `"window":"10s"`}},

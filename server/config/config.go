@@ -162,6 +162,7 @@ func explain(name string, err error) error {
 		line, text, hint = value.line, value.text, cmp.Or(value.hint, hint)
 	case errors.As(err, &unknown):
 		text = unknown.GetMessage()
+		hint = cmp.Or(elsewhere[unknown.GetToken().Value], hint)
 	case errors.As(err, &double):
 		text = double.GetMessage()
 	case errors.As(err, &typed):

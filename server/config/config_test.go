@@ -169,6 +169,29 @@ func refused(t *testing.T, name, text, says string) {
 	}
 }
 
+// TestKeysOfOthers: what people bring from the configuration of another queue is refused with where it has its place here.
+func TestKeysOfOthers(t *testing.T) {
+	t.Parallel()
+	for text, hint := range map[string]string{
+		"listen: a:1\nkafka:\n  environment: production\n  topics: {main: {partitions: 12, replication_factor: 3}}\n": "replicas=3",
+		"distributed_lock: {enabled: true, redis: {mode: sentinel, master_name: m}}\n":                                "redis+sentinel://",
+		"rate_limiter:\n  default: {window_seconds: 10, max_messages: 5, penalty_threshold: 3, block_hours: 1.0}\n":   "ferry limit rule set",
+		"streaming:\n  mq: {consumer: {batch-size: 10}, producer: {max-len: 10000}}\n":                                "ferry topic retain",
+		"max_workers: 5\n":                "worker.Concurrency",
+		"connection_pool_size: 20\n":      "pool=20",
+		"processing_timeout: 180\n":       "worker.Timeout",
+		"message_ttl: 86400\n":            "ferry.TTL",
+		"retry_delays: [60, 300, 1800]\n": "RetryPolicy",
+		"preset: high_performance\n":      "worker.Concurrency(20)",
+	} {
+		_, err := Parse("ferry.yaml", []byte(text))
+		var known *driver.Error
+		if !errors.As(err, &known) || !strings.Contains(known.Hint, hint) || !strings.Contains(known.Text, "unknown field") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
