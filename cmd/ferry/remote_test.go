@@ -132,7 +132,7 @@ func (d *desk) settle(topic, group string, outcome driver.Outcome, f *driver.Fai
 }
 
 func settleOne(b driver.Driver, topic, group string, s driver.Settlement) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	sub, err := b.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Group: group, Instance: "desk"})
 	if err != nil {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -18,9 +20,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ferrymq/ferry"
 	adminapi "github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/admin/client"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/open"
 )
 
 // served is a server in a process of its own.
@@ -132,6 +137,69 @@ func TestSessionSurvivesAKill(t *testing.T) {
 	if status, _ := other.get(c, "/metrics"); status != http.StatusOK { // cookies are not for one port
 		t.Errorf("the session did not survive: %d\n%s", status, other.logged())
 	}
+}
+
+// TestOperationSurvivesAKill: the server that carries out an operation is killed in the middle, and the other one ends it.
+func TestOperationSurvivesAKill(t *testing.T) {
+	t.Parallel()
+	const letters = 20 // at one a second: long enough to be in the middle
+	redis := redistest.Single(t, redistest.Options{}).URL() + "?prefix=" + strings.ToLower(rand.Text())
+	b, err := open.URL(t.Context(), redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	for range letters {
+		if _, err := ferry.Publish(t.Context(), b, "orders", "x"); err != nil {
+			t.Fatal(err)
+		}
+		dead := driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "slow"}}
+		if err := settleOne(b.Driver(), "orders", "default", dead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, err := makeToken(redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"FERRY_BROKER=" + redis}
+	one, other := serve(t, env, "serve", "--listen", "127.0.0.1:0"), serve(t, env, "serve", "--listen", "127.0.0.1:0")
+	op, err := one.client(token).Remove(t.Context(), adminapi.RemoveMany{SelectLetters: adminapi.SelectLetters{Topic: "orders"}, Rate: 1})
+	for err == nil && op.Done == 0 {
+		op, err = one.client(token).Operation(t.Context(), op.ID)
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil || op.State != "running" {
+		t.Fatalf("%+v, %v; want it in the middle", op, err)
+	}
+	if !one.runs(op) {
+		one, other = other, one
+	}
+	one.kill()
+	op, err = other.client(token).WaitOperation(t.Context(), op.ID)
+	if err != nil || op.State != "done" || op.Takes != 2 || !other.runs(op) {
+		t.Errorf("%+v, %v; want it done by the other", op, err)
+	}
+	stats, err := b.Driver().Stats(t.Context(), "orders")
+	if err != nil || stats.Groups[0].Dead != 0 {
+		t.Errorf("%d letters are left, %v", stats.Groups[0].Dead, err)
+	}
+}
+
+// runs reports whether the server has carried out an operation last.
+func (s *served) runs(op adminapi.Operation) bool {
+	return strings.Contains(op.Worker, fmt.Sprintf("-%d-", s.cmd.Process.Pid))
+}
+
+// client returns a client of the admin API.
+func (s *served) client(token string) *client.Client {
+	s.t.Helper()
+	c, err := client.New(client.Options{URL: s.url, Token: token,
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
 }
 
 // TestHangup: the level of the log changes at SIGHUP; what is wrong changes nothing and is told.
@@ -268,11 +336,7 @@ func TestServeUndoesFilters(t *testing.T) {
 // purge has the server delete what waits, which it does itself: an operation needs somebody who carries it out.
 func (s *served) purge(token string) {
 	s.t.Helper()
-	api, err := client.New(client.Options{URL: s.url, Token: token,
-		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	api := s.client(token)
 	op, err := api.Purge(s.t.Context(), "orders", adminapi.Purge{})
 	if err == nil {
 		op, err = api.WaitOperation(s.t.Context(), op.ID)
