@@ -2,32 +2,27 @@ package server
 
 import (
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/auth/oidc"
+	"github.com/ferrymq/ferry/internal/oidctest"
 )
 
-// TestOIDC: the server sends a browser to the provider with a cookie, and takes nobody back who was not sent. That a
-// login with a good answer succeeds is tested beside the package that reads it.
+// startOIDC runs a server with an identity provider, whose group ops has a role.
+func startOIDC(t *testing.T, role auth.Role) (*rig, *oidctest.Issuer) {
+	t.Helper()
+	issuer := oidctest.New(t)
+	return start(t, Options{Mounts: []Mount{whoami}, OIDC: oidc.Options{Issuer: issuer.URL, ClientID: "ferry", ClientSecret: auth.NewSecret("Canary7"),
+		Groups: map[string][]auth.Grant{"ops": {{Role: role}}}}}), issuer
+}
+
+// TestOIDC: the server sends a browser to the provider with a cookie, and takes nobody back who was not sent.
 func TestOIDC(t *testing.T) {
 	t.Parallel()
-	var issuer *httptest.Server
-	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/.well-known/openid-configuration" {
-			http.Error(w, "no", http.StatusBadRequest)
-			return
-		}
-		writeJSON(w, http.StatusOK, map[string]string{"issuer": issuer.URL,
-			"authorization_endpoint": issuer.URL + "/authorize",
-			"token_endpoint":         issuer.URL + "/token", "jwks_uri": issuer.URL + "/keys"})
-	}))
-	issuer.Config.SetKeepAlivesEnabled(false)
-	t.Cleanup(issuer.Close)
-	r := start(t, Options{OIDC: oidc.Options{Issuer: issuer.URL, ClientID: "ferry",
-		Groups: map[string][]auth.Grant{"ops": {{Role: auth.Viewer}}}}})
+	r, issuer := startOIDC(t, auth.Viewer)
 	if a := r.do("GET", "/login", ""); !strings.Contains(a.text, `href="/oidc/login"`) {
 		t.Error("the page does not show the provider")
 	}
@@ -46,4 +41,44 @@ func TestOIDC(t *testing.T) {
 		r.do("GET", "/oidc/return"+path, "", "Cookie", flow).problem(t, 401, "unauthenticated")
 	}
 	r.do("GET", "/oidc/return?state="+state+"&code=x", "").problem(t, 401, "unauthenticated")
+}
+
+// TestOIDCLogin: a browser goes to the provider and comes back with a session, which knows who it is until the logout.
+func TestOIDCLogin(t *testing.T) {
+	t.Parallel()
+	r, issuer := startOIDC(t, auth.Operator)
+	begun := r.do("GET", "/oidc/login", "")
+	res, err := r.http.Get(begun.Header.Get("Location")) // the provider, which sends the browser back
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	back, err := url.Parse(res.Header.Get("Location"))
+	if err != nil || back.Path != oidcReturn || !strings.HasPrefix(back.String(), r.URL()) {
+		t.Fatalf("the provider sends the browser to %v, %v", back, err)
+	}
+	r.do("GET", back.RequestURI(), "").problem(t, 401, "unauthenticated") // in another browser
+	entered := r.do("GET", back.RequestURI(), "", "Cookie", begun.cookie(t))
+	if entered.StatusCode != http.StatusOK || !strings.Contains(entered.text, "refresh") {
+		t.Fatalf("%s %s", entered.Status, entered.text)
+	}
+	session := entered.cookie(t)
+	if a := r.do("GET", "/api/who", "", "Cookie", session); a.StatusCode != http.StatusOK || a.text != "oidc ann@example.com" {
+		t.Errorf("the session is of %s %s", a.Status, a.text)
+	}
+	if a := r.do("POST", "/logout", "", "Cookie", session, "Origin", r.URL()); a.StatusCode >= 400 {
+		t.Errorf("the logout: %s %s", a.Status, a.text)
+	}
+	r.do("GET", "/api/who", "", "Cookie", session).problem(t, 401, "unauthenticated")
+	if !strings.Contains(strings.Join(issuer.Secrets, " "), "Canary7") || strings.Contains(r.logs.String(), "Canary7") {
+		t.Errorf("the secret went to the provider: %v; the log: %s", issuer.Secrets, r.logs)
+	}
+	issuer.Changes = map[string]any{"groups": []string{"others"}}
+	begun = r.do("GET", "/oidc/login", "")
+	if res, err = r.http.Get(begun.Header.Get("Location")); err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	back, _ = url.Parse(res.Header.Get("Location"))
+	r.do("GET", back.RequestURI(), "", "Cookie", begun.cookie(t)).problem(t, 401, "unauthenticated") // who is in no group
 }
