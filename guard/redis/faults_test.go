@@ -273,8 +273,8 @@ func TestNothingIsKeptForEver(t *testing.T) {
 	defer func() { _ = s.Close(context.Background()) }()
 	ctx := t.Context()
 	for _, r := range []guard.Rule{
-		{Limit: 1, Window: time.Second}, {Limit: 1, Window: time.Second, Burst: 1}, {Unlimited: true},
-		{Limit: 1, Window: time.Second, Penalty: guard.Penalty{After: 1, Block: time.Second, Factor: 1, Max: time.Second, History: time.Second}},
+		{Limit: 1, Window: 20 * time.Second}, {Limit: 1, Window: 20 * time.Second, Burst: 1}, {Unlimited: true},
+		{Limit: 1, Window: 20 * time.Second, Penalty: guard.Penalty{After: 1, Block: 20 * time.Second, Factor: 1, Max: 20 * time.Second, History: 20 * time.Second}},
 	} {
 		for range 3 {
 			if _, err := s.Take(ctx, store.Take{ID: "x", Items: []store.Item{{Limit: "user", Key: r.String(), Rule: &r}}}); err != nil {
@@ -282,10 +282,10 @@ func TestNothingIsKeptForEver(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Acquire(ctx, store.SlotRequest{Limit: "work", Key: "k", Max: 1, Lease: time.Second}); err != nil {
+	if _, err := s.Acquire(ctx, store.SlotRequest{Limit: "work", Key: "k", Max: 1, Lease: 20 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, store.MarkRequest{Name: "once", ID: "i", Lease: time.Second}); err != nil {
+	if _, err := s.Begin(ctx, store.MarkRequest{Name: "once", ID: "i", Lease: 20 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
