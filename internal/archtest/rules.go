@@ -98,7 +98,7 @@ var Layers = []Layer{
 		Why:      "open chooses a driver by URL, with a spool in front where one is asked for, and does nothing else",
 	},
 	{
-		Packages: []string{"cmd/...", "examples/...", "test/..."},
+		Packages: []string{"cmd/...", "examples/...", "test/...", "sdk"},
 		May:      []string{"..."},
 		Why:      "programs tie everything together",
 	},

@@ -1,0 +1,244 @@
+"""Workers: outcomes, order, leases, and the end of one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+import unittest
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List
+
+from ferrymq import AsyncClient, AsyncWorker, Client, Dead, Delivery, Drop, Message, Refused, Release, Retry, RetryPolicy, Worker
+
+from .support import Way, eventually, topic
+
+logging.getLogger("ferrymq").setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def working(client: Client, name: str, handler: Callable[[Delivery], Any], **options: Any) -> Iterator[Worker]:
+    """A worker that runs meanwhile."""
+    worker = Worker(client, name, handler, **{"poll": 0.1, **options})
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join()
+
+
+class WorkerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.client = Client()
+        self.addCleanup(self.client.close)
+        self.topic = topic()
+        self.client.receive(self.topic, wait=0)  # the group is there before the first message
+
+    def test_outcomes(self) -> None:
+        seen: List[Any] = []
+
+        def handle(m: Delivery) -> None:
+            seen.append((m.value, m.attempt))
+            first = sum(1 for value, _ in seen if value == m.value) == 1
+            if m.value == "dead":
+                raise Dead("card_declined", "no money")
+            if m.value == "drop":
+                raise Drop()
+            if first and m.value == "retry":
+                raise Retry(after=0.05)
+            if first and m.value == "release":
+                raise Release()
+            if first and m.value == "error":
+                raise KeyError("lost")
+            if m.value == "hopeless":
+                raise ValueError("never")
+
+        policy = RetryPolicy(delays=[0.05])
+        for value in ("ack", "retry", "release", "drop", "dead", "error"):
+            self.client.publish(self.topic, value, retry=policy)
+        self.client.publish(self.topic, "hopeless", retry=policy, max_attempts=2)
+        with working(self.client, self.topic, handle):
+            eventually(lambda: len(list(self.client.dead_letters(self.topic))) == 2 and len(seen) >= 11, "two dead letters")
+        want = [("ack", 1), ("dead", 1), ("drop", 1), ("error", 1), ("error", 2), ("hopeless", 1), ("hopeless", 2)]
+        want += [("release", 1), ("release", 1), ("retry", 1), ("retry", 2)]
+        self.assertEqual(sorted(seen), want)
+        reasons = {letter.value: (letter.reason, letter.error) for letter in self.client.dead_letters(self.topic)}
+        self.assertEqual(reasons, {"dead": ("card_declined", "no money"), "hopeless": ("max_attempts", "ValueError: never")})
+
+    def test_follow_ups_are_published_only_if_the_handler_succeeds(self) -> None:
+        mails = topic()
+        self.client.receive(mails, wait=0)
+
+        def handle(m: Delivery) -> None:
+            m.emit(mails, {"attempt": m.attempt}, key="ann")
+            if m.attempt == 1:
+                raise Retry(after=0)
+
+        self.client.publish(self.topic, "x")
+        with working(self.client, self.topic, handle):
+            (mail,) = self.client.receive(mails, wait=20)
+        self.assertEqual((mail.value, mail.key), ({"attempt": 2}, "ann"))
+        self.assertEqual(self.client.receive(mails, wait=0), [])
+
+    def test_a_follow_up_that_is_refused_fails_the_attempt(self) -> None:
+        def handle(m: Delivery) -> None:
+            m.emit("no topic", 1)
+
+        self.client.publish(self.topic, "x", max_attempts=1)
+        with working(self.client, self.topic, handle):
+            eventually(lambda: len(list(self.client.dead_letters(self.topic))) == 1, "a dead letter")
+        (letter,) = self.client.dead_letters(self.topic)
+        self.assertIn("what it emits is refused", letter.error)
+
+    def test_messages_of_one_key_are_handled_in_order_one_at_a_time(self) -> None:
+        lock, running, overlaps, done = threading.Lock(), set(), [], {}
+
+        def handle(m: Delivery) -> None:
+            with lock:
+                if m.key in running:
+                    overlaps.append(m.key)
+                running.add(m.key)
+            if m.value % 7 == 3 and m.attempt == 1:
+                with lock:
+                    running.discard(m.key)
+                raise Retry(after=0)
+            with lock:
+                running.discard(m.key)
+                done.setdefault(m.key, []).append(m.value)
+
+        self.client.publish_many(self.topic, [Message(n, key=f"k{n % 5}") for n in range(100)])
+        with working(self.client, self.topic, handle, concurrency=8):
+            eventually(lambda: sum(map(len, done.values())) == 100, "all are handled")
+        self.assertEqual(overlaps, [])
+        self.assertEqual(done, {f"k{k}": list(range(k, 100, 5)) for k in range(5)})
+
+    def test_no_more_is_held_than_concurrency_and_prefetch(self) -> None:
+        go = threading.Event()
+        started = []
+        self.client.publish_many(self.topic, range(20))
+        with working(self.client, self.topic, lambda m: (started.append(m.id), go.wait()), concurrency=2, prefetch=3):
+            eventually(lambda: len(started) == 2, "two handlers run")
+            others = self.client.receive(self.topic, max=100, wait=1)
+            self.assertGreaterEqual(len(others), 15)
+            self.assertEqual(len(started), 2)
+            go.set()
+
+    def test_leases_are_renewed_as_long_as_a_handler_runs(self) -> None:
+        seen: List[int] = []
+        self.client.publish(self.topic, "long")
+        with working(self.client, self.topic, lambda m: (time.sleep(3), seen.append(m.deliveries)), lease=1):
+            eventually(lambda: len(seen) == 1, "it is handled")
+        self.assertEqual(seen, [1])
+        self.assertEqual(self.client.receive(self.topic, wait=0), [])
+
+    def test_a_lost_lease_cancels_and_is_never_settled(self) -> None:
+        """The worker is cut off until its lease is over. Its message comes again, after the first handler has ended."""
+        way = Way(os.environ["FERRY_BROKER"])
+        self.addCleanup(way.close)
+        events: List[str] = []
+
+        def handle(m: Delivery) -> None:
+            events.append(f"start {m.deliveries}")
+            if m.deliveries == 1:
+                way.cut()
+                m.cancelled.wait()
+                events.append("cancelled")
+                way.mend()
+                time.sleep(1.5)  # so that the second delivery is here before the first handler has ended
+            events.append(f"end {m.deliveries}")
+
+        self.client.publish(self.topic, "x", key="ann")
+        with Client(way.url, timeout=2) as client, working(client, self.topic, handle, lease=1):
+            eventually(lambda: "end 2" in events, "it is handled again")
+        self.assertEqual(events, ["start 1", "cancelled", "end 1", "start 2", "end 2"])
+
+    def test_a_worker_that_may_not_consume_ends_with_an_error(self) -> None:
+        with Client(token="wrong") as client:
+            self.assertRaises(Refused, Worker(client, self.topic, print).run)
+
+    def test_a_stop_gives_back_what_has_not_started(self) -> None:
+        go, started = threading.Event(), []
+        self.client.publish_many(self.topic, range(6))
+        with working(self.client, self.topic, lambda m: (started.append(m.value), go.wait()), concurrency=2, lease=30) as worker:
+            eventually(lambda: len(started) == 2, "two handlers run")
+            worker.stop()
+            others = []
+            eventually(lambda: others.extend(self.client.receive(self.topic, wait=0.2)) or len(others) == 4, "the rest is back")
+            go.set()
+        self.assertEqual([other.deliveries for other in others], [1, 1, 1, 1])
+        self.assertEqual(sorted(started + [other.value for other in others]), list(range(6)))
+
+
+class AsyncWorkerTest(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        self.client = AsyncClient()
+        self.topic = topic()
+        await self.client.receive(self.topic, wait=0)
+
+    async def asyncTearDown(self) -> None:
+        await self.client.close()
+
+    async def test_handlers_run_side_by_side(self) -> None:
+        everybody, seen = asyncio.Event(), []
+
+        async def handle(m: Delivery) -> None:
+            seen.append(m.value)
+            if len(seen) == 50:
+                everybody.set()
+            await everybody.wait()
+
+        worker = AsyncWorker(self.client, self.topic, handle, concurrency=50, poll=0.1)
+        await self.client.publish_many(self.topic, range(50))
+        run = asyncio.ensure_future(worker.run(signals=False))
+        await asyncio.wait_for(everybody.wait(), 30)
+        worker.stop()
+        await run
+        self.assertEqual(await self.client.receive(self.topic, wait=0), [])
+
+    async def test_a_lost_lease_cancels_the_handler(self) -> None:
+        way = Way(os.environ["FERRY_BROKER"])
+        self.addCleanup(way.close)
+        events: List[str] = []
+        ended = asyncio.Event()
+
+        async def handle(m: Delivery) -> None:
+            events.append(f"start {m.deliveries}")
+            if m.deliveries > 1:
+                ended.set()
+                return
+            try:
+                way.cut()
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                events.append("cancelled")
+                way.mend()
+                raise
+
+        await self.client.publish(self.topic, "x")
+        async with AsyncClient(way.url, timeout=2) as client:
+            worker = AsyncWorker(client, self.topic, handle, lease=1, poll=0.1)
+            run = asyncio.ensure_future(worker.run(signals=False))
+            await asyncio.wait_for(ended.wait(), 30)
+            worker.stop()
+            await run
+        self.assertEqual(events, ["start 1", "cancelled", "start 2"])
+
+    async def test_after_the_drain_handlers_are_cancelled_and_their_messages_given_back(self) -> None:
+        started = asyncio.Event()
+
+        async def handle(_: Delivery) -> None:
+            started.set()
+            await asyncio.sleep(60)
+
+        await self.client.publish(self.topic, "x")
+        worker = AsyncWorker(self.client, self.topic, handle, poll=0.1, drain=0.1, lease=30)
+        run = asyncio.ensure_future(worker.run(signals=False))
+        await asyncio.wait_for(started.wait(), 30)
+        worker.stop()
+        await run
+        (again,) = await self.client.receive(self.topic, wait=20)
+        self.assertEqual((again.attempt, again.deliveries), (1, 1))
