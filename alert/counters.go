@@ -1,18 +1,19 @@
 package alert
 
 import (
+	"sort"
 	"time"
 
 	"github.com/ferrymq/ferry/monitor"
 )
 
-// counters remember how many dead letters each group had made, minute by minute for a day, to tell how many came in an
+// counters remember how many dead letters each group had made, by the minute for a day, to tell how many came in an
 // hour. A new leader begins anew.
 type counters struct {
 	died, moves map[[2]string]*series
 }
 
-// series is one counter, a sample for each minute.
+// series is one counter: a sample for each minute in which it changed, in order.
 type series struct {
 	samples []sample
 	seen    time.Time
@@ -52,7 +53,7 @@ func (c *counters) of(q *monitor.Queue, now time.Time) increase {
 	s := note(c.died, q, q.Died, now)
 	first, hour := s.samples[0], s.before(now.Add(-time.Hour))
 	i := increase{hour: float64(q.Died - hour.n), day: float64(q.Died - first.n)}
-	if passed := hour.at.Sub(first.at); passed >= time.Hour {
+	if passed := now.Add(-time.Hour).Sub(first.at); passed >= time.Hour {
 		i.normal, i.normalKnown = float64(hour.n-first.n)/passed.Hours(), true
 	}
 	return i
@@ -68,10 +69,11 @@ func (c *counters) moved(q *monitor.Queue, moves uint64, now time.Time) float64 
 
 func (s *series) add(n uint64, now time.Time) {
 	s.seen = now
-	if last := len(s.samples) - 1; last >= 0 && n < s.samples[last].n {
-		s.samples = nil // the topic was made anew
+	last := len(s.samples) - 1
+	if last >= 0 && n < s.samples[last].n { // the topic was made anew
+		s.samples, last = nil, -1
 	}
-	if last := len(s.samples) - 1; last < 0 || now.Sub(s.samples[last].at) >= time.Minute {
+	if last < 0 || n != s.samples[last].n && now.Sub(s.samples[last].at) >= time.Minute {
 		s.samples = append(s.samples, sample{now, n})
 	}
 	for len(s.samples) > 1 && now.Sub(s.samples[1].at) >= 24*time.Hour {
@@ -81,14 +83,8 @@ func (s *series) add(n uint64, now time.Time) {
 
 // before is the last sample that is not after t, or the first.
 func (s *series) before(t time.Time) sample {
-	found := s.samples[0]
-	for _, one := range s.samples {
-		if one.at.After(t) {
-			break
-		}
-		found = one
-	}
-	return found
+	after := sort.Search(len(s.samples), func(i int) bool { return s.samples[i].at.After(t) })
+	return s.samples[max(after-1, 0)]
 }
 
 // forget drops groups that are gone.
