@@ -156,6 +156,19 @@ type Rate struct {
 	Per   Duration `yaml:"per"`
 }
 
+// UnmarshalYAML reads a rate, both parts of which are needed.
+func (r *Rate) UnmarshalYAML(node ast.Node) error {
+	type plain Rate
+	const like = "a rate looks like {sends: 5, per: 1s}"
+	if err := decode(node, (*plain)(r), like); err != nil {
+		return err
+	}
+	if r.Sends < 1 || r.Per <= 0 {
+		return wrongValue(node, like)
+	}
+	return nil
+}
+
 func ratesOf(all []Rate) []notify.Rate {
 	var rates []notify.Rate
 	for _, r := range all {

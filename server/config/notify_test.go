@@ -24,6 +24,7 @@ func TestWrongChannels(t *testing.T) {
 	refused(t, "another kind", channels+"      kind: Canary7\n", "ferry.yaml:4: there is no such kind")
 	refused(t, "a key of another kind", channels+"      kind: slack\n      host: x\n", "ferry.yaml:5: unknown field")
 	refused(t, "a secret of a robot", channels+"      kind: slack\n      robots: {b: {url: Canary7}}\n", "unknown field")
+	refused(t, "half a rate", channels+"      kind: email\n      rates: [{sends: 5}]\n", "ferry.yaml:5: a rate looks like")
 	refused(t, "another type", channels+"      kind: email\n      port: Canary7\n", "ferry.yaml:5:")
 }
 
