@@ -114,9 +114,11 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	}
 	defer func() { err = errors.Join(err, broker.Close(context.WithoutCancel(ctx))) }()
 	begin := time.Now()
-	alerts, err := newDemoAlerts(broker)
-	if err != nil {
-		return err
+	alerts := &demoAlerts{} // without the demo nothing is evaluated
+	if !o.noDemo {
+		if alerts, err = newDemoAlerts(broker); err != nil {
+			return err
+		}
 	}
 	s, err := o.newServer(ctx, broker, alerts)
 	if err != nil {
