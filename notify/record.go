@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -81,27 +82,55 @@ type created struct {
 	revision uint64
 }
 
-// create writes the first receipts of a message, and returns those that it wrote. Those that are there stay: it is sent
-// again under its id.
-func (s records) create(ctx context.Context, id string, receipts []TargetReceipt, more time.Duration) ([]created,
-	error) {
-	writes := make([]driver.Write, len(receipts))
-	for i, r := range receipts {
-		data, err := json.Marshal(r)
-		if err != nil {
-			return nil, err
+// first is a first receipt that is to be written, of one message of a batch.
+type first struct {
+	reference
+	message int // its place in the batch
+	write   driver.Write
+}
+
+// create writes the first receipts of messages, and returns those that it wrote. Those that are there stay: a message
+// is sent again under its id. Receipts of one bucket are written together.
+func (s records) create(ctx context.Context, plans []*plan) (wrote []created, err error) {
+	byBucket := map[string][]first{}
+	for i, p := range plans {
+		bucket := bucketOf(p.id)
+		for j, r := range p.receipts {
+			data, err := json.Marshal(r)
+			if err != nil {
+				return nil, of(len(plans), i, err)
+			}
+			ref := reference{p.id, j}
+			w := driver.Write{Name: ref.value(), Data: data, If: driver.Absent,
+				TTL: s.keep + waitFor + max(time.Until(p.at), 0), Quiet: true}
+			byBucket[bucket] = append(byBucket[bucket], first{ref, i, w})
 		}
-		writes[i] = driver.Write{Name: reference{id, i}.value(), Data: data, If: driver.Absent, TTL: s.keep + waitFor + more,
-			Quiet: true}
 	}
-	var wrote []created
+	for bucket, all := range byBucket {
+		for part := range slices.Chunk(all, MaxTargets) {
+			done, err := s.createPart(ctx, bucket, part, len(plans))
+			wrote = append(wrote, done...)
+			if err != nil {
+				return wrote, err
+			}
+		}
+	}
+	return wrote, nil
+}
+
+// createPart writes first receipts of one bucket, of a batch of n messages.
+func (s records) createPart(ctx context.Context, bucket string, part []first, n int) (wrote []created, err error) {
+	writes := make([]driver.Write, len(part))
+	for i, f := range part {
+		writes[i] = f.write
+	}
 	var errs []error
-	for i, r := range s.kv.Apply(ctx, bucketOf(id), driver.KVOptions{}, writes...) {
+	for i, r := range s.kv.Apply(ctx, bucket, driver.KVOptions{}, writes...) {
 		switch {
 		case r.Err == nil:
-			wrote = append(wrote, created{reference{id, i}, r.Revision})
+			wrote = append(wrote, created{part[i].reference, r.Revision})
 		case !errors.Is(r.Err, ferry.ErrConflict):
-			errs = append(errs, r.Err)
+			errs = append(errs, of(n, part[i].message, r.Err))
 		}
 	}
 	return wrote, errors.Join(errs...)

@@ -40,17 +40,15 @@ func (h *Hub) SendBatch(ctx context.Context, ms ...*Message) ([]*Handle, error) 
 		}
 		plans[i] = p
 	}
-	var first []created
 	handles := make([]*Handle, len(plans))
 	for i, p := range plans {
 		h.shed(ctx, p)
-		wrote, err := h.records.create(ctx, p.id, p.receipts, max(time.Until(p.at), 0))
-		first = append(first, wrote...)
-		if err != nil {
-			h.records.forget(ctx, first...)
-			return nil, of(len(ms), i, err)
-		}
 		handles[i] = &Handle{ID: p.id, broker: h.broker}
+	}
+	first, err := h.records.create(ctx, plans)
+	if err != nil {
+		h.records.forget(ctx, first...)
+		return nil, err
 	}
 	return handles, h.publish(ctx, plans, first)
 }
