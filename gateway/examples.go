@@ -1,5 +1,7 @@
 package gateway
 
+import "github.com/ferrymq/ferry/internal/frame"
+
 // What the document of the routes shows. The tests send each example of a request, and read each of an answer.
 
 var pathExamples = map[string]string{"topic": "orders", "group": "billing", "id": "order-1", "name": "billing", "call": "hello"}
@@ -22,6 +24,7 @@ var publishBodies = []content{
 	{jsonType, nil, `{"id": 1}`},
 	{linesType, message{}, `{"id": "order-2", "key": "ann", "json": {"id": 2}, "delay": "10s"}` + "\n" + `{"body": "hello", "priority": "high"}` + "\n"},
 	{batchType, []message{}, `[{"id": "order-3", "json": {"id": 3}, "headers": {"trace": "7f"}, "retry": {"base": "1s", "cap": "1m"}}, {"body_base64": "/w=="}]`},
+	{frame.ContentType, nil, ""},
 }
 
 // publishAnswers: 201 for one message that is new, 200 for one that was there, and for many.

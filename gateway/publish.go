@@ -15,6 +15,7 @@ import (
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/frame"
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
@@ -58,6 +59,8 @@ func (g *Gateway) servePublish(w http.ResponseWriter, r *http.Request) {
 		g.publishMany(w, r, topic, lines(body))
 	case batchType:
 		g.publishMany(w, r, topic, elements(body))
+	case frame.ContentType:
+		g.publishFrame(w, r, topic, body)
 	default:
 		g.publishOne(w, r, topic, body)
 	}
@@ -105,32 +108,84 @@ func (g *Gateway) receipt(ctx context.Context, m *driver.Message, got driver.Rec
 	return out
 }
 
-// publishMany stores what can be read and is valid, in order, and answers for each.
+// publishMany stores the messages of a request in JSON. Nothing is stored of what is not understood whole.
 func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic string, next func() (message, error)) {
-	out := []receipt{}
-	var ms []*driver.Message
-	var at []int
+	var all []parsed
 	for {
 		in, err := next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err == nil && len(out) == maxMessages {
-			err = driver.NewError(driver.ErrTooLarge, "the request has too many messages", fmt.Sprintf("send at most %d at once", maxMessages), nil)
+		if err == nil && len(all) == maxMessages {
+			err = tooMany()
 		}
-		if err != nil { // nothing is stored of what is not understood whole
+		if err != nil {
 			refuse(w, r, err)
 			return
 		}
 		m, err := in.whole(topic)
-		if err == nil {
-			err = m.Validate(g.driver.Capabilities().MaxBody)
+		all = append(all, parsed{m, err})
+	}
+	g.publishAll(w, r, all)
+}
+
+func tooMany() error {
+	return driver.NewError(driver.ErrTooLarge, "the request has too many messages", fmt.Sprintf("send at most %d at once", maxMessages), nil)
+}
+
+// publishFrame stores the messages of a frame: those of the call publish, whose topic is the one of the path, or left out.
+func (g *Gateway) publishFrame(w http.ResponseWriter, r *http.Request, topic string, body []byte) {
+	var q frame.Publish
+	rest := bytes.NewReader(body)
+	err := frame.Read(rest, g.o.MaxFrame, &q)
+	switch {
+	case err != nil:
+	case rest.Len() > 0:
+		err = invalid("something follows the frame", "send one frame in a request", nil)
+	case q.Options != driver.PublishOptions{}:
+		err = invalid("a frame with options belongs to the driver", "leave them out, or open ferry:// from Go", nil)
+	case len(q.Messages) > maxMessages:
+		err = tooMany()
+	}
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	all := make([]parsed, len(q.Messages))
+	for i, m := range q.Messages {
+		switch {
+		case m == nil:
+			all[i].err = invalid("a message is missing", "send one for each", nil)
+			continue
+		case m.Topic != "" && m.Topic != topic:
+			all[i].err = invalid("a message is for another topic than the request", "leave its topic out", nil)
 		}
-		if err != nil {
-			out = append(out, receipt{Error: problemOf(r.Context(), err)})
+		m.Topic, m.OwnID = topic, m.ID != ""
+		all[i].message = m
+	}
+	g.publishAll(w, r, all)
+}
+
+// parsed is one message of several, or what is wrong with it.
+type parsed struct {
+	message *driver.Message
+	err     error
+}
+
+// publishAll stores what is valid, in order, and answers for each.
+func (g *Gateway) publishAll(w http.ResponseWriter, r *http.Request, all []parsed) {
+	out := make([]receipt, len(all))
+	var ms []*driver.Message
+	var at []int
+	for i, p := range all {
+		if p.err == nil {
+			p.err = p.message.Validate(g.driver.Capabilities().MaxBody)
+		}
+		if p.err != nil {
+			out[i].Error = problemOf(r.Context(), p.err)
 			continue
 		}
-		ms, at, out = append(ms, m), append(at, len(out)), append(out, receipt{})
+		ms, at = append(ms, p.message), append(at, i)
 	}
 	got, err := g.broker.PublishBatch(r.Context(), ms)
 	if err != nil && len(got) != len(ms) {

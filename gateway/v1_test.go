@@ -16,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/internal/frame"
 )
 
 // client speaks JSON with a gateway.
@@ -133,6 +134,38 @@ func TestPublishMany(t *testing.T) {
 			if len(ms) != 2 || ms[0]["json"].(map[string]any)["n"] != 1.0 || ms[1]["body_base64"] != "/w==" {
 				t.Errorf("%s: received %v", contentType, ms)
 			}
+		}
+	})
+}
+
+// A frame has many messages, too, each with its own result; what is cut off, or not meant for this route, stores nothing.
+func TestPublishFrame(t *testing.T) {
+	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
+		marshal := func(q frame.Publish) string {
+			data, err := frame.Marshal(&q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+		whole := marshal(frame.Publish{Messages: []*driver.Message{{ID: "a", Key: "k", Body: []byte("1")}, {Topic: "other"}, nil, {Topic: "jobs", Body: []byte("2")}}})
+		got := objects(c.ok("/v1/topics/jobs/messages", whole, "Content-Type", frame.ContentType)["receipts"])
+		if len(got) != 4 || got[0]["id"] != "a" || got[0]["id_window"] == nil || got[1]["error"] == nil || got[2]["error"] == nil || got[3]["id"] == nil {
+			t.Errorf("got %v", got)
+		}
+		if ms := c.receive(""); len(ms) != 2 || ms[0]["body"] != "1" || ms[0]["key"] != "k" || ms[1]["body"] != "2" {
+			t.Errorf("received %v", ms)
+		}
+		for what, body := range map[string]string{
+			"nothing": "", "cut off": whole[:len(whole)-1], "another version": "\x02" + whole[1:], "more": whole + "a",
+			"with options": marshal(frame.Publish{Options: driver.PublishOptions{Atomic: true}}),
+		} {
+			if status, p := c.post("/v1/topics/jobs/messages", body, "Content-Type", frame.ContentType); status != http.StatusBadRequest || p["hint"] == nil {
+				t.Errorf("%s: %d %v", what, status, p)
+			}
+		}
+		if ms := c.receive(`{"wait": "1s"}`); len(ms) != 0 {
+			t.Errorf("received %v", ms)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"os"
-	"strings"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver/remote"
@@ -16,7 +15,8 @@ const tokenVariable = "FERRY_TOKEN"
 
 // openFerry opens ferry://host:7070 and ferrys://, which is the same over TLS.
 func openFerry(ctx context.Context, rest string, p *parameters, o ferry.Options) (*ferry.Broker, error) {
-	ro := remote.Options{URL: p.scheme + "://" + rest, Token: token(p), Broker: o}
+	ro := remote.Options{URL: p.scheme + "://" + rest, Broker: o}
+	ro.Token, ro.TokenFile = token(p)
 	_ = p.flag("insecure") // see Diagnose
 	if p.scheme == "ferrys" {
 		ro.TLS = ferryTLS(p)
@@ -27,17 +27,15 @@ func openFerry(ctx context.Context, rest string, p *parameters, o ferry.Options)
 	return remote.Open(ctx, ro)
 }
 
-// token is what the file holds that a parameter names, or the variable.
-func token(p *parameters) string {
-	file := p.text("token_file")
-	if file == "" {
-		return os.Getenv(tokenVariable)
+// token is the file that a parameter names, or what the variable holds.
+func token(p *parameters) (text, file string) {
+	if file = p.text("token_file"); file == "" {
+		return os.Getenv(tokenVariable), ""
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
+	if _, err := os.ReadFile(file); err != nil {
 		p.bad = append(p.bad, `parameter "token_file" must name a readable file`)
 	}
-	return strings.TrimSpace(string(data))
+	return "", file
 }
 
 // ferryTLS reads whom to trust.

@@ -59,6 +59,39 @@ func TestServerWithAToken(t *testing.T) {
 	publishes(t, url)
 }
 
+// TestTokenIsReplaced: the file with the token is read for each call, so that another token needs no other broker.
+func TestTokenIsReplaced(t *testing.T) {
+	url := tokenServer(t, canary)
+	file := filepath.Join(t.TempDir(), "token")
+	write := func(token string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(canary)
+	b, err := open.URL(t.Context(), url+"?token_file="+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	for _, x := range []struct {
+		token string
+		want  error
+	}{{canary, nil}, {"of yesterday", ferry.ErrRefused}, {canary, nil}} {
+		write(x.token)
+		if _, err := ferry.Publish(t.Context(), b, "orders", 1); !errors.Is(err, x.want) {
+			t.Errorf("with token %q: %v", x.token, err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ferry.Publish(t.Context(), b, "orders", 1); !errors.Is(err, ferry.ErrNotApplied) || strings.Contains(err.Error(), canary) {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
 // publishes demands that a broker takes a message.
 func publishes(t *testing.T, url string) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
+	"github.com/ferrymq/ferry/internal/framecall"
 )
 
 // kv are the named values of the broker behind the gateway.
@@ -31,7 +32,7 @@ func (k kv) List(ctx context.Context, q driver.KVQuery) (driver.KVPage, error) {
 func (k kv) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
 	results := make([]driver.WriteResult, 0, len(ws))
 	for begin := 0; begin < len(ws); {
-		end := begin + fits(ws[begin:], writeSize, k.d.maxFrame/2)
+		end := begin + fits(ws[begin:], writeSize, k.d.client.Limit()/2)
 		results = append(results, k.apply(ctx, bucket, o, ws[begin:end])...)
 		begin = end
 	}
@@ -48,7 +49,7 @@ func (k kv) apply(ctx context.Context, bucket string, o driver.KVOptions, ws []d
 		return refused(ws, err)
 	}
 	for i := range got {
-		got[i].Err = away(got[i].Err, driver.ErrUnknown)
+		got[i].Err = framecall.Away(got[i].Err, driver.ErrUnknown)
 	}
 	return got
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
+	"github.com/ferrymq/ferry/internal/framecall"
 )
 
 // Topics returns the topics that the token may see.
@@ -126,7 +127,7 @@ func (d *Driver) ask(ctx context.Context, call string, q frame.Value, at []int, 
 	}
 	for i, n := range at {
 		if errs[n] = err; err == nil {
-			errs[n] = away(answer[i], driver.ErrUnknown)
+			errs[n] = framecall.Away(answer[i], driver.ErrUnknown)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
+	"github.com/ferrymq/ferry/internal/framecall"
 )
 
 // Publish stores messages. What is too much for one call goes in several, one after the other, unless all must be stored in one step.
@@ -20,7 +21,7 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 		return receipts, joined(receipts)
 	}
 	for begin := 0; begin < len(valid); {
-		end := begin + fits(valid[begin:], messageSize, d.maxFrame/2)
+		end := begin + fits(valid[begin:], messageSize, d.client.Limit()/2)
 		d.publish(ctx, valid[begin:end], at[begin:end], receipts, o)
 		begin = end
 	}
@@ -57,7 +58,7 @@ func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, at []int, 
 			continue
 		}
 		receipts[n] = got[i]
-		receipts[n].Err = away(got[i].Err, driver.ErrUnknown)
+		receipts[n].Err = framecall.Away(got[i].Err, driver.ErrUnknown)
 	}
 }
 

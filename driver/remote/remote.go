@@ -13,15 +13,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
+	"github.com/ferrymq/ferry/internal/framecall"
 )
 
 // Options of a Driver.
@@ -30,6 +27,8 @@ type Options struct {
 	URL string
 	// Token says who asks. Empty: nobody, which few servers accept.
 	Token string
+	// TokenFile has the token instead. It is read for each call, so that a token can be replaced while the program runs.
+	TokenFile string
 	// TLS is for ferrys://. Defaults to the system's authorities.
 	TLS *tls.Config
 	// Dial connects to the server. Defaults to that of net.Dialer, with a timeout of 10 seconds.
@@ -38,25 +37,13 @@ type Options struct {
 	Broker ferry.Options
 }
 
-const (
-	name        = "ferry" // of the driver, and of its scheme
-	dialTimeout = 10 * time.Second
-	idleTimeout = 30 * time.Second
-	idleConns   = 64 // a call that waits holds one, over HTTP/1.1
-	defaultPort = "7070"
-)
+const name = "ferry" // of the driver, and of its scheme
 
 // Driver is a connection to a gateway.
 type Driver struct {
-	http     *http.Client
-	base     string // URL of the calls
-	token    string
-	caps     driver.Capabilities
-	backend  string // name of the driver behind the gateway
-	maxFrame int
-
-	life context.Context // ends when the driver is closed
-	end  context.CancelFunc
+	client  *framecall.Client
+	caps    driver.Capabilities
+	backend string // name of the driver behind the gateway
 
 	mu     sync.Mutex
 	subs   map[*subscription]struct{}
@@ -67,40 +54,24 @@ var _ driver.Driver = (*Driver)(nil)
 
 // New connects to a gateway. The driver has a driver.Log if the broker behind the gateway has one.
 func New(ctx context.Context, o Options) (driver.Driver, error) {
-	base, err := baseOf(o.URL)
+	client, err := framecall.New(framecall.Options{URL: o.URL, Token: o.Token, TokenFile: o.TokenFile, TLS: o.TLS, Dial: o.Dial})
 	if err != nil {
 		return nil, err
 	}
-	if o.Dial == nil {
-		o.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
-	life, end := context.WithCancel(context.Background())
-	d := &Driver{
-		http: &http.Client{
-			Transport: &http.Transport{
-				DialContext: o.Dial, TLSClientConfig: o.TLS, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
-				MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTimeout, DisableCompression: true,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is for this server alone
-		},
-		base: base, token: o.Token, maxFrame: helloFrame, life: life, end: end, subs: map[*subscription]struct{}{},
-	}
+	d := &Driver{client: client, subs: map[*subscription]struct{}{}}
 	var w frame.Welcome
 	if err := d.look(ctx, frame.CallHello, &frame.Nothing{}, &w); err != nil {
-		end()
-		d.http.CloseIdleConnections()
+		client.Close()
 		return nil, err
 	}
-	d.caps, d.backend, d.maxFrame = w.Capabilities, w.Capabilities.Driver, w.MaxFrame
+	client.SetLimit(w.MaxFrame)
+	d.caps, d.backend = w.Capabilities, w.Capabilities.Driver
 	d.caps.Driver, d.caps.Local = name, false
 	if w.Log {
 		return &logDriver{d}, nil
 	}
 	return d, nil
 }
-
-// helloFrame is the largest call before the gateway has said what it takes.
-const helloFrame = 1 << 10
 
 // Open connects to a gateway, and returns a Broker on it.
 func Open(ctx context.Context, o Options) (*ferry.Broker, error) {
@@ -114,33 +85,6 @@ func Open(ctx context.Context, o Options) (*ferry.Broker, error) {
 		return nil, err
 	}
 	return b, nil
-}
-
-// baseOf returns the URL of the calls. Its errors quote nothing of the URL, which may hold a secret.
-func baseOf(rawURL string) (string, error) {
-	bad := func(why string) error {
-		return driver.NewError(driver.ErrInvalid, "the URL of the server "+why, "write it as ferry://host:7070, or ferrys://host:7070 over TLS", nil)
-	}
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return "", bad("is malformed")
-	}
-	scheme, known := map[string]string{"ferry": "http", "ferrys": "https"}[strings.ToLower(u.Scheme)]
-	switch {
-	case !known:
-		return "", bad("has another scheme")
-	case u.User != nil:
-		return "", bad("has a user or a password, and a server takes a token")
-	case u.Hostname() == "":
-		return "", bad("names no host")
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", bad("has parameters")
-	}
-	host := u.Host
-	if u.Port() == "" {
-		host = net.JoinHostPort(u.Hostname(), defaultPort)
-	}
-	return scheme + "://" + host + strings.TrimSuffix(u.Path, "/") + "/v1/driver/", nil
 }
 
 // Capabilities are those of the broker behind the gateway.
@@ -163,8 +107,7 @@ func (d *Driver) Close(ctx context.Context) error {
 			first = err
 		}
 	}
-	d.end()
-	d.http.CloseIdleConnections()
+	d.client.Close()
 	return first
 }
 
@@ -173,13 +116,25 @@ func (d *Driver) ended() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return errClosed(nil)
+		return framecall.ErrClosed(nil)
 	}
 	return nil
 }
 
-func errClosed(cause error) error {
-	return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", cause)
+// look makes a call that changes nothing: if it fails on its way, nothing was applied.
+func (d *Driver) look(ctx context.Context, call string, q, answer frame.Value) error {
+	if err := d.ended(); err != nil {
+		return err
+	}
+	return d.client.Call(ctx, call, q, answer, driver.ErrNotApplied)
+}
+
+// change makes a call that changes something: if its answer is lost, nobody knows whether it did.
+func (d *Driver) change(ctx context.Context, call string, q, answer frame.Value) error {
+	if err := d.ended(); err != nil {
+		return err
+	}
+	return d.client.Call(ctx, call, q, answer, driver.ErrUnknown)
 }
 
 // Diagnose tells of the way to the gateway, and what the broker behind it says of itself.
@@ -188,6 +143,6 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	if err := d.look(ctx, frame.CallDiagnose, &frame.Nothing{}, &fs); err != nil {
 		return nil, err
 	}
-	way := driver.Finding{Severity: driver.SeverityOK, Subject: "gateway", Text: fmt.Sprintf("a %s broker behind %s", d.backend, strings.TrimSuffix(d.base, "/v1/driver/"))}
+	way := driver.Finding{Severity: driver.SeverityOK, Subject: "gateway", Text: fmt.Sprintf("a %s broker behind %s", d.backend, d.client.Server())}
 	return append([]driver.Finding{way}, fs...), nil
 }

@@ -44,7 +44,7 @@ func (s *subscription) isClosed() bool {
 
 // await waits for one revocation. A gateway that is away is asked again after a second.
 func (s *subscription) await() {
-	ctx, cancel := context.WithCancel(s.d.life)
+	ctx, cancel := context.WithCancel(s.d.client.Life())
 	defer cancel()
 	go func() {
 		select {

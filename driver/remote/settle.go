@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
+	"github.com/ferrymq/ferry/internal/framecall"
 )
 
 // settleTimeout is how long a settlement waits for its answer, whatever becomes of its context.
@@ -32,7 +33,7 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	for begin := 0; begin < len(send); {
-		end := begin + fits(send[begin:], settlementSize, s.d.maxFrame/2)
+		end := begin + fits(send[begin:], settlementSize, s.d.client.Limit()/2)
 		q := &frame.Settle{Session: session, Settlements: send[begin:end]}
 		s.ask(ctx, frame.CallSettle, q, at[begin:end], errs)
 		begin = end
@@ -116,7 +117,7 @@ func (s *subscription) ask(ctx context.Context, call string, q frame.Value, at [
 	}
 	for i, n := range at {
 		if errs[n] = err; err == nil {
-			errs[n] = away(answer[i], driver.ErrUnknown)
+			errs[n] = framecall.Away(answer[i], driver.ErrUnknown)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
+	"github.com/ferrymq/ferry/internal/framecall"
 )
 
 // subscription is one that a gateway holds for this process.
@@ -51,7 +52,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	}
 	if !d.add(s) {
 		_ = s.Close(ctx)
-		return nil, errClosed(nil)
+		return nil, framecall.ErrClosed(nil)
 	}
 	s.watch()
 	return s, nil
@@ -224,7 +225,7 @@ func (s *subscription) Close(ctx context.Context) error {
 	s.d.mu.Lock()
 	delete(s.d.subs, s)
 	s.d.mu.Unlock()
-	err := s.d.call(ctx, frame.CallClose, &frame.Session{ID: session}, &frame.Nothing{}, driver.ErrUnknown)
+	err := s.d.client.Call(ctx, frame.CallClose, &frame.Session{ID: session}, &frame.Nothing{}, driver.ErrUnknown)
 	s.watcher.Wait()
 	return gone(err)
 }

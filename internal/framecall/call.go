@@ -1,4 +1,4 @@
-package remote
+package framecall
 
 import (
 	"bytes"
@@ -18,36 +18,20 @@ import (
 // maxAnswer is the largest answer in bytes.
 const maxAnswer = 256<<20 + 16
 
-// look makes a call that changes nothing: if it fails on its way, nothing was applied.
-func (d *Driver) look(ctx context.Context, call string, q, answer frame.Value) error {
-	if err := d.ended(); err != nil {
-		return err
-	}
-	return d.call(ctx, call, q, answer, driver.ErrNotApplied)
-}
-
-// change makes a call that changes something: if its answer is lost, nobody knows whether it did.
-func (d *Driver) change(ctx context.Context, call string, q, answer frame.Value) error {
-	if err := d.ended(); err != nil {
-		return err
-	}
-	return d.call(ctx, call, q, answer, driver.ErrUnknown)
-}
-
-// call makes a call, with the kind of error that a lost answer is.
-func (d *Driver) call(ctx context.Context, call string, q, answer frame.Value, lost error) error {
+// Call makes a call, with the kind of error that a lost answer is.
+func (c *Client) Call(ctx context.Context, call string, q, answer frame.Value, lost error) error {
 	data, err := frame.Marshal(q)
 	if err != nil {
 		return err
 	}
-	if len(data) > d.maxFrame {
-		return frame.TooLarge(len(data), d.maxFrame)
+	if limit := int(c.limit.Load()); len(data) > limit {
+		return frame.TooLarge(len(data), limit)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	unhook := context.AfterFunc(d.life, cancel)
+	unhook := context.AfterFunc(c.life, cancel)
 	defer unhook()
-	resp, err := d.send(ctx, call, data, lost)
+	resp, err := c.send(ctx, call, data, lost)
 	if err != nil {
 		return err
 	}
@@ -57,32 +41,36 @@ func (d *Driver) call(ctx context.Context, call string, q, answer frame.Value, l
 	}
 	a := frame.Answer{Value: answer}
 	if err := frame.Read(resp.Body, maxAnswer, &a); err != nil {
-		return d.broken(ctx, err, lost)
+		return c.broken(ctx, err, lost)
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // to its end, so that the connection is used again
-	err = away(a.Err, lost)
-	if errors.Is(err, driver.ErrNotApplied) && d.life.Err() != nil { // both sides end: this one was first
-		return errClosed(driver.ErrNotApplied)
+	err = Away(a.Err, lost)
+	if errors.Is(err, driver.ErrNotApplied) && c.life.Err() != nil { // both sides end: this one was first
+		return ErrClosed(driver.ErrNotApplied)
 	}
 	return err
 }
 
 // send sends a call, and tells one that was not sent from one that may have been.
-func (d *Driver) send(ctx context.Context, call string, data []byte, lost error) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, call string, data []byte, lost error) (*http.Response, error) {
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { connected.Store(false) }, // again, if nothing could be sent on an old connection
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	req, err := http.NewRequestWithContext(traced, http.MethodPost, d.base+call, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, c.base+call, bytes.NewReader(data))
 	if err != nil {
 		return nil, driver.NewError(driver.ErrInvalid, "the URL of the server is malformed", "write it as ferry://host:7070", err)
 	}
 	req.Header.Set("Content-Type", frame.ContentType)
-	if d.token != "" {
-		req.Header.Set("Authorization", "Bearer "+d.token)
+	token, err := c.o.token()
+	if err != nil {
+		return nil, err
 	}
-	resp, err := d.http.Do(req)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := c.http.Do(req)
 	var shown *url.Error
 	if errors.As(err, &shown) {
 		err = shown.Err // without the URL
@@ -91,15 +79,15 @@ func (d *Driver) send(ctx context.Context, call string, data []byte, lost error)
 	case err == nil:
 		return resp, nil
 	case !connected.Load():
-		return nil, d.broken(ctx, err, driver.ErrNotApplied)
+		return nil, c.broken(ctx, err, driver.ErrNotApplied)
 	}
-	return nil, d.broken(ctx, err, lost)
+	return nil, c.broken(ctx, err, lost)
 }
 
 // broken is the error of a call that failed on its way.
-func (d *Driver) broken(ctx context.Context, err, kind error) error {
-	if d.life.Err() != nil {
-		return errClosed(kind)
+func (c *Client) broken(ctx context.Context, err, kind error) error {
+	if c.life.Err() != nil {
+		return ErrClosed(kind)
 	}
 	if ctx.Err() != nil {
 		return driver.NewError(kind, "the context ended before the server answered", "try again, with the same id", ctx.Err())
@@ -111,9 +99,9 @@ func (d *Driver) broken(ctx context.Context, err, kind error) error {
 	return driver.NewError(kind, "the server did not answer", hint, err)
 }
 
-// away turns the word of a broker behind the gateway that it is closed into what that means here: the server is going away, and this
+// Away turns the word of a broker behind the gateway that it is closed into what that means here: the server is going away, and this
 // driver is not closed.
-func away(err, lost error) error {
+func Away(err, lost error) error {
 	if err == nil || !errors.Is(err, driver.ErrClosed) || errors.Is(err, driver.ErrLeaseLost) {
 		return err
 	}
