@@ -73,6 +73,8 @@ func (g *Gateway) frameCalls() map[string]call {
 		frame.CallKVWait:    typed(g.kvWait),
 		frame.CallKVChanges: typed(g.kvChanges),
 
+		frame.CallGuard: typed(g.guard),
+
 		frame.CallPartitions: typed(g.partitions),
 		frame.CallPending:    typed(g.pending),
 		frame.CallReplay:     typed(g.replay),

@@ -19,6 +19,8 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard"
+	guardremote "github.com/ferrymq/ferry/guard/remote"
 	"github.com/ferrymq/ferry/internal/safehttp"
 )
 
@@ -31,6 +33,8 @@ type Options struct {
 	Node string
 	// AllowPrivate are private networks to which push subscriptions may post all the same. Defaults to none.
 	AllowPrivate []netip.Prefix
+	// Guards is the guard store that programs share through this gateway (guard/remote), which stays the caller's. Defaults to none.
+	Guards guard.Store
 	// MaxFrame is the largest call in bytes. Defaults to 32 MiB, or four of the broker's largest bodies.
 	MaxFrame int
 	// Logger gets what cannot be returned to anybody. Defaults to that of the broker.
@@ -53,6 +57,7 @@ type Gateway struct {
 	end      context.CancelFunc
 	leases   leases
 	poster   *safehttp.Client
+	guards   *guardremote.Server // nil without a store
 	calls    map[string]call
 	mux      *http.ServeMux
 }
@@ -77,6 +82,9 @@ func New(b *ferry.Broker, o Options) (*Gateway, error) {
 	life, end := context.WithCancel(context.Background())
 	g := &Gateway{life: life, end: end, broker: b, driver: b.Driver(), o: o, sessions: newSessions(o.Logger), mux: http.NewServeMux()}
 	g.leases, g.poster = newLeases(o.Node), newPoster(o)
+	if o.Guards != nil {
+		g.guards = guardremote.NewServer(o.Guards)
+	}
 	g.calls = g.frameCalls()
 	g.wire()
 	return g, nil
@@ -92,6 +100,9 @@ func (g *Gateway) MaxBody() int64 { return int64(g.o.MaxFrame) + 1<<10 }
 func (g *Gateway) Close(ctx context.Context) error {
 	g.end()
 	g.poster.Close()
+	if g.guards != nil {
+		g.guards.Close()
+	}
 	return g.sessions.close(ctx)
 }
 

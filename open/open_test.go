@@ -14,7 +14,7 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Main(m)) }
 
 func TestMemoryURLs(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/server"
 )
 
@@ -25,7 +26,7 @@ func (o devOptions) newServer(ctx context.Context, b *ferry.Broker, alerts *demo
 	if o.listen == "" {
 		return nil, nil
 	}
-	all, err := mounts(b, admin.Options{Environment: "development", Watch: alerts.watch, NotifyTopic: demoNotices}, nil)
+	all, err := mounts(b, admin.Options{Environment: "development", Guards: guard.NewMemory(guard.MemoryOptions{}), Watch: alerts.watch, NotifyTopic: demoNotices}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
 	guardredis "github.com/ferrymq/ferry/guard/redis"
+	"github.com/ferrymq/ferry/open"
 )
 
 const storeHelp = `Guards keep their state in a store of their own: --store redis://host/0?prefix=ferry reaches what all
@@ -60,7 +61,7 @@ func (d *guardDesk) with(ctx context.Context, work func(a *guard.Admin) error) (
 	return work(admin)
 }
 
-const storeHint = "use --store redis://localhost:6379 or --store disk:///dir; one with a password may be in FERRY_STORE, or in a file: FERRY_STORE_FILE"
+const storeHint = "use --store redis://localhost:6379, --store disk:///dir or --store ferry://localhost:7070; one with a password may be in FERRY_STORE, or in a file: FERRY_STORE_FILE"
 
 // openStore chooses the store by the scheme of its URL.
 func (d *guardDesk) openStore(ctx context.Context) (guard.Store, error) {
@@ -83,6 +84,8 @@ func (d *guardDesk) openStore(ctx context.Context) (guard.Store, error) {
 			return nil, err
 		}
 		return guardredis.Open(ctx, guardredis.Options{URL: address, Prefix: prefix})
+	case "ferry", "ferrys":
+		return open.Guards(ctx, d.url)
 	}
 	return nil, usage("the scheme of --store is not known", storeHint)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry/admin"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/server"
 	"github.com/ferrymq/ferry/server/config"
 )
@@ -106,7 +107,7 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := p.guards(ctx, f.Store)
+	store, err := p.guards(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -143,13 +144,18 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	return s.Run(ctx)
 }
 
-// guards opens the store that the guards of workers share, or returns nil if none is named.
-func (p process) guards(ctx context.Context, url string) (guard.Store, error) {
-	if url == "" {
+// guards opens the store that the guards of workers share: the one that is named, or that belongs to the broker. It returns nil if
+// there is none.
+func (p process) guards(ctx context.Context, f config.File) (guard.Store, error) {
+	if f.Store != "" {
+		desk := &guardDesk{remote: &remote{process: p, url: f.Store}}
+		return desk.openStore(ctx)
+	}
+	s, err := open.Guards(ctx, withScheme(f.Broker))
+	if errors.Is(err, ferry.ErrUnsupported) || errors.Is(err, ferry.ErrRefused) { // Kafka, or another server's
 		return nil, nil
 	}
-	desk := &guardDesk{remote: &remote{process: p, url: url}}
-	return desk.openStore(ctx)
+	return s, err
 }
 
 // announce tells people where the server is.

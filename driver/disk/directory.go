@@ -140,11 +140,14 @@ func (d *directory) refusePlanted(info os.FileInfo) error {
 	return nil
 }
 
+// GuardsDir is a directory inside of a store's that is not the broker's own: the guard store that belongs to it lies there.
+const GuardsDir = "guards"
+
 // refuseForeign refuses a directory without a format that contains something. A store that could not be finished when
-// it was made contains its lock and an unfinished format at most.
+// it was made contains its lock and an unfinished format at most; the guard store may have come before the broker.
 func (d *directory) refuseForeign(names []string) error {
 	for _, name := range names {
-		if name != ownerName && name != formatName+".tmp" {
+		if name != ownerName && name != formatName+".tmp" && name != GuardsDir {
 			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is no store of this broker: it contains %.80q", d.path, name),
 				"give the path of an empty directory, or of one that does not exist yet", nil)
 		}

@@ -84,7 +84,7 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"gateway"},
-		May:      []string{".", "driver", "codec/...", "worker", "auth", "result", "cluster", "internal/..."},
+		May:      []string{".", "driver", "codec/...", "worker", "auth", "result", "cluster", "guard/...", "internal/..."},
 		Why:      "the gateway is a broker over HTTP: it knows no driver, and nothing of the server that serves it",
 	},
 	{
@@ -94,8 +94,8 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"open"},
-		May:      []string{".", "driver", "driver/*", "spool/...", "internal/..."},
-		Why:      "open chooses a driver by URL, with a spool in front where one is asked for, and does nothing else",
+		May:      []string{".", "driver", "driver/*", "spool/...", "guard/...", "internal/..."},
+		Why:      "open chooses a driver by URL, with a spool in front where one is asked for, or the guard store beside it, and does nothing else",
 	},
 	{
 		Packages: []string{"cmd/...", "examples/...", "test/...", "sdk"},
