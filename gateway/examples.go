@@ -50,7 +50,8 @@ const (
 	pushExample     = `{"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "concurrency": 10, "timeout": "10s", "paused": false}`
 	pushedExample   = `{"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "concurrency": 10, "timeout": "10s", "paused": false}`
 	hiddenExample   = `{"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "concurrency": 10, "timeout": "10s", "paused": false}`
-	pushListExample = `{"push": {"billing": ` + hiddenExample + `}}`
+	pushListExample = `{"push": {"billing": {"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "concurrency": 10, "timeout": "10s", "paused": false, ` +
+		`"health": {"state": "failing", "failures": 3, "last_error": "the endpoint answered with status 502", "last_error_at": "2026-01-31T08:00:01.000Z"}}}}`
 
 	problemExample = `{"title": "Bad Request", "status": 400, "code": "invalid", "detail": "there is no priority \"loud\"", "hint": "use low, normal, high or urgent", "request_id": "0198f2"}`
 	lostExample    = `{"title": "Conflict", "status": 409, "code": "lease_lost", "detail": "the gateway holds no such delivery for this client", ` +
@@ -66,5 +67,10 @@ var (
 		{linesType, delivery{}, deliveryExample + "\n"},
 		{eventsType, delivery{}, "data: " + deliveryExample + "\n\n"},
 	}}
+	receiveAnswers = []content{
+		{jsonType, received{}, receivedExample},
+		{eventBatchType, []map[string]any{}, `[{"specversion": "1.0", "id": "order-1", "source": "/topics/orders", "type": "ferry.message", "datacontenttype": "application/json", "data": {"id": 1}, ` +
+			`"ferrylease": "n7c2.JBSWY3DPEHPK3PXP.2.x4qkZg", "ferryleasefor": "30s", "ferryattempt": "1", "partitionkey": "ann"}]`},
+	}
 	resultQuery = []parameter{{"wait", "How long to wait until it has ended", "", "5s"}}
 )

@@ -40,6 +40,7 @@ func (g *Gateway) replay(ctx context.Context, q *frame.Replay) (frame.Value, err
 		return nil, err
 	}
 	r, err := l.Replay(ctx, q.Topic, q.Group, q.Options)
+	g.record(ctx, auth.Action{What: "group.replay", Topic: q.Topic, Group: q.Group}, err)
 	return (*frame.ResetReport)(&r), err
 }
 
@@ -60,7 +61,9 @@ func (g *Gateway) retain(ctx context.Context, q *frame.Retain) (frame.Value, err
 	if err != nil {
 		return nil, err
 	}
-	return done(l.Retain(ctx, q.Topic, q.Retention))
+	err = l.Retain(ctx, q.Topic, q.Retention)
+	g.record(ctx, auth.Action{What: "topic.retain", Topic: q.Topic}, err)
+	return done(err)
 }
 
 func (g *Gateway) retention(ctx context.Context, q *frame.Place) (frame.Value, error) {
@@ -78,5 +81,6 @@ func (g *Gateway) trim(ctx context.Context, q *frame.Place) (frame.Value, error)
 		return nil, err
 	}
 	r, err := l.Trim(ctx, q.Topic)
+	g.record(ctx, auth.Action{What: "topic.trim", Topic: q.Topic}, err)
 	return (*frame.TrimReport)(&r), err
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
@@ -79,11 +80,11 @@ func (g *Gateway) ensureTopic(ctx context.Context, q *frame.Config) (frame.Value
 }
 
 func (g *Gateway) alterTopic(ctx context.Context, q *frame.Config) (frame.Value, error) {
-	return g.operate(ctx, q.Topic, func() error { return g.driver.AlterTopic(ctx, q.Topic, q.Config) })
+	return g.managed(ctx, auth.Action{What: "topic.put", Topic: q.Topic}, func() error { return g.driver.AlterTopic(ctx, q.Topic, q.Config) })
 }
 
 func (g *Gateway) deleteTopic(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	return g.operate(ctx, q.Topic, func() error { return g.driver.DeleteTopic(ctx, q.Topic) })
+	return g.managed(ctx, auth.Action{What: "topic.delete", Topic: q.Topic}, func() error { return g.driver.DeleteTopic(ctx, q.Topic) })
 }
 
 func (g *Gateway) ensureGroup(ctx context.Context, q *frame.Group) (frame.Value, error) {
@@ -91,11 +92,25 @@ func (g *Gateway) ensureGroup(ctx context.Context, q *frame.Group) (frame.Value,
 }
 
 func (g *Gateway) deleteGroup(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	return g.operate(ctx, q.Topic, func() error { return g.driver.DeleteGroup(ctx, q.Topic, q.Group) })
+	return g.managed(ctx, auth.Action{What: "group.delete", Topic: q.Topic, Group: q.Group}, func() error { return g.driver.DeleteGroup(ctx, q.Topic, q.Group) })
 }
 
 func (g *Gateway) pause(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	return g.operate(ctx, q.Topic, func() error { return g.driver.Pause(ctx, q.Topic, q.Group, q.Flag) })
+	what := "resume"
+	if q.Flag {
+		what = "pause"
+	}
+	if what = "topic." + what; q.Group != "" {
+		what = "group" + strings.TrimPrefix(what, "topic")
+	}
+	return g.managed(ctx, auth.Action{What: what, Topic: q.Topic, Group: q.Group}, func() error { return g.driver.Pause(ctx, q.Topic, q.Group, q.Flag) })
+}
+
+// managed is operate for what is recorded: what a program does by itself, as making a topic or a group that it needs, is not.
+func (g *Gateway) managed(ctx context.Context, action auth.Action, change func() error) (frame.Value, error) {
+	v, err := g.operate(ctx, action.Topic, change)
+	g.record(ctx, action, err)
+	return v, err
 }
 
 // operate runs what changes a topic.
@@ -107,10 +122,9 @@ func (g *Gateway) operate(ctx context.Context, topic string, change func() error
 }
 
 func (g *Gateway) purge(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	if err := may(ctx, auth.Operate, q.Topic); err != nil {
-		return nil, err
-	}
-	n, err := g.driver.Purge(ctx, q.Topic, q.Group)
+	var n int
+	_, err := g.operate(ctx, q.Topic, func() (err error) { n, err = g.driver.Purge(ctx, q.Topic, q.Group); return err })
+	g.record(ctx, auth.Action{What: "topic.purge", Topic: q.Topic, Group: q.Group, Count: int64(n)}, err)
 	return (*frame.Number)(&n), err
 }
 
@@ -121,6 +135,7 @@ func (g *Gateway) delete(ctx context.Context, q *frame.Targets) (frame.Value, er
 		}
 	}
 	errs := g.driver.Delete(ctx, *q)
+	g.recordEach(ctx, "message.delete", *q, errs)
 	return (*frame.Errors)(&errs), nil
 }
 
@@ -131,13 +146,17 @@ func (g *Gateway) move(ctx context.Context, q *frame.Moves) (frame.Value, error)
 		}
 	}
 	errs := g.driver.Move(ctx, *q)
+	targets := make([]driver.Target, len(*q))
+	for i, m := range *q {
+		targets[i] = m.Target
+	}
+	g.recordEach(ctx, "message.move", targets, errs)
 	return (*frame.Errors)(&errs), nil
 }
 
 func (g *Gateway) reset(ctx context.Context, q *frame.Reset) (frame.Value, error) {
-	if err := may(ctx, auth.Operate, q.Topic); err != nil {
-		return nil, err
-	}
-	r, err := g.driver.Reset(ctx, q.Topic, q.Group, q.Options)
+	var r driver.ResetReport
+	_, err := g.operate(ctx, q.Topic, func() (err error) { r, err = g.driver.Reset(ctx, q.Topic, q.Group, q.Options); return err })
+	g.record(ctx, auth.Action{What: "group.reset", Topic: q.Topic, Group: q.Group}, err)
 	return (*frame.ResetReport)(&r), err
 }

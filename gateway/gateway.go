@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
 	guardremote "github.com/ferrymq/ferry/guard/remote"
@@ -35,6 +36,8 @@ type Options struct {
 	AllowPrivate []netip.Prefix
 	// Guards is the guard store that programs share through this gateway (guard/remote), which stays the caller's. Defaults to none.
 	Guards guard.Store
+	// Actions records who managed what: purges, moves and resets over frames, push subscriptions. Defaults to none.
+	Actions *auth.Actions
 	// MaxFrame is the largest call in bytes. Defaults to 32 MiB, or four of the broker's largest bodies.
 	MaxFrame int
 	// Logger gets what cannot be returned to anybody. Defaults to that of the broker.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -101,6 +102,9 @@ func setHeader(m *driver.Message, name, value string) (err error) {
 		own, ok := strings.CutPrefix(name, headerPrefix)
 		if strings.HasPrefix(name, "ce-") {
 			own, ok = name, true
+			if plain, err := url.PathUnescape(value); err == nil { // over HTTP attributes are percent-encoded
+				value = plain
+			}
 		} else if !ok && strings.HasPrefix(name, "ferry-") {
 			return invalid(fmt.Sprintf("there is no header %.60q", name), "use Ferry-Header-NAME for headers of the message", nil)
 		}
@@ -145,13 +149,15 @@ type delivery struct {
 	ContentType string            `json:"content_type,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty"`
 	PublishedAt *jsontime.Time    `json:"published_at,omitempty"`
+
+	message *driver.Message // of which the above is shown
 }
 
 // shown returns a delivery in JSON. A body that is JSON stays so, text is text, and the rest is base64.
 func shown(d *driver.Delivery, lease string, left time.Duration) delivery {
 	out := delivery{
 		Lease: lease, LeaseFor: jsontime.Duration(left.Round(time.Millisecond)), Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String(),
-		ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key, ContentType: d.ContentType, Headers: d.Headers, PublishedAt: jsontime.At(d.PublishedAt),
+		message: d.Message, ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key, ContentType: d.ContentType, Headers: d.Headers, PublishedAt: jsontime.At(d.PublishedAt),
 	}
 	switch {
 	case isJSON(d.ContentType) && json.Valid(d.Body):

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +30,10 @@ type pushed struct {
 	// Timeout is how long one post may take.
 	Timeout jsontime.Duration `json:"timeout" required:"false"`
 	Paused  bool              `json:"paused" required:"false"`
+	// Events makes each post a CloudEvent. Empty: events stay what they are, and other messages are posted as they are.
+	Events string `json:"events,omitempty" enum:"binary,structured"`
+	// Health is how the endpoint has answered lately. It is shown, and nobody sets it.
+	Health *health `json:"health,omitempty" readOnly:"true"`
 }
 
 // pushList are the subscriptions by name.
@@ -66,6 +72,8 @@ func (p pushed) resolved(check func(url string) error) (pushed, error) {
 	switch _, err := p.key(); {
 	case err != nil:
 		return p, err
+	case p.Events != "" && p.Events != binaryEvents && p.Events != structuredEvents:
+		return p, invalid(fmt.Sprintf("events are %.40q", p.Events), "use binary or structured, or leave it out", nil)
 	case p.Concurrency < 1 || p.Concurrency > mostPushConcurrency:
 		return p, invalid(fmt.Sprintf("the concurrency is %d", p.Concurrency), fmt.Sprintf("use 1 to %d", mostPushConcurrency), nil)
 	case p.Timeout < jsontime.Duration(time.Second) || p.Timeout > jsontime.Duration(mostPushTimeout):
@@ -121,6 +129,9 @@ func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = mayPush(r.Context(), p.Topic)
 	}
+	if err == nil && p.Health != nil {
+		err = invalid("the health of an endpoint cannot be set", "leave it out", nil)
+	}
 	if err != nil {
 		refuse(w, r, err)
 		return
@@ -143,6 +154,7 @@ func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		err = g.writePush(r.Context(), r.PathValue("name"), p, condition)
+		g.record(r.Context(), auth.Action{What: "push.put", Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, err)
 	}
 	if err != nil {
 		refuse(w, r, err)
@@ -173,6 +185,11 @@ func (g *Gateway) serveGetPush(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = may(r.Context(), auth.View, p.Topic)
 	}
+	if err == nil {
+		var all map[string]*health
+		all, err = g.readHealth(r.Context(), r.PathValue("name"))
+		p.Health = all[r.PathValue("name")]
+	}
 	if err != nil {
 		refuse(w, r, err)
 		return
@@ -188,6 +205,10 @@ func (g *Gateway) serveDeletePush(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		err = g.driver.KV().Apply(r.Context(), driver.PushBucket, driver.KVOptions{}, driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
+	}
+	if err == nil {
+		g.record(r.Context(), auth.Action{What: "push.delete", Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, nil)
+		err = g.driver.KV().Apply(r.Context(), healthBucket, driver.KVOptions{}, driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
 	}
 	if err != nil {
 		refuse(w, r, err)
@@ -206,11 +227,16 @@ func (g *Gateway) serveListPush(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
+	maps.DeleteFunc(all, func(_ string, p stored) bool { return may(r.Context(), auth.View, p.Topic) != nil })
+	health, err := g.readHealth(r.Context(), slices.Collect(maps.Keys(all))...)
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
 	out := map[string]pushed{}
 	for name, p := range all {
-		if may(r.Context(), auth.View, p.Topic) == nil {
-			out[name] = p.hidden()
-		}
+		p.Health = health[name]
+		out[name] = p.hidden()
 	}
 	answer(w, http.StatusOK, pushList{out})
 }

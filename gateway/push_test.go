@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/codec/cloudevents"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/gateway"
 )
@@ -100,8 +101,15 @@ func TestPush(t *testing.T) {
 			t.Errorf("the attribute is lost: %v", p.header)
 		}
 	}
-	if _, shown := c.do(http.MethodGet, "/v1/push/billing", ""); shown["secret"] != nil || shown["topic"] != "jobs" {
+	_, shown := c.do(http.MethodGet, "/v1/push/billing", "")
+	if shown["secret"] != nil || shown["topic"] != "jobs" {
 		t.Errorf("shown as %v", shown)
+	}
+	for shown["health"] == nil || shown["health"].(map[string]any)["state"] != "ok" { // it is written after the answer
+		_, shown = c.do(http.MethodGet, "/v1/push/billing", "")
+	}
+	if h := shown["health"].(map[string]any); h["failures"] != 0.0 || !strings.Contains(h["last_error"].(string), "502") || h["last_success_at"] == nil || h["last_error_at"] == nil {
+		t.Errorf("its health is %v", h)
 	}
 	if _, listed := c.do(http.MethodGet, "/v1/push", ""); listed["push"].(map[string]any)["billing"].(map[string]any)["secret"] != nil {
 		t.Errorf("listed as %v", listed)
@@ -115,6 +123,43 @@ func TestPush(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A subscription may want every message to be a CloudEvent: signed in either mode, with the attributes of what is one already.
+func TestPushEvents(t *testing.T) {
+	for mode, want := range map[string]struct{ body, contentType, id, source string }{
+		"binary":     {`{"n":1}`, "application/json", "a", "/topics/jobs"},
+		"structured": {"", "application/cloudevents+json", "", ""},
+	} {
+		g, b := newGateway(t, gateway.Options{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		c := client{t, g, token(nil)}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		e := newEndpoint(t, 0)
+		if err := b.Driver().EnsureGroup(ctx, "jobs", "g", driver.GroupOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, made := c.do(http.MethodPut, "/v1/push/events", `{"topic": "jobs", "group": "g", "url": "`+e.URL+`", "events": "`+mode+`"}`)
+		c.ok("/v1/topics/jobs/messages", `{"n":1}`, "Content-Type", "application/json", "Idempotency-Key", "a", "Ferry-Key", "k")
+		p := <-e.posts
+		if !p.signedBy(t, made["secret"].(string)) || p.header.Get("Content-Type") != want.contentType || p.header.Get("Ce-Id") != want.id || p.header.Get("Ce-Source") != want.source {
+			t.Errorf("%s: posted %+v", mode, p)
+		}
+		if want.body != "" && p.body != want.body {
+			t.Errorf("%s: body %s", mode, p.body)
+		}
+		if want.body == "" {
+			parsed, err := cloudevents.Parse(p.header.Get("Content-Type"), nil, []byte(p.body))
+			if err != nil || parsed.ID != "a" || string(parsed.Data) != `{"n":1}` || parsed.Extensions["partitionkey"] != "k" {
+				t.Errorf("%s: %+v, %v", mode, parsed, err)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -132,6 +177,7 @@ func TestBadPushes(t *testing.T) {
 		`{"topic": "jobs", "url": "https://example.com/", "secret": "whsec_c2hvcnQ="}`: http.StatusBadRequest,
 		`{"topic": "jobs", "url": "https://example.com/", "timeout": "1h"}`:            http.StatusBadRequest,
 		`{"topic": "jobs", "url": "https://example.com/", "concurrency": 1000}`:        http.StatusBadRequest,
+		`{"topic": "jobs", "url": "https://example.com/", "events": "loud"}`:           http.StatusBadRequest,
 		`{"topic": "jobs", "url": "https://example.com/", "colour": "red"}`:            http.StatusBadRequest,
 		`{"topic": "jobs", "url": "https://example.com/"`:                              http.StatusBadRequest,
 	} {

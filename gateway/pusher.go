@@ -100,11 +100,16 @@ func (r *posting) end() {
 func (g *Gateway) post(ctx context.Context, name string, s stored) *posting {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &posting{revision: s.revision, cancel: cancel, done: make(chan struct{})}
+	m := &meter{g: g, name: name}
 	go func() {
 		defer close(r.done)
 		for ctx.Err() == nil {
 			w := worker.New(g.broker, worker.Options{Instance: "push-" + name + "@" + g.leases.node, Logger: g.o.Logger})
-			worker.HandleRaw(w, s.Topic, func(ctx context.Context, d *ferry.Delivery) error { return g.deliver(ctx, s.pushed, d) },
+			worker.HandleRaw(w, s.Topic, func(ctx context.Context, d *ferry.Delivery) error {
+				err := g.deliver(ctx, s.pushed, d)
+				m.note(ctx, err)
+				return err
+			},
 				worker.Group(s.Group), worker.Concurrency(s.Concurrency), worker.Timeout(time.Duration(s.Timeout)))
 			err := w.Run(ctx)
 			if err == nil || ctx.Err() != nil {
@@ -151,29 +156,31 @@ func signed(ctx context.Context, p pushed, d *ferry.Delivery, now time.Time) (*h
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(d.Body))
+	body, contentType, attributes, err := p.content(ctx, d.Message)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	at := strconv.FormatInt(now.Unix(), 10)
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(d.ID + "." + at + "."))
-	_, _ = mac.Write(d.Body)
+	_, _ = mac.Write(body)
 	h := req.Header
 	h.Set("Webhook-Id", d.ID)
 	h.Set("Webhook-Timestamp", at)
 	h.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	h.Set("Content-Type", d.ContentType)
+	h.Set("Content-Type", contentType)
 	h.Set("Ferry-Topic", d.Topic)
 	h.Set("Ferry-Group", d.Group)
 	h.Set("Ferry-Attempt", strconv.Itoa(d.Attempt))
 	if d.Key != "" {
 		h.Set("Ferry-Key", headerText(d.Key))
 	}
-	for name, value := range d.Headers {
-		if strings.HasPrefix(name, "ce-") {
-			h.Set(name, headerText(value))
-		}
+	for name, value := range attributes {
+		h.Set(name, headerText(value))
 	}
 	return req, nil
 }

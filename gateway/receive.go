@@ -85,10 +85,18 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
+	if wantsEvents(r) && len(q.Settle) > 0 {
+		refuse(w, r, invalid("a batch of events has no place for what became of settlements", "settle with /v1/settle, or accept application/json", nil))
+		return
+	}
 	settled := g.settleAll(r.Context(), q.Settle)
 	messages, err := g.receiveFor(r, q)
 	if err != nil && len(settled) == 0 {
 		refuse(w, r, err)
+		return
+	}
+	if wantsEvents(r) {
+		answerEvents(r.Context(), w, messages)
 		return
 	}
 	out := received{Messages: messages, Settled: settled}

@@ -20,7 +20,7 @@ func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server
 	if err != nil {
 		return nil, err
 	}
-	g, err := gateway.New(b, gateway.Options{Logger: b.Logger(), Guards: o.Guards})
+	g, err := gateway.New(b, gateway.Options{Logger: b.Logger(), Guards: o.Guards, Actions: auth.NewActions(b)})
 	if err != nil {
 		return nil, err
 	}
