@@ -32,7 +32,11 @@ func Insert(ctx context.Context, tx Tx, ms ...*ferry.Message) error {
 		return driver.NewError(ferry.ErrInvalid, "the transaction is nil", "begin one, and write what the messages tell of in it", nil)
 	}
 	for i, m := range ms {
-		if err := check(m); err != nil {
+		err := check(m)
+		if err == nil {
+			err = m.Validate(math.MaxInt)
+		}
+		if err != nil {
 			return fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
 		}
 	}
@@ -46,6 +50,7 @@ func Insert(ctx context.Context, tx Tx, ms ...*ferry.Message) error {
 	return nil
 }
 
+// check says why a message is not for an outbox, or nil.
 func check(m *ferry.Message) error {
 	switch {
 	case m == nil:
@@ -55,10 +60,7 @@ func check(m *ferry.Message) error {
 	case m.Delay == driver.Hold:
 		return driver.NewError(ferry.ErrInvalid, "the message would be held", "a message of an outbox is published for good", nil)
 	}
-	if err := driver.CheckTopic(m.Topic); err != nil {
-		return err
-	}
-	return m.Validate(math.MaxInt)
+	return driver.CheckTopic(m.Topic)
 }
 
 // insert writes some messages in one statement.

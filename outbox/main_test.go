@@ -159,16 +159,27 @@ func numbered(topic, key string, first, n int) (ms []*ferry.Message) {
 	return ms
 }
 
+// execute makes changes of the database.
+func execute(t testing.TB, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
 // await looks until done holds.
 func await(t testing.TB, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
+	end := time.After(time.Minute)
 	for !done() {
 		select {
 		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal("it never happened")
+		case <-end:
+			t.Fatal("it has not happened in a minute")
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 )
 
 // publish publishes rows, and notes in each why it was not. A row that fails for now never lets a later one of its key pass.
@@ -40,7 +39,7 @@ func (r *Relay) prepare(row *row) error {
 	if m.DedupID == "" && r.o.Dedup > 0 {
 		m.DedupID, m.DedupWindow = m.ID, r.o.Dedup
 	}
-	if err := driver.CheckTopic(m.Topic); err != nil {
+	if err := check(m); err != nil {
 		return err
 	}
 	return m.CheckPublish(r.broker.Driver().Capabilities().MaxBody)

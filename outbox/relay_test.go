@@ -164,6 +164,7 @@ func TestSetAside(t *testing.T) {
 				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', 'no JSON')",
 				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', '{\"priority\":\"very\"}')",
 				"INSERT INTO ferry_outbox (id, topic, key, body, headers) VALUES ('bad', 'a', 'k', 'x', '[]')",
+				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', '{\"delay\":\"" + driver.Hold.String() + "\"}')",
 			} {
 				if _, err := db.ExecContext(t.Context(), bad); err != nil {
 					t.Fatal(err)
@@ -172,7 +173,7 @@ func TestSetAside(t *testing.T) {
 			insert(t, db, &ferry.Message{Topic: "a", Key: "k", Body: make([]byte, b.Driver().Capabilities().MaxBody+1)})
 		}
 		r, _ := run(t, b, d, outbox.Options{})
-		if s := drained(t, r); s.Failed != 18 || s.Relayed != 3 {
+		if s := drained(t, r); s.Failed != 21 || s.Relayed != 3 {
 			t.Errorf("%+v", s)
 		}
 		inOrder(t, published(t, b, "a")["k"], 3)
@@ -183,30 +184,30 @@ func TestSetAside(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), "UPDATE ferry_outbox SET error = NULL, headers = '', id = 'mended' WHERE headers = '[]'"); err != nil {
 			t.Fatal(err)
 		}
-		await(t, func() bool { s, err := r.Stats(t.Context()); return err == nil && s.Failed == 15 && s.Pending == 0 })
+		await(t, func() bool { s, err := r.Stats(t.Context()); return err == nil && s.Failed == 18 && s.Pending == 0 })
 	})
 }
 
-// What a hook refuses is set aside, and only that.
+// What a hook refuses is set aside, and only that, whatever bytes are in its reason.
 func TestRefused(t *testing.T) {
-	t.Parallel()
-	d := sqlite(t)
-	inner := broker(t, nil).Driver()
-	b, err := ferry.New(inner, ferry.Options{Hooks: ferry.Hooks{Authorize: func(_ context.Context, a ferry.Access) error {
-		if string(a.Message.Body) == "secret" {
-			return driver.NewError(ferry.ErrRefused, "no", "", nil)
+	onBoth(t, func(t *testing.T, d database) {
+		inner := broker(t, nil).Driver()
+		b, err := ferry.New(inner, ferry.Options{Hooks: ferry.Hooks{Authorize: func(_ context.Context, a ferry.Access) error {
+			if string(a.Message.Body) == "secret" {
+				return driver.NewError(ferry.ErrRefused, "no\x00\xff", "", nil)
+			}
+			return nil
+		}}})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	insert(t, d.open(t), &ferry.Message{Topic: "a", Body: []byte("one")}, &ferry.Message{Topic: "a", Body: []byte("secret")},
-		&ferry.Message{Topic: "a", Key: "k", Body: []byte("two")}, &ferry.Message{Topic: "a", Key: "k", Body: []byte("secret")}, &ferry.Message{Topic: "a", Key: "k", Body: []byte("three")})
-	r, _ := run(t, b, d, outbox.Options{})
-	if s := drained(t, r); s.Failed != 2 || s.Relayed != 3 {
-		t.Errorf("%+v", s)
-	}
+		insert(t, d.open(t), &ferry.Message{Topic: "a", Body: []byte("one")}, &ferry.Message{Topic: "a", Body: []byte("secret")},
+			&ferry.Message{Topic: "a", Key: "k", Body: []byte("two")}, &ferry.Message{Topic: "a", Key: "k", Body: []byte("secret")}, &ferry.Message{Topic: "a", Key: "k", Body: []byte("three")})
+		r, _ := run(t, b, d, outbox.Options{})
+		if s := drained(t, r); s.Failed != 2 || s.Relayed != 3 {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 // A topic without room holds up no other, and no smaller row passes one of its key for which there is none.
@@ -221,7 +222,7 @@ func TestFullTopic(t *testing.T) {
 	insert(t, db, append(append(numbered("full", "first", 0, 1), large), numbered("full", "k", 1, 3)...)...)
 	insert(t, db, numbered("other", "k", 0, 100)...)
 	r, _ := run(t, b, d, outbox.Options{Batch: 10})
-	await(t, func() bool { s, err := r.Stats(t.Context()); return err == nil && s.Relayed == 101 })
+	await(t, func() bool { s, err := r.Stats(t.Context()); return err == nil && s.Relayed >= 101 })
 	if got := published(t, b, "full"); len(got["k"]) != 0 {
 		t.Errorf("%d followers passed one that waits for room", len(got["k"]))
 	}
@@ -267,20 +268,15 @@ func TestRemovalFails(t *testing.T) {
 	d := sqlite(t)
 	b, db := broker(t, nil), d.open(t)
 	insert(t, db, numbered("a", "k", 0, 20)...)
-	locked, err := db.Conn(t.Context())
-	if err == nil {
-		_, err = locked.ExecContext(t.Context(), "BEGIN IMMEDIATE")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	execute(t, db, "CREATE TABLE removals (n)",
+		"CREATE TRIGGER keep BEFORE DELETE ON "+outbox.Table+" BEGIN INSERT INTO removals VALUES (1); SELECT RAISE(FAIL, 'not now'); END")
 	r, _ := run(t, b, d, outbox.Options{Batch: 10})
-	await(t, func() bool { s, err := r.Stats(t.Context()); return err == nil && s.Relayed == 10 })
-	time.Sleep(300 * time.Millisecond) // it would publish again meanwhile
-	if _, err := locked.ExecContext(t.Context(), "COMMIT"); err != nil {
-		t.Fatal(err)
-	}
-	_ = locked.Close()
+	await(t, func() bool { // it would publish the rows again between two tries
+		var tries int
+		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM removals").Scan(&tries)
+		return err == nil && tries >= 2
+	})
+	execute(t, db, "DROP TRIGGER keep")
 	if s := drained(t, r); s.Relayed != 20 || s.Duplicates != 0 {
 		t.Errorf("%+v", s)
 	}

@@ -67,7 +67,8 @@ func (r *Relay) removeAtEnd(ctx context.Context) {
 // setAside notes in a row why it cannot be published.
 func (r *Relay) setAside(ctx context.Context, failed *row) error {
 	text := failed.err.Error()
-	_, err := r.db.ExecContext(ctx, "UPDATE "+Table+" SET error = $1 WHERE seq = $2", strings.ToValidUTF8(text[:min(len(text), maxErrorText)], ""), failed.seq)
+	text = strings.ToValidUTF8(strings.ReplaceAll(text[:min(len(text), maxErrorText)], "\x00", ""), "") // what PostgreSQL takes as a text
+	_, err := r.db.ExecContext(ctx, "UPDATE "+Table+" SET error = $1 WHERE seq = $2", text, failed.seq)
 	return err
 }
 
