@@ -112,7 +112,7 @@ func ExampleHooks() {
 			}
 			return nil
 		},
-		Published: func(_ context.Context, e ferry.Event) { fmt.Println("published to", e.Topic) },
+		Published: func(_ context.Context, e ferry.Event) { fmt.Println(e.Topic, "was published to:", e.Err == nil) },
 	}}})
 	if err != nil {
 		panic(err)
@@ -123,8 +123,9 @@ func ExampleHooks() {
 	fmt.Println(errors.Is(err, ferry.ErrRefused))
 	_, _ = ferry.Publish(ctx, b, "orders", 1)
 	// Output:
+	// secrets was published to: false
 	// true
-	// published to orders
+	// orders was published to: true
 }
 
 func ExampleExponential() {

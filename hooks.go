@@ -23,7 +23,9 @@ type Hooks struct {
 	// all others what is stored.
 	Publishing func(ctx context.Context, m *Message) context.Context
 
-	Published func(ctx context.Context, e Event) // Message, Receipt or Err, Duration
+	// Published is told Message, Receipt or Err, and Duration, while the broker is open: also of a message that was not sent
+	// because it is refused, as far as it was made ready. (A value that its codec refuses is no message yet.)
+	Published func(ctx context.Context, e Event)
 	Received  func(ctx context.Context, e Event) // Delivery
 	Started   func(ctx context.Context, e Event) // Delivery; the handler is about to run
 	Succeeded func(ctx context.Context, e Event) // Delivery, Duration

@@ -79,6 +79,51 @@ func TestPublishingHookThatFails(t *testing.T) {
 	}
 }
 
+// Whoever counts or traces publishes is told of those that were not sent, too, with the context of their Publishing hook.
+func TestPublishedIsToldOfWhatIsNotSent(t *testing.T) {
+	var told []error
+	b := newBroker(t, nil, ferry.Options{Hooks: ferry.Hooks{
+		Authorize: func(_ context.Context, a ferry.Access) error {
+			if a.Topic == "closed" {
+				return errors.New("no")
+			}
+			return nil
+		},
+		Publishing: func(ctx context.Context, m *ferry.Message) context.Context {
+			return context.WithValue(ctx, traceKey{}, m.ID)
+		},
+		Published: func(ctx context.Context, e ferry.Event) {
+			if id, _ := ctx.Value(traceKey{}).(string); id != e.Message.ID || id != e.Receipt.ID || e.Topic != e.Message.Topic {
+				t.Errorf("told of %+v with the context of %q", e.Message, id)
+			}
+			told = append(told, e.Err)
+		},
+	}})
+	wants := func(what string, kinds ...error) {
+		t.Helper()
+		if len(told) != len(kinds) {
+			t.Fatalf("%s: told of %v, want %v", what, told, kinds)
+		}
+		for i, kind := range kinds {
+			if !errors.Is(told[i], kind) {
+				t.Errorf("%s: told of %v, want %v", what, told[i], kind)
+			}
+		}
+		told = nil
+	}
+	ctx := t.Context()
+	_, _ = b.Publish(ctx, &ferry.Message{Topic: "closed"})
+	wants("refused", ferry.ErrRefused)
+	_, _ = b.Publish(ctx, &ferry.Message{Topic: "orders", Body: make([]byte, b.Driver().Capabilities().MaxBody+1)})
+	wants("too large", ferry.ErrTooLarge)
+	_, _ = b.Publish(ctx, &ferry.Message{Topic: "no topic"})
+	wants("invalid", ferry.ErrInvalid)
+	_, _ = b.PublishAsync(ctx, &ferry.Message{Topic: "closed"})
+	wants("asynchronous", ferry.ErrRefused)
+	_, _ = b.PublishBatch(ctx, []*ferry.Message{{Topic: "orders"}, {Topic: "closed"}, {Topic: "orders"}})
+	wants("batch", ferry.ErrRefused, ferry.ErrNotApplied)
+}
+
 // Hooks side by side are both called, in order, and both must let a message pass.
 func TestHooksAnd(t *testing.T) {
 	var told []string
@@ -108,7 +153,7 @@ func TestHooksAnd(t *testing.T) {
 	if err := publish(ferry.Hooks{}.And(one("c", errors.New("no")).And(one("d", nil)))); !errors.Is(err, ferry.ErrRefused) {
 		t.Errorf("one refused: %v", err)
 	}
-	want := []string{"may a", "may b", "ab a", "ab b", "may c"}
+	want := []string{"may a", "may b", "ab a", "ab b", "may c", "cd c", "cd d"}
 	if len(told) != len(want) {
 		t.Fatalf("%v, want %v", told, want)
 	}

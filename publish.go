@@ -99,6 +99,7 @@ func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...Publis
 	start := time.Now()
 	for i, m := range ms {
 		if err := b.prepare(ctx, &pubs[i], m, opts, start); err != nil {
+			b.leftOut(ctx, pubs[:i], err, start)
 			return nil, fmt.Errorf("message %d of %d: %w", i+1, len(ms), err)
 		}
 		msgs[i] = &pubs[i].msg
@@ -174,12 +175,16 @@ func (b *Broker) PublishFunc(ctx context.Context, m *Message, done func(Receipt)
 	}
 	p.ctx = p.context(ctx)
 	p.own()
-	return b.async.publish(ctx, p)
+	err := b.async.publish(ctx, p)
+	if err != nil {
+		b.notSent(p.ctx, &p.publication, err, p.start)
+	}
+	return err
 }
 
 var errNilBroker = driver.NewError(ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
 
-// prepare copies m into p, applies the options, checks everything and has the body filtered, before anything is sent.
+// prepare copies m into p and makes it ready to be sent. The Published hook is told if it cannot be.
 func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts []PublishOption, now time.Time) error {
 	switch {
 	case b == nil:
@@ -188,10 +193,20 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 		return driver.NewError(ErrInvalid, "the message is nil", "publish a message", nil)
 	case b.closed.Load():
 		return driver.NewError(ErrClosed, "the broker is closed", "publish before Close", nil)
-	case ctx.Err() != nil:
-		return driver.NewError(ErrNotApplied, "the context had ended before the publish", "use a live context", context.Cause(ctx))
 	}
 	p.msg = *m
+	err := b.ready(ctx, p, opts, now)
+	if err != nil {
+		b.notSent(ctx, p, err, now)
+	}
+	return err
+}
+
+// ready applies the options, checks everything and has the body filtered, before anything is sent.
+func (b *Broker) ready(ctx context.Context, p *publication, opts []PublishOption, now time.Time) error {
+	if ctx.Err() != nil {
+		return driver.NewError(ErrNotApplied, "the context had ended before the publish", "use a live context", context.Cause(ctx))
+	}
 	if err := p.apply(opts); err != nil {
 		return err
 	}
@@ -250,4 +265,20 @@ func (p *publication) check(caps *driver.Capabilities, now time.Time) error {
 // published tells the hook, which there is.
 func (b *Broker) published(ctx context.Context, m *Message, r Receipt, took time.Duration) {
 	b.hooks.Published(ctx, Event{Topic: m.Topic, Message: m, Receipt: r, Err: r.Err, Duration: took})
+}
+
+// notSent tells the hook, if there is one, of a publish that failed before it was sent: who counts or traces publishes
+// learns of it nowhere else.
+func (b *Broker) notSent(ctx context.Context, p *publication, err error, start time.Time) {
+	if b.hooks.Published != nil {
+		b.published(p.context(ctx), &p.msg, Receipt{ID: p.msg.ID, Err: err}, time.Since(start))
+	}
+}
+
+// leftOut tells the hook of the messages of a batch that are ready, and not sent because of another.
+func (b *Broker) leftOut(ctx context.Context, pubs []publication, cause error, start time.Time) {
+	err := driver.NewError(ErrNotApplied, "another message of the batch cannot be published", "publish the batch without that one", cause)
+	for i := range pubs {
+		b.notSent(ctx, &pubs[i], err, start)
+	}
 }

@@ -29,7 +29,11 @@ func counter() plugin.Plugin {
 		}
 		var published, handled atomic.Int64
 		return plugin.Parts{
-			Hooks: ferry.Hooks{Published: func(context.Context, ferry.Event) { published.Add(1) }},
+			Hooks: ferry.Hooks{Published: func(_ context.Context, e ferry.Event) {
+				if e.Err == nil {
+					published.Add(1)
+				}
+			}},
 			Middleware: []worker.Middleware{func(next worker.Handler) worker.Handler {
 				return func(ctx context.Context, d *ferry.Delivery) error {
 					handled.Add(1)

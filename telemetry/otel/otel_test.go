@@ -323,3 +323,15 @@ func TestSamplerTakesWhatWasChosen(t *testing.T) {
 		t.Error(fmt.Sprint(s.Description()))
 	}
 }
+
+// A publish that is refused before it is sent has a span as well, which ends and says why.
+func TestRefusedPublish(t *testing.T) {
+	virtual(t, otel.Options{}, func(r *rig) {
+		if _, err := r.broker.Publish(r.Context(), &ferry.Message{Topic: "no topic"}); !errors.Is(err, ferry.ErrInvalid) {
+			t.Fatal(err)
+		}
+		if sends := r.ended("send no topic"); len(sends) != 1 || sends[0].Status().Code != codes.Error {
+			t.Errorf("%d spans: %v", len(sends), sends)
+		}
+	})
+}

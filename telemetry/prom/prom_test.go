@@ -323,3 +323,25 @@ func TestOptionsAreChecked(t *testing.T) {
 		t.Errorf("a nil worker: %v", err)
 	}
 }
+
+// Publishes that are refused before they are sent are counted. A topic that cannot be does not become a label.
+func TestRefusedPublishes(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(t, prom.Options{})
+	b, err := memory.Open(t.Context(), memory.Options{MaxBody: 1, Broker: ferry.Options{Hooks: m.Hooks()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	for _, one := range []*ferry.Message{{Topic: "orders", Body: []byte("xx")}, {Topic: "\xff"}, {Topic: "no topic"}} {
+		if _, err := b.Publish(t.Context(), one); err == nil {
+			t.Errorf("%+v was published", one)
+		}
+	}
+	failed := gathered(t, m)["ferry_publish_errors_total"]
+	for labels, want := range map[string]float64{"kind=too_large,topic=orders": 1, "kind=invalid,topic=(other)": 2} {
+		if got := failed[labels].GetCounter().GetValue(); got != want {
+			t.Errorf("%s: %v, want %v of %v", labels, got, want, failed)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -45,7 +46,7 @@ func (p *publishers) of(topic string) *publisher {
 
 // done is told of every publish.
 func (p *publishers) done(_ context.Context, e ferry.Event) {
-	t := p.of(e.Topic)
+	t := p.of(topicOf(e))
 	if e.Err != nil {
 		t.errors[kindOf(e.Err)].Add(1)
 	} else {
@@ -53,6 +54,15 @@ func (p *publishers) done(_ context.Context, e ferry.Event) {
 	}
 	t.sum.Add(int64(e.Duration))
 	t.buckets[worker.HistogramBucket(e.Duration)].Add(1)
+}
+
+// topicOf is the label of a publish. A topic whose name is not allowed is not told apart: whoever chooses it could use up
+// the bounds with names, or write bytes that are no label.
+func topicOf(e ferry.Event) string {
+	if errors.Is(e.Err, ferry.ErrInvalid) && driver.CheckTopic(e.Topic) != nil {
+		return other
+	}
+	return e.Topic
 }
 
 func kindOf(err error) int {
