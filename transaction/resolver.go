@@ -11,10 +11,6 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Check says whether the work that a transaction belongs to was done, by a look into your database for example. Its producer has vanished, or is slow: it may
-// still decide itself, and the first decision counts. It returns Committed, RolledBack, or Open if it does not know: then it is asked again. So it is after an error, which is logged.
-type Check func(ctx context.Context, t Transaction) (State, error)
-
 // ResolverOptions of a Resolver. The zero value finishes what is decided, and rolls back what nobody decides in time.
 type ResolverOptions struct {
 	// Checks are asked for the transactions of their kind. Other kinds are left to other resolvers, until their TTL is over.
@@ -38,7 +34,8 @@ const (
 // Resolver ends the transactions of producers that vanished. Any number of programs may run one; a transaction is looked after by one at a time.
 type Resolver struct {
 	store
-	o ResolverOptions
+	o     ResolverOptions
+	calls calls
 }
 
 // NewResolver checks the options and returns a Resolver. It starts nothing: Run does.
@@ -69,6 +66,7 @@ func NewResolver(b *ferry.Broker, o ResolverOptions) (*Resolver, error) {
 
 // Run looks after transactions until ctx ends, and then returns nil. A broker that is away for a time does not end it.
 func (r *Resolver) Run(ctx context.Context) error {
+	defer r.calls.returns.Wait()
 	troubled := false
 	for ctx.Err() == nil {
 		err := r.look(ctx)
@@ -179,27 +177,4 @@ func (r *Resolver) decideFor(ctx context.Context, t *Transaction, now time.Time)
 		r.finish(ctx, decided, nil)
 	}
 	return nil
-}
-
-// ask calls the Check of a transaction; a panic of it is an error.
-func (r *Resolver) ask(ctx context.Context, t *Transaction) (answer State, err error) {
-	check := r.o.Checks[t.Kind]
-	if check == nil {
-		return Open, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = Open, fmt.Errorf("the check panicked: %v", p)
-		}
-	}()
-	answer, err = check(ctx, *t)
-	switch {
-	case err != nil:
-		return Open, err
-	case answer != Open && answer != Committed && answer != RolledBack:
-		return Open, fmt.Errorf("the check answered %q", answer)
-	}
-	return answer, nil
 }

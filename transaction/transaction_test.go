@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -303,13 +304,19 @@ func TestTimeout(t *testing.T) {
 func TestCheckBack(t *testing.T) {
 	virtual(t, func(r *rig) {
 		begin := time.Now()
+		var mu sync.Mutex
 		var asked []time.Duration
+		note := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, time.Since(begin).Truncate(10*time.Second))
+			return len(asked)
+		}
 		check := func(ctx context.Context, tx transaction.Transaction) (transaction.State, error) {
-			asked = append(asked, time.Since(begin).Truncate(10*time.Second)) // one at a time
 			if tx.Kind != "orders" || tx.Subject != "17" || len(tx.Halves) != 1 || tx.Halves[0].Topic != "a" {
 				t.Errorf("%+v", tx)
 			}
-			switch len(asked) {
+			switch note() {
 			case 1:
 				return transaction.Open, nil
 			case 2:
@@ -330,6 +337,8 @@ func TestCheckBack(t *testing.T) {
 		r.publish(r.begin(r.b, transaction.Options{Kind: "orders", Subject: "17"}), "a")
 		time.Sleep(10 * minute)
 		r.has(1, 0, "a")
+		mu.Lock()
+		defer mu.Unlock()
 		if len(asked) != 6 || asked[0] != minute {
 			r.Errorf("asked at %v", asked)
 		}
@@ -337,6 +346,36 @@ func TestCheckBack(t *testing.T) {
 			if asked[i]-asked[i-1] < 30*time.Second {
 				r.Errorf("asked at %v", asked)
 			}
+		}
+	})
+}
+
+// A check that does not return when its time is over is asked once, and holds up neither other transactions nor the end of its own.
+func TestCheckThatHangs(t *testing.T) {
+	virtual(t, func(r *rig) {
+		release, asked := make(chan struct{}), 0
+		stop := r.resolve(r.b, transaction.ResolverOptions{Checks: map[string]transaction.Check{
+			"hangs": func(context.Context, transaction.Transaction) (transaction.State, error) {
+				asked++
+				<-release
+				return transaction.Committed, nil
+			},
+			"knows": func(context.Context, transaction.Transaction) (transaction.State, error) {
+				return transaction.Committed, nil
+			},
+		}})
+		r.publish(r.begin(r.b, transaction.Options{Kind: "hangs", TTL: 5 * minute}), "a")
+		time.Sleep(2 * minute)
+		r.publish(r.begin(r.b, transaction.Options{Kind: "knows"}), "b")
+		time.Sleep(2 * minute)
+		r.has(0, 1, "a")
+		r.has(1, 0, "b")
+		time.Sleep(2 * minute)
+		r.has(0, 0, "a")
+		close(release)
+		stop()
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
 		}
 	})
 }
