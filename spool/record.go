@@ -73,7 +73,7 @@ func (r Record) Due(passed time.Duration) (*driver.Message, bool) {
 	m := *r.Message
 	age := max(r.Age+passed, 0)
 	m.OwnID, m.PublishedAt = true, time.Time{}
-	if m.Delay != driver.Hold {
+	if m.Delay != driver.Hold { // of a store that an older version wrote
 		m.Delay = max(m.Delay-age, 0)
 	}
 	if m.TTL > 0 {

@@ -222,7 +222,6 @@ func TestTimesCountFromAcceptance(t *testing.T) {
 		add("delay", func(m *driver.Message) { m.Delay = 10 * time.Minute })
 		add("delay over", func(m *driver.Message) { m.Delay = time.Minute })
 		add("at", func(m *driver.Message) { m.At = start.Add(20 * time.Minute) })
-		add("hold", func(m *driver.Message) { m.Delay = driver.Hold })
 		add("ttl", func(m *driver.Message) { m.TTL = 10 * time.Minute })
 		add("ttl over", func(m *driver.Message) { m.TTL = time.Minute })
 		add("dedup", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", time.Minute })
@@ -232,7 +231,7 @@ func TestTimesCountFromAcceptance(t *testing.T) {
 		w.back()
 		w.drained()
 		got := map[string]driver.Entry{}
-		for _, state := range []driver.State{driver.StateReady, driver.StateDelayed, driver.StateHeld} {
+		for _, state := range []driver.State{driver.StateReady, driver.StateDelayed} {
 			page, err := w.broker.Browse(context.Background(), driver.Query{Topic: topic, Group: driver.DefaultGroup, State: state})
 			if err != nil {
 				w.Fatal(err)
@@ -250,7 +249,7 @@ func TestTimesCountFromAcceptance(t *testing.T) {
 		near("delay", got["delay"].DueAt, 10*time.Minute)
 		near("at", got["at"].DueAt, 20*time.Minute)
 		near("ttl", got["ttl"].ExpiresAt, 10*time.Minute)
-		if got["delay over"].State != driver.StateReady || got["hold"].State != driver.StateHeld || got["dedup"].Message == nil || got["dedup again"].Message == nil {
+		if got["delay over"].State != driver.StateReady || got["dedup"].Message == nil || got["dedup again"].Message == nil {
 			w.Errorf("%+v", got)
 		}
 		if _, there := got["ttl over"]; there || expired != 1 || w.SpoolStats().Expired != 1 {
@@ -259,7 +258,7 @@ func TestTimesCountFromAcceptance(t *testing.T) {
 	})
 }
 
-// TestWhatTheSpoolCannotGiveIsRefused: a level beyond its own, and atomic publishes.
+// TestWhatTheSpoolCannotGiveIsRefused: a level beyond its own, atomic publishes, and halves of transactions.
 func TestWhatTheSpoolCannotGiveIsRefused(t *testing.T) {
 	virtual(t, spool.Options{}, func(w *world) {
 		w.away()
@@ -276,6 +275,11 @@ func TestWhatTheSpoolCannotGiveIsRefused(t *testing.T) {
 		}
 		if r, err := publish(driver.PublishOptions{Level: driver.InMemory}); err != nil || !r.Spooled {
 			w.Errorf("%v, %+v", err, r)
+		}
+		half := w.msg("", "3")
+		half.Delay = driver.Hold
+		if r := w.put(half); !errors.Is(r.Err, driver.ErrNotApplied) || r.Spooled {
+			w.Errorf("a half: %+v", r)
 		}
 	})
 }

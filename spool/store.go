@@ -30,6 +30,10 @@ func (d *Driver) store(ctx context.Context, msgs []*driver.Message, rs []driver.
 			rs[i].Err = err
 			continue
 		}
+		if msgs[i].Delay == driver.Hold {
+			answer(rs, []int{i}, d.errHeld())
+			continue
+		}
 		m := spooled(msgs[i], o.Level)
 		if err := d.backlog.reserve(m); err != nil {
 			d.refuse(ctx, msgs[i], &rs[i], err)
@@ -48,6 +52,12 @@ func (d *Driver) store(ctx context.Context, msgs []*driver.Message, rs []driver.
 		}
 		d.accepted(ctx, msgs[i], stored[n], a, &rs[i])
 	}
+}
+
+// errHeld is the answer to a half of a transaction. It could come to the broker after the transaction was rolled back, when nobody looks for it any more.
+func (d *Driver) errHeld() error {
+	return driver.NewError(driver.ErrNotApplied, "the broker is away, or the key has messages in the spool, and a half of a transaction is never spooled",
+		"roll back, and begin another transaction when the broker is back", d.breaker.cause())
 }
 
 // accepted takes in what the local store said of one message.
