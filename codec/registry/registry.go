@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -130,11 +131,12 @@ func (r *Registry) Schema(ctx context.Context, id int) (Schema, error) {
 	return r.schemas.get(ctx, id, func(ctx context.Context) (Schema, error) {
 		ctx, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()
+		asked := fmt.Sprintf("schema %d", id)
 		s, err := r.client.SchemaByID(ctx, id)
 		if err != nil {
-			return Schema{}, explain(fmt.Sprintf("schema %d", id), err)
+			return Schema{}, explain(asked, err)
 		}
-		return fromWire(s), nil
+		return answered(asked, s)
 	})
 }
 
@@ -143,11 +145,12 @@ func (r *Registry) Referenced(ctx context.Context, ref Reference) (Schema, error
 	return r.references.get(ctx, ref, func(ctx context.Context) (Schema, error) {
 		ctx, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()
+		asked := fmt.Sprintf("version %d of subject %s", ref.Version, ref.Subject)
 		s, err := r.client.SchemaByVersion(ctx, ref.Subject, ref.Version)
 		if err != nil {
-			return Schema{}, explain(fmt.Sprintf("version %d of subject %s", ref.Version, ref.Subject), err)
+			return Schema{}, explain(asked, err)
 		}
-		return fromWire(s.Schema), nil
+		return answered(asked, s.Schema)
 	})
 }
 
@@ -162,16 +165,10 @@ func (r *Registry) ID(ctx context.Context, subject string, s Schema) (int, error
 		}
 		if r.register {
 			id, err := r.client.RegisterSchema(ctx, subject, wire, -1, -1)
-			if err != nil {
-				return 0, explain("registering a schema in subject "+subject, err)
-			}
-			return id, nil
+			return answeredID("registering a schema in subject "+subject, id, err)
 		}
 		found, err := r.client.LookupSchema(ctx, subject, wire)
-		if err != nil {
-			return 0, explain("the id of a schema in subject "+subject, err)
-		}
-		return found.ID, nil
+		return answeredID("the id of a schema in subject "+subject, found.ID, err)
 	})
 }
 
@@ -271,6 +268,25 @@ func (r *Registry) Compatible(ctx context.Context, subject string, s Schema, l L
 			ErrIncompatible, subject, l, answer.Messages)
 	}
 	return nil
+}
+
+// answered returns the schema of an answer, which would be kept for ever. One without a text is not a registry's, but that of something between.
+func answered(asked string, s sr.Schema) (Schema, error) {
+	if s.Schema == "" {
+		return Schema{}, unavailable(asked, errors.New("the answer has no schema"))
+	}
+	return fromWire(s), nil
+}
+
+// answeredID returns the id of an answer, likewise. One that does not fit the header would have bodies name another schema.
+func answeredID(asked string, id int, err error) (int, error) {
+	switch {
+	case err != nil:
+		return 0, explain(asked, err)
+	case id <= 0 || id > math.MaxInt32:
+		return 0, unavailable(asked, fmt.Errorf("the answer has the id %d", id))
+	}
+	return id, nil
 }
 
 func fromWire(s sr.Schema) Schema {

@@ -80,6 +80,26 @@ func TestIDsAndSchemas(t *testing.T) {
 	}
 }
 
+// An answer without an id or a schema, of a proxy for example, says nothing about them: it is not kept, and nothing is written with it.
+func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{`{}`, `null`, `{"id":0}`, `{"id":-1}`, `{"id":4294967297}`, `<html>`} {
+		f := newFake(t)
+		f.Intercept(func(w http.ResponseWriter, _ *http.Request) bool { _, _ = io.WriteString(w, answer); return true })
+		for _, register := range []bool{false, true} {
+			if id, err := f.client(t, registry.Options{Register: register}).ID(t.Context(), "orders-value", schema); !errors.Is(err, codec.ErrUnavailable) {
+				t.Errorf("%s: id %d, error %v", answer, id, err)
+			}
+		}
+		if s, err := f.client(t, registry.Options{}).Schema(t.Context(), 1); !errors.Is(err, codec.ErrUnavailable) {
+			t.Errorf("%s: %+v, error %v", answer, s, err)
+		}
+		if _, err := f.client(t, registry.Options{}).Referenced(t.Context(), registry.Reference{Subject: "s", Version: 1}); !errors.Is(err, codec.ErrUnavailable) {
+			t.Errorf("%s: error %v", answer, err)
+		}
+	}
+}
+
 func TestVersionsAndLevels(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, srfake.WithGlobalCompat(sr.CompatFull))
