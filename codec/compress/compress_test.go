@@ -170,7 +170,7 @@ func TestMangled(t *testing.T) {
 		f := filterOf(t, compress.Options{Algorithm: a})
 		out, encoding := apply(t, f, body)
 		for n := range out {
-			if plain, err := undo(t, f, out[:n], encoding, 4000); err == nil && len(plain) > 0 {
+			if plain, err := undo(t, f, out[:n], encoding, 4000); err == nil {
 				t.Errorf("%s: cut to %d of %d bytes, it was read as %d", a, n, len(out), len(plain))
 			}
 			for _, wrong := range []byte{0, 0x7f, 0xff, ^out[n]} {

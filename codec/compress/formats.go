@@ -89,6 +89,9 @@ func (l *lz4Format) compress(body []byte) ([]byte, error) {
 }
 
 func (l *lz4Format) decompress(body []byte, limit int) ([]byte, error) {
+	if len(body) == 0 { // which the reader takes for the end of frames that were there
+		return nil, io.ErrUnexpectedEOF
+	}
 	r, _ := l.readers.Get().(*lz4.Reader)
 	if r == nil {
 		r = lz4.NewReader(nil)
