@@ -234,6 +234,12 @@ func TestStartFails(t *testing.T) {
 					errors.New("no")
 			},
 			"panics": func(context.Context, plugin.Host) (plugin.Parts, error) { panic("oh") },
+			"has a nil filter": func(context.Context, plugin.Host) (plugin.Parts, error) {
+				return plugin.Parts{Filters: []codec.Filter{nil}}, nil
+			},
+			"has a filter that panics": func(context.Context, plugin.Host) (plugin.Parts, error) {
+				return plugin.Parts{Filters: []codec.Filter{struct{ codec.Filter }{}}}, nil
+			},
 		} {
 			bad := plugin.Plugin{Name: "bad", Version: "2", Start: f}
 			s, log := start(t, bad, good)
@@ -357,5 +363,24 @@ func TestFilters(t *testing.T) {
 		if !strings.Contains(log.String(), "plugin=shout") {
 			t.Errorf("the log: %s", log)
 		}
+	})
+}
+
+// TestStopHangs: a plugin that does not stop is left behind when the context ends, and the others are stopped.
+func TestStopHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stopped, release := false, make(chan struct{})
+		s, _ := start(t,
+			with("good", plugin.Parts{Stop: func(context.Context) error { stopped = true; return nil }}),
+			with("hangs", plugin.Parts{Stop: func(context.Context) error { <-release; return nil }}),
+			with("late", plugin.Parts{Stop: func(ctx context.Context) error { <-ctx.Done(); return nil }}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := s.Stop(ctx)
+		if !errors.Is(err, ferry.ErrUnknown) || !strings.Contains(err.Error(), "plugin hangs") ||
+			strings.Contains(err.Error(), "plugin late") || !stopped {
+			t.Errorf("stopped %v, error %v", stopped, err)
+		}
+		close(release)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
@@ -24,6 +25,7 @@ type Set struct {
 type started struct {
 	Plugin
 	parts Parts
+	names [][]string // of the filters
 	log   *slog.Logger
 	state State
 	err   error
@@ -86,16 +88,38 @@ func (o Options) check() (map[string]Setting, error) {
 }
 
 func (p *started) start(ctx context.Context, config map[string]any) {
-	p.state = Failed
-	p.err = p.safely(func() (err error) {
+	p.state, p.err = Running, p.begin(ctx, config)
+	if p.err != nil {
+		p.state, p.parts = Failed, Parts{}
+	}
+}
+
+// begin has a plugin make its parts, and looks at them.
+func (p *started) begin(ctx context.Context, config map[string]any) error {
+	err := p.safely(func() (err error) {
 		p.parts, err = p.Start(ctx, Host{Logger: p.log, config: config})
 		return err
 	})
-	if p.err == nil {
-		p.state = Running
-	} else {
-		p.parts = Parts{}
+	if err != nil {
+		return err
 	}
+	if err := p.checkFilters(); err != nil {
+		return errors.Join(err, p.stop(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// checkFilters finds filters that would keep the broker from being opened, whoever else has parts in it.
+func (p *started) checkFilters() error {
+	for i, f := range p.parts.Filters {
+		if f == nil {
+			return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("filter %d of the plugin is nil", i+1), "leave it out", nil)
+		}
+		if err := p.safely(func() error { p.names = append(p.names, f.Names()); return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // safely turns a panic into an error.
@@ -108,26 +132,53 @@ func (p *started) safely(f func() error) (err error) {
 	return f()
 }
 
-// Stop stops plugins in reverse order, each whatever became of the others. Close brokers and end workers before.
+// Stop stops plugins in reverse order, each whatever became of the others: one that has not stopped when ctx ends is left
+// behind. Close brokers and end workers before.
 func (s *Set) Stop(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var errs []error
-	for _, p := range slices.Backward(s.list) {
-		if p.state != Running {
-			continue
-		}
-		p.state = Stopped
-		if p.parts.Stop == nil {
-			continue
-		}
-		if err := p.safely(func() error { return p.parts.Stop(ctx) }); err != nil {
+	for _, p := range slices.Backward(s.ending()) {
+		if err := p.stop(ctx); err != nil {
 			p.log.ErrorContext(ctx, "a plugin did not stop well", "error", err)
 			errs = append(errs, fmt.Errorf("plugin %s: %w", p.Name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// ending returns the plugins that are running, and notes that they do no longer.
+func (s *Set) ending() []*started {
+	running := s.running()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(running, func(p *started) bool {
+		was := p.state
+		p.state = Stopped
+		return was != Running
+	})
+}
+
+// stop has a plugin end what it began. Its goroutine is left to a plugin that does not look at ctx.
+func (p *started) stop(ctx context.Context) error {
+	if p.parts.Stop == nil {
+		return nil
+	}
+	stop, ended := p.parts.Stop, make(chan error, 1)
+	go func() { ended <- p.safely(func() error { return stop(ctx) }) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select { // that of one that does look
+	case err := <-ended:
+		return err
+	case <-time.After(lastMoment):
+		return driver.NewError(ferry.ErrUnknown, "it has not stopped", "let its Stop return when its context ends", context.Cause(ctx))
+	}
+}
+
+// lastMoment is for a plugin whose Stop returns because ctx has ended.
+const lastMoment = time.Second
 
 // List tells about all plugins, in order.
 func (s *Set) List() []Info {
@@ -148,8 +199,8 @@ func (s *Set) Broker(o ferry.Options) ferry.Options {
 	o.Filters = slices.Clone(o.Filters)
 	for _, p := range s.running() {
 		o.Hooks = o.Hooks.And(p.hooks())
-		for _, f := range p.parts.Filters {
-			o.Filters = append(o.Filters, filter{f, p})
+		for i, f := range p.parts.Filters {
+			o.Filters = append(o.Filters, filter{f, p.names[i], p})
 		}
 	}
 	return o

@@ -42,8 +42,12 @@ func (p *started) hooks() ferry.Hooks {
 // filter is one of a plugin, which its errors name.
 type filter struct {
 	codec.Filter
-	of *started
+	names []string
+	of    *started
 }
+
+// Names returns what the plugin said when it started.
+func (f filter) Names() []string { return f.names }
 
 // Apply changes a body.
 func (f filter) Apply(ctx context.Context, body []byte, a codec.About) (out []byte, encoding string, err error) {
