@@ -34,7 +34,9 @@ func newSpoolReplay(p process) *cobra.Command {
 published leaves the spool. --dead makes its dead letters wait again first.
 
 Of a file all lines are checked before the first is published; its messages have the ids they had, so that
-a broker that remembers one does not store it again. The file is not changed.`,
+a broker that remembers one does not store it again. The file is not changed.
+
+Bodies that the program compressed or encrypted are published as they are: no key is needed.`,
 		Example: "  ferry spool replay ./spool --broker redis://localhost:6379\n  ferry spool replay ./spool --dead\n  ferry spool replay spool-20260131.jsonl"}
 	r := newRemote(p, c)
 	var dead bool
@@ -153,7 +155,8 @@ func (s session) replayFile(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	if err := eachWaiting(file, func(*ferry.Message, bool) error { return nil }); err != nil {
+	most := s.driver.Capabilities().MaxBody
+	if err := eachWaiting(file, most, func(*ferry.Message, bool) error { return nil }); err != nil {
 		return err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -162,7 +165,10 @@ func (s session) replayFile(ctx context.Context, name string) (err error) {
 	var done spoolReplay
 	var batch []*ferry.Message
 	flush := func() error {
-		rs, err := s.broker.PublishBatch(ctx, batch)
+		if len(batch) == 0 {
+			return nil
+		}
+		rs, err := s.driver.Publish(ctx, batch, driver.PublishOptions{}) // not on the broker: filters have changed the bodies already
 		for _, r := range rs {
 			switch {
 			case r.Err == nil && r.Duplicate:
@@ -174,7 +180,7 @@ func (s session) replayFile(ctx context.Context, name string) (err error) {
 		batch = batch[:0]
 		return err
 	}
-	err = eachWaiting(file, func(m *ferry.Message, alive bool) error {
+	err = eachWaiting(file, most, func(m *ferry.Message, alive bool) error {
 		if !alive {
 			done.Expired++
 			return nil
@@ -198,8 +204,8 @@ func (s session) replayFile(ctx context.Context, name string) (err error) {
 // maxSpoolLine bounds a line: the largest body there may be, in base64, and its metadata.
 const maxSpoolLine = 256 << 20
 
-// eachWaiting reads the messages of a file.
-func eachWaiting(r io.Reader, work func(m *ferry.Message, alive bool) error) error {
+// eachWaiting reads the messages of a file, for a broker with this limit of bodies.
+func eachWaiting(r io.Reader, maxBody int, work func(m *ferry.Message, alive bool) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxSpoolLine)
 	for n := 1; lines.Scan(); n++ {
@@ -214,6 +220,9 @@ func eachWaiting(r io.Reader, work func(m *ferry.Message, alive bool) error) err
 		var alive bool
 		if err == nil {
 			m, alive, err = record.Due(time.Now())
+		}
+		if alive {
+			err = errors.Join(driver.CheckTopic(m.Topic), m.CheckPublish(maxBody))
 		}
 		if err != nil {
 			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("line %d is no message of a spool", n), "mend it, or take it out; nothing of the file was published", err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/spool"
@@ -99,6 +100,26 @@ func TestSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.fails(exitUsage, "line 5 is no message of a spool", "spool", "replay", file)
+}
+
+// TestSpoolReplaysFilteredBodies: what filters made of a body is published from a file as it is.
+func TestSpoolReplaysFilteredBodies(t *testing.T) {
+	t.Parallel()
+	d, file := newDesk(t), filepath.Join(t.TempDir(), "spool-20260131.jsonl")
+	write := func(line string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"id":"e1","topic":"orders","key":"ann","body_base64":"AQID","headers":{"ferry-encoding":"zstd,aes-gcm;k=1"}}`)
+	d.has(d.ok("spool", "replay", file), "published 1 messages")
+	es, err := d.memory.Get(t.Context(), driver.Target{Topic: "orders", ID: "e1"})
+	if err != nil || len(es) != 1 || string(es[0].Body) != "\x01\x02\x03" || es[0].Headers[ferry.EncodingHeader] != "zstd,aes-gcm;k=1" {
+		t.Errorf("%+v, error %v", es, err)
+	}
+	write(`{"id":"e2","topic":"no topic","body_base64":"AQID"}`)
+	d.fails(exitUsage, "line 1 is no message of a spool", "spool", "replay", file)
 }
 
 func TestSpoolPurge(t *testing.T) {
