@@ -345,3 +345,16 @@ func TestRefusedPublishes(t *testing.T) {
 		}
 	}
 }
+
+// Names that are no text, of limits or reasons, are one series as soon as they look alike: two of the same labels would fail the scrape.
+func TestNamesThatAreNoText(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(t, prom.Options{})
+	hook := m.Guard()
+	for _, name := range []string{"\xff", "\xfe"} {
+		hook(t.Context(), guard.Event{Kind: guard.EventLimited, Layer: "limit", Name: name})
+	}
+	if got := gathered(t, m)["ferry_limit_violations_total"]["limit=\ufffd"].GetCounter().GetValue(); got != 2 {
+		t.Errorf("%v, want 2", got)
+	}
+}

@@ -33,11 +33,11 @@ type hold struct {
 
 func newSheet(b *bounds) *sheet { return &sheet{bounds: b, values: map[string]*value{}} }
 
-// at returns the value of some labels. Names beyond their bounds are other.
+// at returns the value of some labels. Names beyond their bounds are other. What is no text is made one before labels are compared.
 func (s *sheet) at(f *family, labels []string) *value {
 	s.key = append(s.key[:0], f.name...)
 	for i, name := range f.labels {
-		labels[i] = s.bounds.admit(name, labels[i])
+		labels[i] = s.bounds.admit(name, strings.ToValidUTF8(labels[i], "\ufffd"))
 		s.key = append(append(s.key, 0xff), labels[i]...)
 	}
 	v := s.values[string(s.key)]
@@ -85,9 +85,6 @@ func (s *sheet) addHold(f *family, count uint64, seconds float64, labels ...stri
 // send hands everything to Prometheus.
 func (s *sheet) send(ch chan<- prometheus.Metric) {
 	for _, v := range s.order {
-		for i := range v.labels {
-			v.labels[i] = strings.ToValidUTF8(v.labels[i], "�")
-		}
 		switch {
 		case v.histogram != nil:
 			ch <- newHistogram(v.f, *v.histogram, v.labels)
