@@ -151,9 +151,11 @@ class ClientTest(unittest.TestCase):
         self.assertRaises(ValueError, self.client.publish, self.topic, float("nan"))
         self.assertRaises(TypeError, self.client.publish, self.topic, object())
         self.assertRaises(ValueError, self.client.publish, self.topic, 1, at=datetime(2030, 1, 1))
+        self.assertRaises(TypeError, self.client.publish, self.topic, Message(1), key="beside")
         self.assertRaises(Invalid, self.client.publish, "no topic", 1)
         self.assertRaises(Invalid, self.client.receive, self.topic, max=5000)
-        self.assertRaises(Refused, Client(token="wrong").publish, self.topic, 1)
+        with Client(token="wrong") as stranger:
+            self.assertRaises(Refused, stranger.publish, self.topic, 1)
         for url in ("localhost:7070", "redis://localhost", "http://ann:secret@localhost", "http://localhost?token=x"):
             with self.subTest(url=url):
                 self.assertRaises(Invalid, Client, url)

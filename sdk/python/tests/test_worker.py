@@ -9,9 +9,24 @@ import threading
 import time
 import unittest
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
-from ferrymq import AsyncClient, AsyncWorker, Client, Dead, Delivery, Drop, Message, Refused, Release, Retry, RetryPolicy, Worker
+from ferrymq import (
+    AsyncClient,
+    AsyncWorker,
+    Client,
+    Dead,
+    Delivery,
+    Drop,
+    FerryError,
+    Message,
+    Refused,
+    Release,
+    Retry,
+    RetryPolicy,
+    Settlement,
+    Worker,
+)
 
 from .support import Way, eventually, topic
 
@@ -29,6 +44,28 @@ def working(client: Client, name: str, handler: Callable[[Delivery], Any], **opt
     finally:
         worker.stop()
         thread.join()
+
+
+@contextmanager
+def finally_set(event: threading.Event) -> Iterator[None]:
+    """Let the handlers that wait for it end, whatever happens."""
+    try:
+        yield
+    finally:
+        event.set()
+
+
+def watch_settlements(client: Client) -> List[int]:
+    """The list of what is sent to be settled from now on: which delivery of its message it is."""
+    sent: List[int] = []
+    settle = client.use().settle
+
+    async def watched(settlements: Sequence[Settlement]) -> List[Optional[FerryError]]:
+        sent.extend(settlement.delivery.deliveries for settlement in settlements)
+        return await settle(settlements)
+
+    client.use().settle = watched  # type: ignore[method-assign]
+    return sent
 
 
 class WorkerTest(unittest.TestCase):
@@ -121,11 +158,11 @@ class WorkerTest(unittest.TestCase):
         started = []
         self.client.publish_many(self.topic, range(20))
         with working(self.client, self.topic, lambda m: (started.append(m.id), go.wait()), concurrency=2, prefetch=3):
-            eventually(lambda: len(started) == 2, "two handlers run")
-            others = self.client.receive(self.topic, max=100, wait=1)
-            self.assertGreaterEqual(len(others), 15)
-            self.assertEqual(len(started), 2)
-            go.set()
+            with finally_set(go):
+                eventually(lambda: len(started) == 2, "two handlers run")
+                others = self.client.receive(self.topic, max=100, wait=1)
+                self.assertGreaterEqual(len(others), 15)
+                self.assertEqual(len(started), 2)
 
     def test_leases_are_renewed_as_long_as_a_handler_runs(self) -> None:
         seen: List[int] = []
@@ -152,9 +189,22 @@ class WorkerTest(unittest.TestCase):
             events.append(f"end {m.deliveries}")
 
         self.client.publish(self.topic, "x", key="ann")
-        with Client(way.url, timeout=2) as client, working(client, self.topic, handle, lease=1):
-            eventually(lambda: "end 2" in events, "it is handled again")
+        with Client(way.url, timeout=2) as client:
+            settled = watch_settlements(client)
+            with working(client, self.topic, handle, lease=1):
+                eventually(lambda: "end 2" in events, "it is handled again")
         self.assertEqual(events, ["start 1", "cancelled", "end 1", "start 2", "end 2"])
+        self.assertEqual(settled, [2])
+
+    def test_an_async_handler_that_calls_the_client_of_its_loop_is_told(self) -> None:
+        async def handle(_: Delivery) -> None:
+            self.client.publish(self.topic, "would wait for ever")
+
+        self.client.publish(self.topic, "x", max_attempts=1)
+        with working(self.client, self.topic, handle):
+            eventually(lambda: len(list(self.client.dead_letters(self.topic))) == 1, "a dead letter")
+        (letter,) = self.client.dead_letters(self.topic)
+        self.assertIn("use an AsyncClient", letter.error)
 
     def test_a_worker_that_may_not_consume_ends_with_an_error(self) -> None:
         with Client(token="wrong") as client:
@@ -164,11 +214,11 @@ class WorkerTest(unittest.TestCase):
         go, started = threading.Event(), []
         self.client.publish_many(self.topic, range(6))
         with working(self.client, self.topic, lambda m: (started.append(m.value), go.wait()), concurrency=2, lease=30) as worker:
-            eventually(lambda: len(started) == 2, "two handlers run")
-            worker.stop()
-            others = []
-            eventually(lambda: others.extend(self.client.receive(self.topic, wait=0.2)) or len(others) == 4, "the rest is back")
-            go.set()
+            with finally_set(go):
+                eventually(lambda: len(started) == 2, "two handlers run")
+                worker.stop()
+                others = []
+                eventually(lambda: others.extend(self.client.receive(self.topic, wait=0.2)) or len(others) == 4, "the rest is back")
         self.assertEqual([other.deliveries for other in others], [1, 1, 1, 1])
         self.assertEqual(sorted(started + [other.value for other in others]), list(range(6)))
 

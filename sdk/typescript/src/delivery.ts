@@ -2,7 +2,7 @@
 
 import { type Body, readBody } from "./body.js";
 import { type Duration, toMilliseconds, toText } from "./durations.js";
-import { Message, messageJSON, type Options } from "./message.js";
+import { type Message, messageJSON, newMessage, type Options } from "./message.js";
 
 /** DeliveryJSON is a delivery as the server writes it. */
 export interface DeliveryJSON extends Body {
@@ -75,7 +75,7 @@ export class Delivery<T = unknown> {
 
   /** emit publishes a follow-up no later than this message is acknowledged, and not at all if its handler fails. */
   emit(topic: string, value: unknown, options?: Options): void {
-    this.emitted.push({ topic, message: value instanceof Message ? value : new Message(value, options) });
+    this.emitted.push({ topic, message: newMessage(value, options) });
   }
 
   /** cancel tells the handler that its work does not count any more. */

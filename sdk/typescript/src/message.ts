@@ -63,9 +63,16 @@ export interface Receipt {
 /** MessageJSON is a message as the server reads it. */
 export type MessageJSON = Body & Record<string, unknown>;
 
+/** newMessage is the message of a value, which may be one. */
+export function newMessage(value: unknown, options?: Options): Message {
+  if (!(value instanceof Message)) return new Message(value, options);
+  if (options) throw new TypeError(`a Message says all of itself: put ${Object.keys(options).join(", ")} into it`);
+  return value;
+}
+
 /** toMessage is the message of a value, with an id: whatever is repeated has the same one. */
 export function toMessage(value: unknown, options?: Options): Message {
-  const message = value instanceof Message ? value : new Message(value, options);
+  const message = newMessage(value, options);
   return message.options.id ? message : new Message(message.value, { ...message.options, id: crypto.randomUUID() });
 }
 

@@ -140,6 +140,7 @@ describe("client", () => {
   it("refuses bad input", async () => {
     await assert.rejects(client.publish(name, undefined), TypeError);
     await assert.rejects(client.publish(name, 1n), TypeError);
+    await assert.rejects(client.publish(name, new Message(1), { key: "beside" }), TypeError);
     await assert.rejects(client.publish("no topic", 1), Invalid);
     await assert.rejects(client.publish(name, 1, { delay: "soon" }), Invalid);
     await assert.rejects(client.receive(name, { max: 5000 }), Invalid);

@@ -6,6 +6,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, Dead, Drop, Message, Refused, Release, Retry, Worker } from "../dist/index.js";
 import { eventually, quiet, topic, Way } from "./support.mjs";
 
+/** watchSettlements is the list of what is sent to be settled from now on: which delivery of its message it is. */
+function watchSettlements(client) {
+  const sent = [];
+  const settle = client.settle.bind(client);
+  client.settle = (settlements) => {
+    sent.push(...settlements.map(({ delivery }) => delivery.deliveries));
+    return settle(settlements);
+  };
+  return sent;
+}
+
 describe("worker", () => {
   const client = new Client();
   let name;
@@ -102,10 +113,13 @@ describe("worker", () => {
     const gate = new Promise((resolve) => (go = resolve));
     await client.publishMany(name, Array(20).fill("x"));
     await working(() => (started++, gate), { concurrency: 2, prefetch: 3 }, async () => {
-      await eventually(() => started === 2, "two handlers run");
-      assert.ok((await client.receive(name, { max: 100, wait: 1000 })).length >= 15);
-      assert.equal(started, 2);
-      go();
+      try {
+        await eventually(() => started === 2, "two handlers run");
+        assert.ok((await client.receive(name, { max: 100, wait: 1000 })).length >= 15);
+        assert.equal(started, 2);
+      } finally {
+        go();
+      }
     });
   });
 
@@ -138,8 +152,10 @@ describe("worker", () => {
     };
     await client.publish(name, "x", { key: "ann" });
     const through = new Client({ url: way.url, timeout: 2000 });
+    const settled = watchSettlements(through);
     await working(handle, { lease: "1s" }, () => eventually(() => events.includes("end 2"), "it is handled again"), through);
     assert.deepEqual(events, ["start 1", "cancelled", "end 1", "start 2", "end 2"]);
+    assert.deepEqual(settled, [2]);
   });
 
   it("ends with an error when it may not consume", async () => {
@@ -153,13 +169,16 @@ describe("worker", () => {
     const gate = new Promise((resolve) => (go = resolve));
     await client.publishMany(name, [0, 1, 2, 3, 4, 5]);
     await working((m) => (started.push(m.value), gate), { concurrency: 2, lease: "30s" }, async (worker) => {
-      await eventually(() => started.length === 2, "two handlers run");
-      worker.stop();
-      await eventually(async () => {
-        others.push(...(await client.receive(name, { wait: 200 })));
-        return others.length === 4;
-      }, "the rest is back");
-      go();
+      try {
+        await eventually(() => started.length === 2, "two handlers run");
+        worker.stop();
+        await eventually(async () => {
+          others.push(...(await client.receive(name, { wait: 200 })));
+          return others.length === 4;
+        }, "the rest is back");
+      } finally {
+        go();
+      }
     });
     assert.deepEqual(others.map(({ deliveries }) => deliveries), [1, 1, 1, 1]);
     assert.deepEqual([...started, ...others.map(({ value }) => value)].sort(), [0, 1, 2, 3, 4, 5]);

@@ -15,7 +15,7 @@ from .deadletters import DeadLetter, Replay
 from .delivery import Delivery, Settlement
 from .durations import Duration, seconds, to_text
 from .errors import BatchError, FailedError, FerryError, NotApplied, from_answer, from_problem
-from .message import Message, Receipt, to_line, to_message, with_id
+from .message import Receipt, to_line, to_message, with_id
 from .results import Result
 from .settings import find_token, find_url
 from .transport import Transport
@@ -68,7 +68,7 @@ class AsyncClient:
 
     async def publish(self, topic: str, value: Any, **options: "Unpack[Options]") -> Receipt:
         """Publish a value, or a Message. It is stored when this returns."""
-        message = with_id(Message(value, **options) if options else to_message(value))
+        message = with_id(to_message(value, options))
         receipt = (await self._publish(topic, [to_line(message.to_json())]))[0]
         if receipt.error is not None:
             raise receipt.error

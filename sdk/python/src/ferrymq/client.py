@@ -133,6 +133,9 @@ class Client:
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a call on the loop, and wait for it."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("the loop of this client would wait for itself: in an async handler use an AsyncClient")
         future = asyncio.run_coroutine_threadsafe(coroutine, self.loop())
         try:
             return future.result()

@@ -57,7 +57,7 @@ class Delivery:
 
     def emit(self, topic: str, value: Any, **options: "Unpack[Options]") -> None:
         """Publish a follow-up no later than this message is acknowledged, and not at all if its handler fails."""
-        self.emitted.append((topic, Message(value, **options) if options else to_message(value)))
+        self.emitted.append((topic, to_message(value, options)))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Delivery":

@@ -7,7 +7,7 @@ import json
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, TypedDict
 
 from .durations import Duration, from_text, to_text
 from .errors import FerryError, from_problem
@@ -120,11 +120,13 @@ def with_id(message: Message) -> Message:
     return message
 
 
-def to_message(value: Union[Message, Any]) -> Message:
+def to_message(value: Any, options: "Optional[Options]" = None) -> Message:
     """The message of a value. A Message is copied, so that the caller's own stays without an id."""
-    if isinstance(value, Message):
-        return Message(**value.__dict__)
-    return Message(value)
+    if not isinstance(value, Message):
+        return Message(value, **(options or {}))
+    if options:
+        raise TypeError("a Message says all of itself: put " + ", ".join(options) + " into it")
+    return Message(**value.__dict__)
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import signal
@@ -138,12 +139,14 @@ class AsyncWorker:
 
     def _on_signals(self) -> Callable[[], None]:
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, self.stop)
+        with contextlib.suppress(NotImplementedError):  # on Windows, whose loops know no signals
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, self.stop)
 
         def unhook() -> None:
-            for number in _SIGNALS:
-                loop.remove_signal_handler(number)
+            with contextlib.suppress(NotImplementedError):
+                for number in _SIGNALS:
+                    loop.remove_signal_handler(number)
 
         return unhook
 
