@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -141,12 +142,26 @@ def _shut(one: socket.socket) -> None:
     one.close()
 
 
+class Outages(logging.Handler):
+    """Counts what a worker says of a server that it does not reach."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noticed = 0
+        self.logger = logging.Logger("outages")
+        self.logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a line."""
+        self.noticed += "nothing is received" in record.getMessage()
+
+
 class WorkerProcess:
     """A worker in a process of its own, which writes what it handles into a file: key, number and whether it ends."""
 
-    def __init__(self, url: str, token: str, name: str, log: str, pause: float, *options: str) -> None:
+    def __init__(self, name: str, log: str, pause: float, *options: str) -> None:
         script = os.path.join(os.path.dirname(__file__), "worker_process.py")
-        environment = {**os.environ, "FERRY_BROKER": url, "FERRY_TOKEN": token, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         self._process = subprocess.Popen([sys.executable, script, name, log, str(pause), *options], env=environment)
 
     def kill(self) -> None:

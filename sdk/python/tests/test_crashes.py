@@ -11,7 +11,7 @@ import unittest
 
 from ferrymq import Client, Message, Worker
 
-from .support import Server, WorkerProcess, eventually, handled, out_of_order, read_log, topic
+from .support import Outages, Server, WorkerProcess, eventually, handled, out_of_order, read_log, topic
 
 logging.getLogger("ferrymq").setLevel(logging.CRITICAL)
 
@@ -30,18 +30,22 @@ class CrashTest(unittest.TestCase):
         self.assertEqual(len(set(done)), KEYS * EACH, "some were lost")
         self.assertIsNone(out_of_order(done))
 
+    def start_worker(self, pause: float, *options: str) -> WorkerProcess:
+        worker = WorkerProcess(self.topic, self.log, pause, *options)
+        self.addCleanup(worker.kill)
+        return worker
+
     def publish(self, client: Client) -> None:
         client.receive(self.topic, wait=0)  # the group is there before the first message
         client.publish_many(self.topic, [Message({"n": n}, key=f"k{k}") for n in range(EACH) for k in range(KEYS)])
 
     def test_a_worker_is_killed(self) -> None:
-        url, token = os.environ["FERRY_BROKER"], os.environ["FERRY_TOKEN"]
         with Client() as client:
             self.publish(client)
-        first = WorkerProcess(url, token, self.topic, self.log, 0.01, "5")
+        first = self.start_worker(0.01, "5")
         eventually(lambda: sum(n == 5 for _, n, _ in read_log(self.log)) == 4, "every handler of the first worker hangs")
         first.kill()
-        second = WorkerProcess(url, token, self.topic, self.log, 0.01)
+        second = self.start_worker(0.01)
         eventually(lambda: len(set(handled(self.log))) == KEYS * EACH, "all are handled")
         self.assertEqual(second.terminate(), 0)
         self.check()
@@ -49,7 +53,7 @@ class CrashTest(unittest.TestCase):
     def test_sigterm_lets_handlers_end(self) -> None:
         with Client() as client:
             self.publish(client)
-            worker = WorkerProcess(os.environ["FERRY_BROKER"], os.environ["FERRY_TOKEN"], self.topic, self.log, 0.3)
+            worker = self.start_worker(0.3)
             eventually(lambda: len(read_log(self.log)) >= 6, "handlers run")
             self.assertEqual(worker.terminate(), 0)
             started = [(key, n) for key, n, what in read_log(self.log) if what == "start"]
@@ -70,13 +74,16 @@ class CrashTest(unittest.TestCase):
                 with lock, open(self.log, "a", encoding="utf-8") as file:
                     file.write(f"{m.key} {m.value['n']} end\n")
 
-            worker = Worker(client, self.topic, handle, concurrency=4, lease=2, poll=0.2)
+            outages = Outages()
+            worker = Worker(client, self.topic, handle, concurrency=4, lease=2, poll=0.2, logger=outages.logger)
             threads = [threading.Thread(target=worker.run), threading.Thread(target=self._publish_one_by_one, args=(client,))]
             for thread in threads:
                 thread.start()
             for already in (20, 60):
                 eventually(lambda: len(handled(self.log)) >= already, f"{already} are handled")
+                before = outages.noticed
                 server.kill()
+                eventually(lambda: outages.noticed > before, "the worker has noticed that the server is away")
                 server.start()
             eventually(lambda: len(set(handled(self.log))) == KEYS * EACH, "all are handled")
             worker.stop()

@@ -10,6 +10,13 @@ export class Lanes {
   #ready: Held[] = [];
   readonly #behind = new Map<string, Held[]>(); // by keys that run
 
+  /** size is how many wait. */
+  get size(): number {
+    let size = this.#ready.length;
+    for (const waiting of this.#behind.values()) size += waiting.length;
+    return size;
+  }
+
   /** add: a delivery has come. */
   add(held: Held): void {
     this.#ready.push(held);

@@ -41,7 +41,7 @@ export interface WorkerOptions {
 const signals = ["SIGTERM", "SIGINT"] as const;
 // How long handlers that were cancelled, and the last settlements, may take before the worker gives up on them.
 const grace = 5000;
-// The most messages of one receive.
+// The most messages of one receive, and the most that are settled and of which the server has not said so.
 const most = 1000;
 
 /**
@@ -114,18 +114,27 @@ export class Worker<T = unknown> {
 
   async #receive(): Promise<Delivery<T>[]> {
     const { group = "default", poll = 2000, lease } = this.options;
-    return this.client.receive<T>(this.topic, { group, wait: poll, lease, max: Math.min(most, this.#limit - this.#leases.size) });
+    return this.client.receive<T>(this.topic, { group, wait: poll, lease, max: Math.min(most, this.#limit - this.#inHand()) });
   }
 
-  /** #hasRoom waits until no more is held than runs, and reports whether to go on. */
+  /** #hasRoom waits until no more is here than runs, and reports whether to go on. */
   async #hasRoom(): Promise<boolean> {
-    while (!this.#stop.signal.aborted && (this.#leases.size > this.#concurrency || this.#leases.size >= this.#limit)) {
-      await this.#change();
-    }
+    while (!this.#stop.signal.aborted && this.#isFull()) await this.#change();
     return !this.#stop.signal.aborted;
   }
 
-  /** #change resolves when less is held, or when somebody says that nothing more is waited for. */
+  /** #inHand is how many wait for a handler, or run. */
+  #inHand(): number {
+    return this.#lanes.size + this.#running.size;
+  }
+
+  /** #isFull: to ask for more would be too early. There is enough to do, or too much that the server has not taken back yet. */
+  #isFull(): boolean {
+    const inHand = this.#inHand();
+    return inHand > this.#concurrency || inHand >= this.#limit || this.#leases.size - inHand >= most;
+  }
+
+  /** #change resolves when less is here or held, or when somebody says that nothing more is waited for. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       this.#changed = resolve;
@@ -146,6 +155,7 @@ export class Worker<T = unknown> {
     const settlement = await this.#decide(held.delivery);
     this.#running.delete(held);
     this.#lanes.done(held);
+    this.#changed();
     if (!held.lost) this.#settler.add(held, settlement);
     if (!this.#stop.signal.aborted) this.#start();
   }

@@ -129,8 +129,8 @@ export class Way {
   }
 }
 
-/** startWorker starts a worker in a process of its own, which writes what it handles into a file: key, number, start or end. */
-export function startWorker(name, log, pause, hang = -1) {
+/** spawnWorker starts a worker in a process of its own, which writes what it handles into a file: key, number, start or end. */
+export function spawnWorker(name, log, pause, hang = -1) {
   const script = fileURLToPath(new URL("worker_process.mjs", import.meta.url));
   return spawn(process.execPath, [script, name, log, String(pause), String(hang)], { stdio: "inherit" });
 }

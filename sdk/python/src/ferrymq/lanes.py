@@ -19,6 +19,10 @@ class Lanes:
         self._ready: Deque[Held] = deque()
         self._behind: Dict[str, Deque[Held]] = {}  # by keys that run
 
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._ready) + sum(map(len, self._behind.values()))
+
     def add(self, held: Held) -> None:
         """A delivery has come."""
         self._ready.append(held)

@@ -44,7 +44,7 @@ class WorkerOptions(TypedDict, total=False):
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: How long handlers that were cancelled, and the last settlements, may take before the worker gives up on them.
 _GRACE = 5.0
-#: The most messages of one receive.
+#: The most messages of one receive, and the most that are settled and of which the server has not said so.
 _MOST = 1000
 
 
@@ -157,7 +157,7 @@ class AsyncWorker:
         while await self._has_room():
             try:
                 deliveries = await self._client.receive(
-                    self._topic, self._group, max=min(_MOST, self._limit - len(self._leases)), wait=self._poll, lease=self._lease
+                    self._topic, self._group, max=min(_MOST, self._limit - self._in_hand()), wait=self._poll, lease=self._lease
                 )
             except FerryError as error:
                 if not error.transient:
@@ -171,14 +171,23 @@ class AsyncWorker:
             self._start()
 
     async def _has_room(self) -> bool:
-        """Wait until no more is held than runs, and report whether to go on."""
-        while not self._stopped and (len(self._leases) > self._concurrency or len(self._leases) >= self._limit):
+        """Wait until no more is here than runs, and report whether to go on."""
+        while not self._stopped and self._is_full():
             self._changed.clear()
             stop = asyncio.ensure_future(self._asked_to_stop())
             change = asyncio.ensure_future(self._changed.wait())
             await asyncio.wait({stop, change}, return_when=asyncio.FIRST_COMPLETED)
             await _cancel([stop, change])
         return not self._stopped
+
+    def _in_hand(self) -> int:
+        """How many wait for a handler, or run."""
+        return len(self._lanes) + len(self._running)
+
+    def _is_full(self) -> bool:
+        """Whether to ask for more would be too early: there is enough to do, or too much that the server has not taken back yet."""
+        in_hand = self._in_hand()
+        return in_hand > self._concurrency or in_hand >= self._limit or len(self._leases) - in_hand >= _MOST
 
     async def _pause(self, pause: float) -> None:
         try:
@@ -205,6 +214,7 @@ class AsyncWorker:
         held.task = None
         self._running.discard(held)
         self._lanes.done(held)
+        self._changed.set()
         if not held.lost:
             self._settler.add(held, settlement)
         if not self._stopped:
