@@ -133,7 +133,7 @@ func (c *Concurrency) admit(ctx context.Context, r store.SlotRequest) {
 func (c *Concurrency) refuse(ctx context.Context, r store.SlotRequest, again bool) error {
 	c.refused.Add(1)
 	step := c.step(r.Max)
-	wait := atMost(c.pacer.wait(r.Key, step, step, again), c.o.MaxPark)
+	wait := atMost(c.pacer.wait(id{r.Limit, r.Key}, step, step, again), c.o.MaxPark)
 	c.o.Hook.tell(ctx, Event{Kind: EventBusy, Layer: layerConcurrency, Name: r.Limit, Key: r.Key, After: wait})
 	refusal := &Refusal{Layer: layerConcurrency, Name: r.Limit, Key: r.Key, Reason: driver.ReasonOverload, After: wait}
 	return refusal.decide(c.o.OnBusy, wait)

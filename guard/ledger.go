@@ -82,6 +82,7 @@ func (l *ledger) now() time.Time { return l.epoch.Add(time.Since(l.epoch)) }
 type answer struct {
 	acc         *account // nil: not seen yet
 	ok, blocked bool
+	paced       bool // refused only because it comes too soon after the one before it
 	after       time.Duration
 	rule        *Rule // that holds
 }
@@ -97,6 +98,9 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 	for i := range t.Items {
 		acc := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}]
 		a := acc.judge(now, at, l.rule(&t.Items[i]))
+		if a.ok && t.Items[i].Paced {
+			a = acc.pace(at, a)
+		}
 		a.acc = acc
 		answers = append(answers, a)
 		if !a.ok && (v.Admitted || a.after > v.After) {
@@ -118,12 +122,12 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 		switch {
 		case v.Admitted:
 			acc.count(at, a.rule)
-		case !a.ok && !a.blocked:
+		case !a.ok && !a.blocked && !a.paced:
 			l.violation(now, acc, &t.Items[i], t.ID, a, &v, i)
 		}
 	}
 	if !v.Admitted {
-		v.Step = stepOf(answers[v.Item].rule)
+		v.Step = answers[v.Item].rule.Step()
 	}
 	return v, nil
 }
@@ -170,6 +174,18 @@ func (acc *account) judge(now time.Time, at time.Duration, rule *Rule) answer {
 		return answer{ok: true, rule: rule}
 	}
 	return answer{after: acc.window.at(first+n-rule.Limit) + rule.Window - at, rule: rule}
+}
+
+// pace refuses a message that would pass, but comes too soon after the one before it.
+func (acc *account) pace(at time.Duration, a answer) answer {
+	if acc == nil || acc.window.n == 0 || a.rule.Burst > 0 {
+		return a
+	}
+	wait := acc.window.at(acc.window.n-1) + a.rule.Step() - at
+	if wait <= 0 {
+		return a
+	}
+	return answer{paced: true, after: wait, rule: a.rule}
 }
 
 var unlimited = Rule{Unlimited: true}

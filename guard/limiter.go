@@ -193,6 +193,22 @@ func (l *Limiter) rule(ctx context.Context, one *limit, key string) (group strin
 	return "", rules[""]
 }
 
+// requestOf is the request of a message that a worker has. One that waited for others of its key is paced: after a
+// refusal a key goes on at an even pace, or the windows of keys that were refused together would open together for ever.
+func (l *Limiter) requestOf(ctx context.Context, d *ferry.Delivery) store.Take {
+	t := l.request(ctx, d.Message)
+	if !l.pacer.used.Load() || d.Cause == driver.CauseReleased { // who comes back has waited for its turn
+		return t
+	}
+	published := time.Now().Add(-d.ClaimedAt.Sub(d.PublishedAt)) // by the local clock
+	for i := range t.Items {
+		t.Items[i].Paced = l.pacer.waited(lineOf(&t.Items[i]), published)
+	}
+	return t
+}
+
+func lineOf(item *store.Item) id { return id{item.Limit, item.Key} }
+
 func (l *Limiter) request(ctx context.Context, m *ferry.Message) store.Take {
 	t := store.Take{ID: m.ID, Items: make([]store.Item, len(l.limits))}
 	for i, one := range l.limits {
@@ -207,7 +223,7 @@ func (l *Limiter) request(ctx context.Context, m *ferry.Message) store.Take {
 func (l *Limiter) Middleware() worker.Middleware {
 	return func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, d *ferry.Delivery) error {
-			t := l.request(ctx, d.Message)
+			t := l.requestOf(ctx, d)
 			v, wait, err := l.ask(ctx, t)
 			switch {
 			case err != nil && l.o.FailOpen:
@@ -235,17 +251,13 @@ func (l *Limiter) refuse(t *store.Take, v *Verdict, again bool) error {
 	}
 	wait := v.After
 	if policy == Park && !v.Blocked && wait < l.o.MaxPark {
-		wait = l.pacer.wait(r.Name+":"+r.Key, wait, v.Step, again)
+		line := lineOf(&t.Items[v.Item])
+		if l.pacer.empty(line) {
+			wait += phase(line, v.Step)
+		}
+		wait = l.pacer.wait(line, wait, v.Step, again)
 	}
 	return r.decide(policy, atMost(wait, l.o.MaxPark))
-}
-
-// stepOf is how long it takes, on average, until one more may pass.
-func stepOf(r *Rule) time.Duration {
-	if r.Unlimited {
-		return 0
-	}
-	return r.Window / time.Duration(r.Limit)
 }
 
 func refusalOf(t *store.Take, v *Verdict) *Refusal {

@@ -42,8 +42,8 @@ func TestParkedMessagesKeepOrderAndAttempts(t *testing.T) {
 				b = append(b, line)
 			}
 		}
-		equal(t, a, "a0 at 0s, attempt 1, delivery 1", "a1 at 0s, attempt 1, delivery 1", "a2 at 10s, attempt 1, delivery 1",
-			"a3 at 10s, attempt 1, delivery 1", "a4 at 20s, attempt 1, delivery 1")
+		equal(t, a, "a0 at 0s, attempt 1, delivery 1", "a1 at 0s, attempt 1, delivery 1", "a2 at 10.814s, attempt 1, delivery 1",
+			"a3 at 15.814s, attempt 1, delivery 1", "a4 at 20.814s, attempt 1, delivery 1") // 0.814 s is the phase of the key
 		equal(t, b, "b0 at 0s, attempt 1, delivery 1")
 		if store.calls > 10 {
 			t.Errorf("the store was asked %d times for 6 messages: they did not wait", store.calls)
@@ -115,7 +115,7 @@ func TestParkedViolatorIsOneViolation(t *testing.T) {
 		r.publish("0", ferry.Key("a"))
 		r.publish("1", ferry.Key("a"))
 		r.until(time.Hour)
-		equal(t, seen.all(), "0 at 0s", "1 at 10m0s")
+		equal(t, seen.all(), "0 at 0s", "1 at 10m1s") // with the phase of the key
 		if s := limiter.Stats(); s.Limited < 10 || s.Penalties != 0 {
 			t.Errorf("%+v, want many refusals of one message and no penalty", s)
 		}

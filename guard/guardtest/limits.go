@@ -86,6 +86,28 @@ func decidedTogether(s *suite) {
 	}
 }
 
+func paced(s *suite) {
+	r := s.rule(guard.Rule{Limit: 4, Window: time.Hour, Penalty: guard.Penalty{After: 1}})
+	late := item("user", "a", r)
+	late.Paced = true
+	s.admitted("m0", late)
+	v := s.refused("m1", false, late)
+	s.near("the wait", v.After, 15*time.Minute)
+	if v.Penalty != 0 || v.Violations != 0 {
+		s.Errorf("%+v: to wait for one's turn is no violation", v)
+	}
+	s.admitted("m2", item("user", "a", r)) // who did not wait passes
+	other := item("user", "b", r)
+	other.Paced = true
+	s.admitted("m3", other)
+	s.change(guard.Change{Action: guard.ActionWhitelist, Limit: "user", Key: "a"})
+	s.admitted("m4", late)
+	bucket := item("all", "x", s.rule(guard.Rule{Limit: 1, Window: time.Hour, Burst: 2}))
+	bucket.Paced = true
+	s.admitted("m5", bucket)
+	s.admitted("m6", bucket)
+}
+
 func returned(s *suite) {
 	r := s.rule(guard.Rule{Limit: 2, Window: time.Hour})
 	s.admitted("m0", item("user", "a", r))

@@ -44,6 +44,7 @@ var cases = []struct {
 	{"bucket-holds-its-burst", bucketHolds},
 	{"bucket-refills", bucketRefills},
 	{"limits-are-decided-together", decidedTogether},
+	{"paced-messages-keep-their-distance", paced},
 	{"returned-is-not-counted", returned},
 	{"returned-tokens", returnedTokens},
 	{"peek-counts-nothing", peek},

@@ -27,14 +27,10 @@ func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, er
 	names := []string{s.keys.index(guard.KindBlocked), s.keys.rules()}
 	args := []any{s.name(s.next())}
 	for _, q := range qs {
-		peek := "0"
-		if q.Peek {
-			peek = "1"
-		}
-		args = append(args, s.name(q.number), q.ID, peek, len(q.Items))
+		args = append(args, s.name(q.number), q.ID, flag(q.Peek), len(q.Items))
 		for _, item := range q.Items {
 			names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key), s.keys.violators(item.Limit, item.Key))
-			args = append(args, member(item.Limit, item.Key), pack(item.Rule), item.RuleName)
+			args = append(args, member(item.Limit, item.Key), pack(item.Rule), item.RuleName, flag(item.Paced))
 		}
 	}
 	reply, err := s.run(ctx, scriptTake, names, args...)
@@ -64,6 +60,14 @@ func (s *Store) Return(ctx context.Context, t store.Take, ticket uint64) error {
 	}
 	_, err := s.run(ctx, scriptReturn, names, args...)
 	return err
+}
+
+// flag writes a bool as the scripts read it.
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
 }
 
 // member is how indexes name a key. Names of limits contain no colon.

@@ -120,6 +120,14 @@ func (r Rule) Resolve() (Rule, error) {
 	return r.resolved(), nil
 }
 
+// Step is how long it takes, on average, until one more message may pass; zero if the rule is unlimited.
+func (r Rule) Step() time.Duration {
+	if r.Unlimited {
+		return 0
+	}
+	return r.Window / time.Duration(r.Limit)
+}
+
 // String describes the rule as people say it, "5 in 10s" for example.
 func (r Rule) String() string {
 	switch {

@@ -50,6 +50,9 @@ type Item struct {
 	Rule       *Rule // resolved
 	// RuleName is what RuleName returns. Empty: no shared rule holds in place of Rule.
 	RuleName string
+	// Paced says that the message waited for others of its key: it passes no sooner than Rule.Step after the last one that
+	// did. To be refused for that is no violation. A token bucket paces by itself.
+	Paced bool
 }
 
 // RuleName names the rule of a limit, or with a group that of the group. Names of limits contain no colon.

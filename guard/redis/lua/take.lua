@@ -3,7 +3,7 @@
 -- Fragments: head, account, rules.
 -- KEYS: 1 the index of blocked keys, 2 the rules that operators set; then for each item: account, window, violators.
 -- ARGV: 1 name of the call; then for each message: name of the request, id or "", 1 to only ask, number of items; for each
---   item: limit and key as the index names them, rule, name of the rule.
+--   item: limit and key as the index names them, rule, name of the rule, 1 if it is paced.
 -- Returns for each message: 1 if it passes, the item that refuses longest, 1 if that is blocked, after how long (-1: never),
 --   violations, length of the penalty, how long it takes until one more may pass.
 local SEEN, NEWEST = 256, 32
@@ -55,6 +55,18 @@ local function judge(s, key, window, packed, request)
   if set_back(window, rule) then return judge(s, key, window, packed, request) end
   local first = call('ZRANGEBYSCORE', window, cut, '+inf', 'WITHSCORES', 'LIMIT', n - rule.limit, 1)
   return {after = tonumber(first[2]) + rule.window - now, rule = rule}
+end
+
+-- A paced message that comes too soon after the one before it waits for the rest of a step. A clock that was set back makes
+-- that no longer.
+local function pace(window, a)
+  local rule = a.rule
+  if a.again or rule.unlimited or rule.burst > 0 then return a end
+  local step = rule.window / rule.limit
+  local newest = call('ZRANGE', window, -1, -1, 'WITHSCORES')[2]
+  local wait = newest and math.min(math.ceil(tonumber(newest) + step - now), math.ceil(step)) or 0
+  if wait <= 0 then return a end
+  return {paced = true, after = wait, rule = rule}
 end
 
 local function count(s, key, window, request, a)
@@ -115,9 +127,10 @@ while i <= #ARGV do
   i = i + 4
   local passes, worst, reply, states, answers, rules_held = true, 0, {0, 0, 0, 0, 0, 0, 0}, {}, {}, {}
   for j = 1, items do
-    local s = load_account(KEYS[k + 3 * (j - 1)])
-    local packed = rule_named(KEYS[2], ARGV[i + 3 * (j - 1) + 2], ARGV[i + 3 * (j - 1) + 1])
-    local a = judge(s, KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], packed, request)
+    local key, window, arg = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], i + 4 * (j - 1)
+    local s, packed = load_account(key), rule_named(KEYS[2], ARGV[arg + 2], ARGV[arg + 1])
+    local a = judge(s, key, window, packed, request)
+    if a.ok and ARGV[arg + 3] == '1' then a = pace(window, a) end
     states[j], answers[j], rules_held[j] = s, a, packed
     if not a.ok then
       local after = a.after < 0 and math.huge or a.after
@@ -131,7 +144,7 @@ while i <= #ARGV do
   if passes then reply[1] = 1 end
   for j = 1, peek and 0 or items do
     local key, window, violators = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], KEYS[k + 3 * (j - 1) + 2]
-    local name, packed = ARGV[i + 3 * (j - 1)], rules_held[j]
+    local name, packed = ARGV[i + 4 * (j - 1)], rules_held[j]
     local s, a = states[j], answers[j]
     if s.r ~= packed then
       call('HSET', key, 'r', packed)
@@ -140,7 +153,7 @@ while i <= #ARGV do
     end
     if passes then
       count(s, key, window, request, a)
-    elseif not a.ok and not a.blocked then
+    elseif not a.ok and not a.blocked and not a.paced then
       local v, length = violation(s, key, violators, name, id, a, request)
       if reply[2] == j - 1 then reply[5] = v end
       if length > 0 and (length > worst or reply[2] == j - 1) then
@@ -152,6 +165,6 @@ while i <= #ARGV do
   local refusing = answers[reply[2] + 1].rule
   if not passes and not refusing.unlimited then reply[7] = floor(refusing.window / refusing.limit) end
   for _, n in ipairs(reply) do replies[#replies + 1] = n end
-  i, k = i + 3 * items, k + 3 * items
+  i, k = i + 4 * items, k + 3 * items
 end
 return replies
