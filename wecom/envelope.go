@@ -21,6 +21,8 @@ const (
 	HeaderSession = "kf_session"
 	HeaderID      = "kf_msg_id"
 	HeaderSent    = "kf_send_time"
+	// HeaderSize is how many bytes a message had that was too large for the broker: its body is only the beginning.
+	HeaderSize = "kf_size"
 )
 
 // Recognised is for how long a message is recognised that comes again. The vendor keeps three days, and may give any of

@@ -143,7 +143,7 @@ func TestNoisyUsersOnRedis(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer store.Close(context.Background())
+			defer func() { _ = store.Close(context.Background()) }()
 			machine := stall.Watch(t)
 			l := load{T: t, url: strings.Replace(server.URL(), "redis", scheme, 1) + "?prefix=" + prefix, store: store,
 				span: time.Minute, slots: 32, // a slot is held during the round trips of the guards, too

@@ -2,7 +2,6 @@ package wecom
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -152,23 +151,6 @@ func cursorRefused(err error) bool {
 		return false
 	}
 	return true
-}
-
-// publish stores messages in their order and returns when the broker has all of them.
-func (p *Pipeline) publish(ctx context.Context, account string, raw []json.RawMessage) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	ms := make([]*ferry.Message, len(raw))
-	for i, one := range raw {
-		ms[i] = p.envelope(account, one)
-	}
-	receipts, err := p.broker.PublishBatch(ctx, ms)
-	if err != nil {
-		return err
-	}
-	p.stats.published(receipts)
-	return nil
 }
 
 // pullIdle asks for a pull of each account that had none lately: the schedule's part. Now is the broker's time.

@@ -19,8 +19,9 @@ type Stats struct {
 	Pulls, PullsFailed, Limited uint64
 	// Rewound cursors were refused by the vendor.
 	Rewound uint64
-	// Messages that were published, and Duplicates that had been.
-	Messages, Duplicates uint64
+	// Messages that were published, and Duplicates that had been. Of those that are Cut only the beginning was published:
+	// they are too large for the broker.
+	Messages, Duplicates, Cut uint64
 	// LastCallback is when the last callback was stored; zero if there was none.
 	LastCallback time.Time
 	// TokenUntil is when the access token is asked for anew; zero if there is none.
@@ -32,7 +33,7 @@ type Stats struct {
 type counters struct {
 	callbacks, refused, failed, others   atomic.Uint64
 	pulls, pullsFailed, limited, rewinds atomic.Uint64
-	messages, duplicates                 atomic.Uint64
+	messages, duplicates, cut            atomic.Uint64
 	lastCallback                         atomic.Int64 // nanoseconds since 1970
 
 	mu       sync.Mutex
@@ -96,14 +97,24 @@ func (c *counters) published(receipts []ferry.Receipt) {
 	}
 }
 
+// cutOff counts messages of which only the beginning was published, this time.
+func (c *counters) cutOff(receipts []ferry.Receipt) {
+	for _, r := range receipts {
+		if r.Err == nil && !r.Duplicate {
+			c.cut.Add(1)
+		}
+	}
+}
+
 // Stats returns what was counted.
 func (p *Pipeline) Stats() Stats {
 	c := &p.stats
 	s := Stats{
 		Callbacks: c.callbacks.Load(), Refused: c.refused.Load(), Failed: c.failed.Load(), Other: c.others.Load(),
 		Pulls: c.pulls.Load(), PullsFailed: c.pullsFailed.Load(), Limited: c.limited.Load(), Rewound: c.rewinds.Load(),
-		Messages: c.messages.Load(), Duplicates: c.duplicates.Load(), TokenUntil: p.client.tokens.expiry(),
-		Problems: map[string]error{},
+		Messages: c.messages.Load(), Duplicates: c.duplicates.Load(), Cut: c.cut.Load(),
+		TokenUntil: p.client.tokens.expiry(),
+		Problems:   map[string]error{},
 	}
 	if at := c.lastCallback.Load(); at != 0 {
 		s.LastCallback = time.Unix(0, at)

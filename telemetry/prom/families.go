@@ -143,7 +143,7 @@ func newFamilies(broker string) (*families, []*family) {
 		wecomRewound:   add("ferry_wecom_cursor_resets_total", counter, nil, "Cursors that WeCom refused."),
 		wecomFailing:   add("ferry_wecom_failing_accounts", gauge, nil, "Accounts whose last pull by this process failed."),
 		wecomAge:       add("ferry_wecom_cursor_age_seconds", gauge, nil, "How long ago the account was pulled that was not pulled for longest."),
-		wecomMessages:  add("ferry_wecom_messages_total", counter, []string{"result"}, "Messages that were pulled: published, or duplicates."),
+		wecomMessages:  add("ferry_wecom_messages_total", counter, []string{"result"}, "Messages that were pulled: published, duplicates, or cut because they are too large for the broker."),
 
 		build:  add("ferry_build_info", gauge, []string{"version"}, "The version of Ferry; the value is 1."),
 		folded: add("ferry_folded_names", gauge, []string{"label"}, "Names that are not told apart, since there are more than Options allow."),

@@ -18,6 +18,7 @@ func (fs *families) ofWeCom(ctx context.Context, s *sheet, p *wecom.Pipeline) {
 	s.add(fs.wecomPulls, float64(st.Limited), "limited")
 	s.add(fs.wecomMessages, float64(st.Messages), "published")
 	s.add(fs.wecomMessages, float64(st.Duplicates), "duplicate")
+	s.add(fs.wecomMessages, float64(st.Cut), "cut")
 	s.add(fs.wecomRewound, float64(st.Rewound))
 	s.add(fs.wecomFailing, float64(len(st.Problems)))
 	s.add(fs.wecomLast, seconds(st.LastCallback))
