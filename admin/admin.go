@@ -20,6 +20,7 @@ import (
 	"github.com/ferrymq/ferry/operation"
 	"github.com/ferrymq/ferry/operation/kinds"
 	"github.com/ferrymq/ferry/schedule"
+	"github.com/ferrymq/ferry/wecom"
 )
 
 // Options of an API.
@@ -28,6 +29,8 @@ type Options struct {
 	Broker *ferry.Broker
 	// Guards is the store that the guards of workers share. Without one limits and breakers answer with 501.
 	Guards guard.Store
+	// WeCom is the customer service that this process pulls. Without one its accounts answer with 501.
+	WeCom *wecom.Pipeline
 	// Actions records who did what. Without one nothing is recorded, and actions answer with 501.
 	Actions *auth.Actions
 	// Masks say what is never shown of messages. Default to none.

@@ -86,6 +86,9 @@ func table() []route {
 		reads(get("/breakers", "breaker.list", "Breakers of all processes", view, nowhere), (*API).listBreakers),
 		does(put("/breakers/{name}", "breaker.force", "Make a breaker open or closed everywhere, or leave it to itself", operate, nowhere), (*API).forceBreaker),
 
+		// Customer service of WeCom.
+		reads(get("/wecom/accounts", "wecom.accounts", "Accounts: how far they are pulled, callbacks, problems, and what waits", view, nowhere), (*API).listWeComAccounts),
+
 		// Processes and schedules.
 		reads(get("/members", "member.list", "Processes that joined, with their workers", view, nowhere), (*API).listMembers),
 		reads(get("/members/{member}", "member.show", "Show one", view, nowhere), (*API).showMember),

@@ -121,7 +121,11 @@ func (p *Pipeline) notice(ctx context.Context, n Notice, signature string) error
 	if err := checkAccount(n.Account); err != nil {
 		return err
 	}
-	return p.enqueue(ctx, pullJob{Account: n.Account, Token: n.Token}, ferry.Dedup(signature, 2*clockWindow))
+	err := p.enqueue(ctx, pullJob{Account: n.Account, Token: n.Token}, ferry.Dedup(signature, 2*clockWindow))
+	if err == nil {
+		p.stats.calledFor(n.Account)
+	}
+	return err
 }
 
 // decodeXML reads a text of the vendor's.

@@ -3,6 +3,8 @@ package wecom
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,7 @@ type counters struct {
 
 	mu       sync.Mutex
 	problems map[string]error
+	heard    map[string]time.Time // by account: when its last callback was stored
 }
 
 // called counts a callback.
@@ -57,8 +60,34 @@ func (c *counters) otherNotice() { c.others.Add(1) }
 
 func (c *counters) rewound() { c.rewinds.Add(1) }
 
-// maxProblems bounds the accounts whose errors are kept.
-const maxProblems = 1000
+// calledFor notes that a callback of an account was stored.
+func (c *counters) calledFor(account string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.heard == nil {
+		c.heard = map[string]time.Time{}
+	}
+	if _, known := c.heard[account]; known || len(c.heard) < maxAccounts {
+		c.heard[account] = time.Now()
+	}
+}
+
+// accounts returns those that something is known of.
+func (c *counters) accounts() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.AppendSeq(slices.Collect(maps.Keys(c.heard)), maps.Keys(c.problems))
+}
+
+// of returns what is known of an account.
+func (c *counters) of(account string) (lastCallback time.Time, problem error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard[account], c.problems[account]
+}
+
+// maxAccounts bounds the accounts whose errors and callbacks are kept.
+const maxAccounts = 1000
 
 // pulled counts a pull of an account.
 func (c *counters) pulled(account string, err error) {
@@ -82,7 +111,7 @@ func (c *counters) pulled(account string, err error) {
 	if c.problems == nil {
 		c.problems = map[string]error{}
 	}
-	if _, known := c.problems[account]; known || len(c.problems) < maxProblems {
+	if _, known := c.problems[account]; known || len(c.problems) < maxAccounts {
 		c.problems[account] = err
 	}
 }

@@ -271,6 +271,11 @@ func (c *Client) EnableUser(ctx context.Context, name string) error {
 	return c.do(ctx, http.MethodPost, userPath(name, "/enable"), nil)
 }
 
+// WeComAccounts returns the accounts of customer service that the server pulls.
+func (c *Client) WeComAccounts(ctx context.Context) (api.WeComAccounts, error) {
+	return get[api.WeComAccounts](ctx, c, "/wecom/accounts", nil)
+}
+
 // Tokens returns a page of the tokens that are good.
 func (c *Client) Tokens(ctx context.Context, p Page) (api.TokenPage, error) {
 	return get[api.TokenPage](ctx, c, "/tokens", p.values())

@@ -24,6 +24,7 @@ func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server
 	if err != nil {
 		return nil, err
 	}
+	o.WeCom = service
 	all, err := adminMounts(b, o)
 	if err != nil {
 		return nil, err

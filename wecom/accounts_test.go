@@ -1,0 +1,33 @@
+package wecom_test
+
+import (
+	"testing"
+
+	"github.com/ferrymq/ferry/wecom"
+	"github.com/ferrymq/ferry/wecom/wecomtest"
+)
+
+// Accounts are known by their configuration, by a callback, or by a pull, whether or not that succeeded.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{Tokenless: 10}, wecom.Options{})
+	config := r.vendor.Config()
+	config.Accounts = []string{"configured"}
+	p, err := wecom.New(r.broker, config, wecom.Options{})
+	r.ok(err)
+	defer p.Close()
+	r.ok(r.p.PullNow(t.Context(), "pulled", "")) // by another process
+	_, err = r.vendor.Callback("called").Send(t.Context(), r.url)
+	r.ok(err)
+	all, err := r.p.Accounts(t.Context())
+	r.ok(err)
+	if len(all) != 2 || all[0].Account != "called" || all[0].LastCallback.IsZero() || !all[0].Pulled.IsZero() ||
+		all[1].Account != "pulled" || all[1].Pulled.IsZero() || all[1].Problem != nil {
+		t.Errorf("%+v", all)
+	}
+	all, err = p.Accounts(t.Context())
+	r.ok(err)
+	if len(all) != 2 || all[0].Account != "configured" || all[1].Account != "pulled" || !all[1].LastCallback.IsZero() {
+		t.Errorf("%+v", all)
+	}
+}
