@@ -25,6 +25,9 @@ type Entry struct {
 	Messages []string `json:"messages,omitempty"`
 }
 
+// historyBucket is not that of the alerts: however much happens, they have room.
+var historyBucket = bucket + ".history"
+
 // historyFor is how long entries are kept.
 const historyFor = 7 * 24 * time.Hour
 
@@ -35,14 +38,14 @@ func record(ctx context.Context, kv driver.KV, e Entry) error {
 		return err
 	}
 	name := fmt.Sprintf("history/%019d-%s", math.MaxInt64-e.At.UnixNano(), uuid7.New(e.At))
-	return kv.Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: name, Data: data, TTL: historyFor,
+	return kv.Apply(ctx, historyBucket, driver.KVOptions{}, driver.Write{Name: name, Data: data, TTL: historyFor,
 		Quiet: true})[0].Err
 }
 
 // History returns what happened in the last 7 days, the newest first, at most limit entries.
 func History(ctx context.Context, b *ferry.Broker, limit int) ([]Entry, error) {
 	var found []Entry
-	err := list(ctx, b.Driver().KV(), "history/", limit, func(v driver.Value) error {
+	err := list(ctx, b.Driver().KV(), historyBucket, "history/", limit, func(v driver.Value) error {
 		var e Entry
 		if err := json.Unmarshal(v.Data, &e); err != nil {
 			return err

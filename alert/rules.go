@@ -103,7 +103,7 @@ func (w *Watch) reachable(r *compiled) error {
 func (w *Watch) refresh(ctx context.Context) (*ruleSet, error) {
 	var values []driver.Value
 	var version strings.Builder
-	err := list(ctx, w.broker.Driver().KV(), "rule/", all, func(v driver.Value) error {
+	err := list(ctx, w.broker.Driver().KV(), bucket, "rule/", all, func(v driver.Value) error {
 		values = append(values, v)
 		fmt.Fprintf(&version, "%s %d\n", v.Name, v.Revision)
 		return nil

@@ -94,6 +94,23 @@ func TestSilencesOfTheOptions(t *testing.T) {
 	})
 }
 
+// TestHistoryOfWhatFlaps: an alert that comes and goes is in the history once in a cool-down.
+func TestHistoryOfWhatFlaps(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		r.k.Start(r.watch(alert.Options{Rules: leak(0, 10*time.Minute)}))
+		for range 60 { // it fires for 10 s every 20 s, for 20 minutes
+			r.set(11)
+			r.k.Advance(10 * time.Second)
+			r.set(0)
+			r.k.Advance(10 * time.Second)
+		}
+		h, err := alert.History(t.Context(), r.k.Broker, 100)
+		if err != nil || len(h) < 4 || len(h) > 6 {
+			t.Errorf("%d entries, %v: %+v", len(h), err, h)
+		}
+	})
+}
+
 // TestTestMessage: a rule can be tried by who has no watch.
 func TestTestMessage(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {

@@ -76,7 +76,7 @@ func Silences(ctx context.Context, b *ferry.Broker) ([]Silence, error) {
 
 func silences(ctx context.Context, kv driver.KV) ([]Silence, error) {
 	var found []Silence
-	err := list(ctx, kv, "silence/", all, func(v driver.Value) error {
+	err := list(ctx, kv, bucket, "silence/", all, func(v driver.Value) error {
 		var s Silence
 		if err := json.Unmarshal(v.Data, &s); err != nil {
 			return err

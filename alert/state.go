@@ -46,6 +46,8 @@ type Alert struct {
 	Notices  int       `json:"notices,omitempty"`
 	// Owed is a notice that was decided on and is not queued yet: Firing or Resolved.
 	Owed Status `json:"owed,omitempty"`
+	// Entered is when the history was last told that it fires. One that comes and goes is told of once in a cool-down.
+	Entered time.Time `json:"entered,omitzero"`
 	// Acknowledged is who takes care of it. Empty: nobody. Filled in by List.
 	Acknowledged string `json:"acknowledged,omitempty"`
 }
@@ -77,6 +79,9 @@ func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Ale
 	}
 	if a.Status == Pending && now.Sub(a.Since) >= r.For {
 		a.Status, a.Fired = Firing, now
+		if a.Entered.IsZero() || now.Sub(a.Entered) >= r.Cooldown {
+			a.Entered = now
+		}
 	}
 	cool := a.Notified.IsZero() || now.Sub(a.Notified) >= r.Cooldown
 	if a.Status == Firing && a.Owed == "" && cool && !silenced && !(acked && a.Notices > 0) {
@@ -130,9 +135,9 @@ func (s store) remove(ctx context.Context, a *Alert) error {
 	return s.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err
 }
 
-// list reads all values of a kind, decoded by read.
-func list(ctx context.Context, kv driver.KV, prefix string, limit int, read func(v driver.Value) error) error {
-	q := driver.KVQuery{Bucket: bucket, Prefix: prefix, Limit: min(limit, driver.MaxLimit)}
+// list reads all values of a kind from a bucket, decoded by read.
+func list(ctx context.Context, kv driver.KV, from, prefix string, limit int, read func(v driver.Value) error) error {
+	q := driver.KVQuery{Bucket: from, Prefix: prefix, Limit: min(limit, driver.MaxLimit)}
 	for n := 0; ; {
 		page, err := kv.List(ctx, q)
 		if err != nil {
@@ -163,7 +168,7 @@ func List(ctx context.Context, b *ferry.Broker) ([]Alert, error) {
 		return nil, err
 	}
 	var found []Alert
-	err = list(ctx, kv, "state/", all, func(v driver.Value) error {
+	err = list(ctx, kv, bucket, "state/", all, func(v driver.Value) error {
 		var a Alert
 		if err := json.Unmarshal(v.Data, &a); err != nil {
 			return err
@@ -194,7 +199,7 @@ func Get(ctx context.Context, b *ferry.Broker, rule, subject string) (Alert, err
 // acknowledged are who takes care of what.
 func acknowledged(ctx context.Context, kv driver.KV) (map[string]string, error) {
 	acks := map[string]string{}
-	err := list(ctx, kv, "ack/", all, func(v driver.Value) error {
+	err := list(ctx, kv, bucket, "ack/", all, func(v driver.Value) error {
 		acks[v.Name] = string(v.Data)
 		return nil
 	})

@@ -267,14 +267,17 @@ func (r *round) enter(ctx context.Context, before, now *Alert) {
 	if before.Status == now.Status || now.Status == Pending || now.Fired.IsZero() {
 		return
 	}
+	if now.Status == Resolved {
+		r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: ackName(now.Rule, now.Subject), Delete: true})
+	}
+	if now.Entered.Before(now.Fired) { // it came again within its cool-down
+		return
+	}
 	what := map[Status]string{Firing: "fired", Resolved: "resolved"}[now.Status]
 	err := record(ctx, r.store.kv, Entry{At: time.Now(), Rule: now.Rule, Subject: now.Subject, Severity: now.Severity,
 		What: what, Text: now.Text})
 	if err != nil {
 		r.log.WarnContext(ctx, "the history of alerts has a gap", "error", err)
-	}
-	if now.Status == Resolved {
-		r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: ackName(now.Rule, now.Subject), Delete: true})
 	}
 }
 
