@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +152,51 @@ func ask(address string) error {
 		return errors.New(res.Status)
 	}
 	return nil
+}
+
+// connectionsVariable is how many connections TestConnectionsAtOnce opens: each takes two files of this process.
+const connectionsVariable = "FERRY_TORTURE_CONNECTIONS"
+
+// TestConnectionsAtOnce: connections that are all open at the same time are answered, each of them again and again.
+func TestConnectionsAtOnce(t *testing.T) {
+	t.Parallel()
+	n := 500
+	if text := os.Getenv(connectionsVariable); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := start(t, Options{Limits: Limits{Connections: n + 1, Rate: 1e6, Header: time.Minute}})
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		conns[i] = conn
+	}
+	for range 2 {
+		for i, conn := range conns {
+			if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				t.Fatalf("connection %d: %v", i, err)
+			}
+		}
+		for i, conn := range conns {
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("connection %d: %v, %v", i, res, err)
+			}
+			_, err = io.Copy(io.Discard, res.Body)
+			if err := errors.Join(err, res.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if a := r.do("GET", "/livez", ""); a.StatusCode != http.StatusOK {
+		t.Errorf("one more: %s", a.Status)
+	}
 }
 
 func TestThrottleIsBounded(t *testing.T) {
