@@ -177,7 +177,7 @@ func TestOperationSurvivesAKill(t *testing.T) {
 	}
 	one.kill()
 	op, err = other.client(token).WaitOperation(t.Context(), op.ID)
-	if err != nil || op.State != "done" || op.Takes != 2 || !other.runs(op) {
+	if err != nil || op.State != "done" || op.Takes < 2 || !other.runs(op) {
 		t.Errorf("%+v, %v; want it done by the other", op, err)
 	}
 	stats, err := b.Driver().Stats(t.Context(), "orders")
