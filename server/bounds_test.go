@@ -174,7 +174,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = conn.Close() }()
+		t.Cleanup(func() { _ = conn.Close() })
 		conns[i] = conn
 	}
 	for range 2 {
