@@ -18,7 +18,15 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tidy{m}) }
+
+// tidy removes what the tests have built.
+type tidy struct{ *testing.M }
+
+func (t tidy) Run() int {
+	defer func() { _ = os.RemoveAll(built) }()
+	return t.M.Run()
+}
 
 // patience bounds one run of another language's tests.
 const patience = 5 * time.Minute
@@ -45,7 +53,19 @@ func TestPython(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	reports(t, s)
-	run(t, "python", append(s.env(), "PYTHONPATH=src", "PYTHONDONTWRITEBYTECODE=1"), "python3", "-m", "unittest")
+	modules, err := filepath.Glob("python/tests/test_*.py")
+	if err != nil || len(modules) == 0 {
+		t.Fatalf("the tests are not found: %v", err)
+	}
+	t.Run("modules", func(t *testing.T) { // which ends when all of them have
+		for _, path := range modules {
+			module := strings.TrimSuffix(filepath.Base(path), ".py")
+			t.Run(module, func(t *testing.T) {
+				t.Parallel() // they mostly wait
+				run(t, "python", append(s.env(), "PYTHONPATH=src", "PYTHONDONTWRITEBYTECODE=1"), "python3", "-m", "unittest", "tests."+module)
+			})
+		}
+	})
 }
 
 // The suite of the TypeScript SDK. It is compiled first, which checks its types.

@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"bufio"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,13 +13,16 @@ import (
 	"testing"
 )
 
+// built is the directory of the ferry command, if a test has built it.
+var built string
+
 // binary builds the ferry command, once.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := filepath.Abs("../.cache/sdk")
-	if err != nil {
+	var err error
+	if built, err = os.MkdirTemp("", "ferry-sdk-"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "ferry")
+	path := filepath.Join(built, "ferry")
 	out, err := exec.Command("go", "build", "-o", path, "../cmd/ferry").CombinedOutput()
 	if err != nil {
 		return "", &exec.Error{Name: "go build: " + string(out), Err: err}

@@ -69,8 +69,8 @@ class ClientTest(unittest.TestCase):
         self.assertEqual((got.topic, got.group, got.content_type), (self.topic, "default", "application/json"))
 
     def test_delay_schedule_and_dedup(self) -> None:
-        self.client.publish(self.topic, "later", delay=1.5)
-        self.client.publish(self.topic, "at", at=datetime.now(timezone.utc) + timedelta(seconds=1))
+        self.client.publish(self.topic, "later", delay=5.5)
+        self.client.publish(self.topic, "at", at=datetime.now(timezone.utc) + timedelta(seconds=0.5))
         first = self.client.publish(self.topic, "now", dedup_id="cart", dedup_window=60)
         second = self.client.publish(self.topic, "now", dedup_id="cart", dedup_window=60)
         self.assertEqual((first.duplicate, second.duplicate), (False, True))

@@ -167,7 +167,7 @@ class WorkerTest(unittest.TestCase):
     def test_leases_are_renewed_as_long_as_a_handler_runs(self) -> None:
         seen: List[int] = []
         self.client.publish(self.topic, "long")
-        with working(self.client, self.topic, lambda m: (time.sleep(3), seen.append(m.deliveries)), lease=1):
+        with working(self.client, self.topic, lambda m: (time.sleep(8), seen.append(m.deliveries)), lease=5):
             eventually(lambda: len(seen) == 1, "it is handled")
         self.assertEqual(seen, [1])
         self.assertEqual(self.client.receive(self.topic, wait=0), [])
@@ -191,7 +191,7 @@ class WorkerTest(unittest.TestCase):
         self.client.publish(self.topic, "x", key="ann")
         with Client(way.url, timeout=2) as client:
             settled = watch_settlements(client)
-            with working(client, self.topic, handle, lease=1):
+            with working(client, self.topic, handle, lease=3):
                 eventually(lambda: "end 2" in events, "it is handled again")
         self.assertEqual(events, ["start 1", "cancelled", "end 1", "start 2", "end 2"])
         self.assertEqual(settled, [2])
@@ -270,7 +270,7 @@ class AsyncWorkerTest(unittest.IsolatedAsyncioTestCase):
 
         await self.client.publish(self.topic, "x")
         async with AsyncClient(way.url, timeout=2) as client:
-            worker = AsyncWorker(client, self.topic, handle, lease=1, poll=0.1)
+            worker = AsyncWorker(client, self.topic, handle, lease=3, poll=0.1)
             run = asyncio.ensure_future(worker.run(signals=False))
             await asyncio.wait_for(ended.wait(), 30)
             worker.stop()

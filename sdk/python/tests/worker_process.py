@@ -26,7 +26,7 @@ def main() -> None:
         note(delivery, "end")
 
     with Client() as client:
-        Worker(client, name, handle, concurrency=4, lease=2, poll=0.2).run()
+        Worker(client, name, handle, concurrency=4, lease=6, poll=0.2).run()
 
 
 if __name__ == "__main__":

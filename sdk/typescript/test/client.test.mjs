@@ -51,8 +51,8 @@ describe("client", () => {
   });
 
   it("delays, schedules and deduplicates", async () => {
-    await client.publish(name, "later", { delay: 1500 });
-    await client.publish(name, "at", { at: new Date(Date.now() + 1000) });
+    await client.publish(name, "later", { delay: 5500 });
+    await client.publish(name, "at", { at: new Date(Date.now() + 500) });
     const first = await client.publish(name, "now", { dedupId: "cart", dedupWindow: "1m" });
     const second = await client.publish(name, "now", { dedupId: "cart", dedupWindow: "1m" });
     assert.deepEqual([first.duplicate, second.duplicate], [false, true]);

@@ -127,10 +127,10 @@ describe("worker", () => {
     const seen = [];
     await client.publish(name, "long");
     const handle = async (m) => {
-      await sleep(3000);
+      await sleep(8000);
       seen.push(m.deliveries);
     };
-    await working(handle, { lease: "1s" }, () => eventually(() => seen.length > 0, "it is handled"));
+    await working(handle, { lease: "5s" }, () => eventually(() => seen.length > 0, "it is handled"));
     assert.deepEqual(seen, [1]);
     assert.deepEqual(await client.receive(name, { wait: 0 }), []);
   });
@@ -153,7 +153,7 @@ describe("worker", () => {
     await client.publish(name, "x", { key: "ann" });
     const through = new Client({ url: way.url, timeout: 2000 });
     const settled = watchSettlements(through);
-    await working(handle, { lease: "1s" }, () => eventually(() => events.includes("end 2"), "it is handled again"), through);
+    await working(handle, { lease: "3s" }, () => eventually(() => events.includes("end 2"), "it is handled again"), through);
     assert.deepEqual(events, ["start 1", "cancelled", "end 1", "start 2", "end 2"]);
     assert.deepEqual(settled, [2]);
   });

@@ -13,4 +13,4 @@ async function handle(m) {
   appendFileSync(log, `${m.key} ${m.value.n} end\n`);
 }
 
-await new Worker(new Client(), topic, handle, { concurrency: 4, lease: "2s", poll: 200 }).run();
+await new Worker(new Client(), topic, handle, { concurrency: 4, lease: "6s", poll: 200 }).run();
