@@ -84,6 +84,7 @@ func brokers() map[string]broker {
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
 		"redisstream": single.asLog(), "redisstream-sentinel": sentinel.asLog(), "redisstream-cluster": cluster.asLog(),
 		"kafka": kafka, "kafka-cluster": kafkas,
+		"remote": {actions: together(processes, gatewayActions()), roles: both, nodes: 1, setups: []string{setupGateway}, open: openGateway},
 	}
 }
 

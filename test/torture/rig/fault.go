@@ -38,6 +38,7 @@ type Fault struct {
 // Setups of brokers.
 const (
 	setupEverySecond  = "appendfsync everysec"
+	setupGateway      = "a gateway"
 	setupAlways       = "appendfsync always"
 	setupInterval     = "sync=50ms"
 	setupSmallDisk    = "small disk"
@@ -56,7 +57,7 @@ const (
 
 // Faults returns all, in order. Which of them a broker can have follows from its actions, see FaultsFor.
 func Faults() []Fault {
-	return slices.Concat(processFaults(), networkFaults(), serverFaults(), kafkaFaults(), appFaults())
+	return slices.Concat(processFaults(), networkFaults(), serverFaults(), gatewayFaults(), kafkaFaults(), appFaults())
 }
 
 // processFaults are those of processes and handlers.

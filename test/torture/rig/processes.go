@@ -65,6 +65,9 @@ func build(ctx context.Context, tree string) (string, error) {
 	}
 	const commands = "github.com/ferrymq/ferry/test/torture/cmd/"
 	build := exec.CommandContext(ctx, "go", "build", "-o", dir, commands+consumer, commands+producer, commands+app)
+	if tree == "" { // older commits have none
+		build.Args = append(build.Args, commands+gatewayCommand)
+	}
 	build.Dir = tree
 	if tree != "" { // a bug that is planted here is none of its own
 		build.Env = append(os.Environ(), "GOFLAGS=")
