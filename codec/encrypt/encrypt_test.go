@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,6 +190,59 @@ func TestLookup(t *testing.T) {
 		}
 		if len(asked) != 4 {
 			t.Errorf("asked %d times, want 4: away, unknown, short, known", len(asked))
+		}
+	})
+}
+
+// TestLookupOfMany: callers that want the same key at the same time ask once, and share what came of it; if who asked gives
+// up, another one does.
+func TestLookupOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stored, encoding, err := filterOf(t, "k").Apply(t.Context(), []byte("body"), about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked atomic.Int64
+		var answer error
+		f, err := encrypt.New(encrypt.Options{Lookup: func(ctx context.Context, _ string) ([]byte, error) {
+			asked.Add(1)
+			select {
+			case <-time.After(time.Second):
+				return keyOf("k").Secret, answer
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo := func(ctx context.Context, want error) {
+			if _, err := f.Undo(ctx, stored, encoding, about, 100); !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		}
+		many := func(want error) {
+			var callers sync.WaitGroup
+			for range 20 {
+				callers.Go(func() { undo(t.Context(), want) })
+			}
+			callers.Wait()
+		}
+		answer = errors.New("no route")
+		many(codec.ErrUnavailable)
+		if n := asked.Swap(0); n != 1 {
+			t.Errorf("away: asked %d times", n)
+		}
+		answer = nil
+		hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var first sync.WaitGroup
+		first.Go(func() { undo(hurried, codec.ErrUnavailable) })
+		synctest.Wait()
+		many(nil)
+		first.Wait()
+		if n := asked.Load(); n != 2 {
+			t.Errorf("after one that gave up: asked %d times, want 2", n)
 		}
 	})
 }
