@@ -83,7 +83,15 @@ func slotsOf(root string) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(root, "FERRY")); err == nil {
 		return []string{"."}, nil
 	}
-	return spooldisk.Slots(root)
+	names, err := spooldisk.Slots(root)
+	if err != nil || len(names) > 0 {
+		return names, err
+	}
+	others, err := os.ReadDir(root)
+	if err == nil && len(others) > 0 { // not "the spool is empty", which somebody would believe
+		err = driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s is no spool: what is in it belongs to none", root), "give the directory that spool= names in the URL of the broker", nil)
+	}
+	return nil, err
 }
 
 func withSlot(ctx context.Context, root, name string, work func(s spoolSlot) error) (err error) {

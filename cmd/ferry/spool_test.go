@@ -122,6 +122,19 @@ func TestSpoolReplaysFilteredBodies(t *testing.T) {
 	d.fails(exitUsage, "line 1 is no message of a spool", "spool", "replay", file)
 }
 
+// TestNoSpool: a directory of something else is not called an empty spool.
+func TestNoSpool(t *testing.T) {
+	t.Parallel()
+	d, dir := newDesk(t), t.TempDir()
+	d.has(d.ok("spool", "ls", dir), "the spool is empty")
+	if err := os.WriteFile(filepath.Join(dir, "passwd"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"ls", "export", "replay"} {
+		d.fails(exitNotFound, "is no spool", "spool", verb, dir)
+	}
+}
+
 func TestSpoolPurge(t *testing.T) {
 	t.Parallel()
 	d, root := newDesk(t), filepath.Join(t.TempDir(), "spool")
