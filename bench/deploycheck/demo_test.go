@@ -24,6 +24,7 @@ import (
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/spool"
 	"github.com/ferrymq/ferry/telemetry/prom"
+	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -111,13 +112,18 @@ func run(t *testing.T) metrics {
 	}
 	recoverer := must(deadletter.NewRecoverer(must(deadletter.New(b))(t), deadletter.RecovererOptions{}))(t)
 	spooling := must(spool.New(ctx, newMemory(t, 1<<20), newMemory(t, 2<<20), spool.Options{}))(t)
+	service := must(wecom.New(b, wecom.Config{Corp: "corp", Secret: "secret"}, wecom.Options{}))(t)
+	if err := service.SetCursor(ctx, "kf", ""); err != nil {
+		t.Fatal(err)
+	}
 	locks := new(cluster.LockMetrics)
 	var all sync.WaitGroup
 	all.Go(func() { _ = w.Run(ctx) })
 	<-w.Ready()
 	c := must(monitor.NewCollector(b, monitor.CollectorOptions{Partitions: true, Processes: cluster.Processes}))(t)
 	err := m.Watch(prom.Sources{Workers: []*worker.Worker{w}, Collector: c, Recoverers: []*deadletter.Recoverer{recoverer}, Spools: []*spool.Driver{spooling},
-		Locks: map[string]*cluster.LockMetrics{"import": locks}, Guards: store, Limits: []string{"sender"}})
+		Locks: map[string]*cluster.LockMetrics{"import": locks}, Guards: store, Limits: []string{"sender"},
+		WeCom: []*wecom.Pipeline{service}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +149,7 @@ func run(t *testing.T) metrics {
 	found := until(t, m)
 	cancel()
 	all.Wait()
+	service.Close()
 	_, _ = b.Close(context.WithoutCancel(ctx)), spooling.Close(context.WithoutCancel(ctx))
 	return found
 }
