@@ -11,6 +11,8 @@ const most = 1000;
 /** Held is a delivery that the worker holds, from its receipt until it is settled or lost. Times are milliseconds. */
 export class Held {
   lost = false;
+  /** Its settlement is on the way: whether the lease was lost is known from the answer to that, and from nothing that crosses it. */
+  settling = false;
   readonly lease: number;
   /** By the clock of this process, when the lease is over if nothing renews it. */
   until: number;
@@ -109,7 +111,7 @@ export class Leases {
       some.forEach((held, i) => {
         const error = errors[i];
         if (!error) held.until = start + held.lease;
-        else if (error instanceof LeaseLost) this.lose(held, error.message);
+        else if (error instanceof LeaseLost && !held.settling) this.lose(held, error.message);
       });
     } catch (error) {
       this.log.warn(`ferry: ${some.length} leases were not renewed, which is tried again: ${error}`);

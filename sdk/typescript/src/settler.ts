@@ -57,19 +57,25 @@ export class Settler {
 
   /** #settle settles a batch. Reports whether the server answered for all of it. */
   async #settle(batch: Pending[]): Promise<boolean> {
+    for (const { held } of batch) held.settling = true;
     let errors: (FerryError | undefined)[];
     try {
       errors = await this.client.settle(batch.map(({ settlement }) => settlement));
     } catch (error) {
       if (error instanceof Invalid || error instanceof TooLarge || error instanceof TypeError) return this.#settleApart(batch, error);
       this.log.warn(`ferry: ${batch.length} settlements had no answer, and are repeated: ${error}`);
-      this.#pending.unshift(...batch);
+      this.#repeat(batch);
       return false;
     }
     const again = batch.filter((pending, i) => !this.#settled(pending, errors[i]));
-    this.#pending.unshift(...again);
+    this.#repeat(again);
     if (again.length === 0) this.#backoff.reset();
     return again.length === 0;
+  }
+
+  #repeat(batch: Pending[]): void {
+    for (const { held } of batch) held.settling = false;
+    this.#pending.unshift(...batch);
   }
 
   /** #settleApart: one settlement spoils the request, by the size of what it emits for example. It finds out which. */

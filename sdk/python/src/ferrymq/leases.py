@@ -26,6 +26,8 @@ class Held:
     #: By the clock of this process, when the lease is over if nothing renews it.
     until: float = field(init=False)
     lost: bool = False
+    #: Its settlement is on the way: whether the lease was lost is known from the answer to that, and from nothing that crosses it.
+    settling: bool = False
     #: The handler, if it is one that can be cancelled.
     task: "Optional[asyncio.Task[None]]" = None
 
@@ -117,5 +119,5 @@ class Leases:
         for held, failure in zip(some, errors):
             if failure is None:
                 held.until = start + held.lease
-            elif isinstance(failure, LeaseLost):
+            elif isinstance(failure, LeaseLost) and not held.settling:
                 self.lose(held, failure.detail)

@@ -56,6 +56,8 @@ class Settler:
 
     async def _settle(self, batch: Sequence[Pending]) -> bool:
         """Settle a batch. Reports whether the server answered for all of it."""
+        for held, _ in batch:
+            held.settling = True
         try:
             errors = await self._client.settle([settlement for _, settlement in batch])
         except (Invalid, TooLarge) as error:
@@ -95,6 +97,8 @@ class Settler:
         return True
 
     def _repeat(self, batch: Sequence[Pending]) -> None:
+        for held, _ in batch:
+            held.settling = False
         self._pending.extendleft(reversed(batch))
         if batch:
             self._wake.set()
