@@ -29,7 +29,7 @@ func (t tidy) Run() int {
 }
 
 // patience bounds one run of another language's tests.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 // run runs a command in a directory of the SDKs with variables besides our own, and returns what it prints.
 func run(t *testing.T, dir string, env []string, name string, args ...string) string {

@@ -16,7 +16,7 @@ import time
 import uuid
 from typing import Callable, List, Optional, Tuple
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def topic() -> str:

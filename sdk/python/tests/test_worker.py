@@ -244,7 +244,7 @@ class AsyncWorkerTest(unittest.IsolatedAsyncioTestCase):
         worker = AsyncWorker(self.client, self.topic, handle, concurrency=50, poll=0.1)
         await self.client.publish_many(self.topic, range(50))
         run = asyncio.ensure_future(worker.run(signals=False))
-        await asyncio.wait_for(everybody.wait(), 30)
+        await asyncio.wait_for(everybody.wait(), 60)
         worker.stop()
         await run
         self.assertEqual(await self.client.receive(self.topic, wait=0), [])
@@ -272,7 +272,7 @@ class AsyncWorkerTest(unittest.IsolatedAsyncioTestCase):
         async with AsyncClient(way.url, timeout=2) as client:
             worker = AsyncWorker(client, self.topic, handle, lease=3, poll=0.1)
             run = asyncio.ensure_future(worker.run(signals=False))
-            await asyncio.wait_for(ended.wait(), 30)
+            await asyncio.wait_for(ended.wait(), 60)
             worker.stop()
             await run
         self.assertEqual(events, ["start 1", "cancelled", "start 2"])
@@ -287,7 +287,7 @@ class AsyncWorkerTest(unittest.IsolatedAsyncioTestCase):
         await self.client.publish(self.topic, "x")
         worker = AsyncWorker(self.client, self.topic, handle, poll=0.1, drain=0.1, lease=30)
         run = asyncio.ensure_future(worker.run(signals=False))
-        await asyncio.wait_for(started.wait(), 30)
+        await asyncio.wait_for(started.wait(), 60)
         worker.stop()
         await run
         (again,) = await self.client.receive(self.topic, wait=20)

@@ -24,9 +24,9 @@ export function directory() {
 
 /** eventually waits until something is so. */
 export async function eventually(condition, what) {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + 60_000;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`it did not happen within 30 s: ${what}`);
+    if (performance.now() > end) throw new Error(`it did not happen within 60 s: ${what}`);
     await sleep(10);
   }
 }
