@@ -101,10 +101,8 @@ func (s *stream) run(ctx context.Context, g *Gateway, held *session, credit int)
 			s.fail(ctx, err)
 			return
 		}
-		for _, d := range g.hand(ctx, held, ds) {
-			if s.send(d) != nil {
-				return
-			}
+		if s.deliver(g.hand(ctx, held, ds)) != nil {
+			return
 		}
 	}
 }
@@ -117,15 +115,38 @@ func (s *stream) alive() error {
 	return s.write([]byte("\n"))
 }
 
-func (s *stream) send(v any) error {
+// writeSize is when a write is large enough.
+const writeSize = 64 << 10
+
+// deliver sends deliveries, many in one write: clients that read them together settle them together.
+func (s *stream) deliver(ds []delivery) error {
+	var out []byte
+	for i, d := range ds {
+		text, err := s.text(d)
+		if err != nil {
+			return err
+		}
+		if out = append(out, text...); len(out) < writeSize && i < len(ds)-1 {
+			continue
+		}
+		if err := s.write(out); err != nil {
+			return err
+		}
+		out = out[:0]
+	}
+	return nil
+}
+
+// text is a value as it stands in the stream.
+func (s *stream) text(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if s.events {
-		return s.write([]byte("data: " + string(data) + "\n\n"))
+		return []byte("data: " + string(data) + "\n\n"), nil
 	}
-	return s.write(append(data, '\n'))
+	return append(data, '\n'), nil
 }
 
 // fail sends why the stream ends.
@@ -133,7 +154,9 @@ func (s *stream) fail(ctx context.Context, err error) {
 	if errors.Is(err, driver.ErrClosed) {
 		err = errStopping()
 	}
-	_ = s.send(map[string]any{"error": problemOf(ctx, err)})
+	if text, err := s.text(map[string]any{"error": problemOf(ctx, err)}); err == nil {
+		_ = s.write(text) // who has gone is not told
+	}
 }
 
 // write writes within the time that a client has to read.

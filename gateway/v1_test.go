@@ -345,6 +345,31 @@ func TestFullTopic(t *testing.T) {
 	})
 }
 
+// writes counts those of an answer.
+type writes struct {
+	*httptest.ResponseRecorder
+	n int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.n++
+	return w.ResponseRecorder.Write(p)
+}
+
+// What is received together is written together.
+func TestStreamWritesManyAtOnce(t *testing.T) {
+	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
+		c.ok("/v1/topics/jobs/messages", strings.Repeat("{}\n", 100), "Content-Type", "application/x-ndjson")
+		ctx, cancel := context.WithTimeout(auth.With(t.Context(), c.who), time.Second)
+		defer cancel()
+		w := &writes{ResponseRecorder: httptest.NewRecorder()}
+		c.g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/topics/jobs/groups/g/stream?max=100", nil).WithContext(ctx))
+		if got := strings.Count(w.Body.String(), `"lease":`); got != 100 || w.n > 10 {
+			t.Errorf("%d messages came in %d writes", got, w.n)
+		}
+	})
+}
+
 // A stream brings at most as many as are not settled, and what is held when it ends goes back.
 func TestStream(t *testing.T) {
 	for accept, prefix := range map[string]string{"application/x-ndjson": "{", "text/event-stream": "data: {"} {
