@@ -96,7 +96,7 @@ console: ## Build the console anew: types from admin/openapi.json, then console/
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|redisstream|kafka|all QUICK=1 ONLY=pickup,delay)
+bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|redisstream|kafka|gateway|all QUICK=1 ONLY=pickup,delay)
 	@if [[ "$(or $(BROKER),all)" =~ ^(kafka|all)$$ ]]; then scripts/kafka.sh; fi
 	cd bench && go run ./cmd/bench -broker $(or $(BROKER),all) $(if $(filter-out 0,$(QUICK)),-quick) $(if $(ONLY),-only $(ONLY))
 

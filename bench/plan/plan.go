@@ -50,7 +50,7 @@ type Check struct {
 type Point struct{ Scenario, System string }
 
 // Brokers are all that can be measured: those whose driver exists.
-func Brokers() []Plan { return []Plan{Memory(), Disk(), Redis(), RedisStream(), Kafka()} }
+func Brokers() []Plan { return []Plan{Memory(), Disk(), Redis(), RedisStream(), Kafka(), Gateway()} }
 
 // Find returns the plan of a broker, or an error that lists those that exist.
 func Find(broker string) (Plan, error) {

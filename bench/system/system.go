@@ -32,6 +32,7 @@ const (
 	Consumes Feature = "consumes" // runs handlers that acknowledge
 	Stores   Feature = "stores"   // keeps messages in servers or files, not on the heap of the process
 	Restarts Feature = "restarts" // keeps its messages when the process ends
+	Polls    Feature = "polls"    // has receives over HTTP that wait: see scenario.Polls
 )
 
 // System opens sessions of one message system in one configuration.
