@@ -16,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
 
-// BenchmarkCallbacks sends 500 callbacks a second, whatever the answers take, while they are pulled. It reports how long
-// answers took.
+// BenchmarkCallbacks sends 500 callbacks a second, whatever the answers take, while they are pulled. It reports how
+// long answers took.
 func BenchmarkCallbacks(b *testing.B) {
 	server := redistest.Single(b, redistest.Options{AOF: "everysec"})
 	for name, url := range map[string]string{

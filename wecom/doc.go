@@ -1,5 +1,5 @@
-// Package wecom brings the messages of WeCom customer service (企业微信客服) into a broker without losing one, has them
-// handled in order for each customer, and sends replies.
+// Package wecom brings the messages of WeCom customer service (企业微信客服) into a broker without losing one, has
+// them handled in order for each customer, and sends replies.
 //
 //	config, err := wecom.FromEnvironment(os.LookupEnv)
 //	p, err := wecom.New(broker, config, wecom.Options{})

@@ -42,7 +42,8 @@ func (s *storm) puller(url string) *exec.Cmd {
 	c := exec.Command(os.Args[0])
 	config := s.vendor.Config()
 	c.Env = append(os.Environ(), "FERRY_CHILD_BROKER="+url, "FERRY_WECOM_CORP="+config.Corp,
-		"FERRY_WECOM_SECRET="+string(config.Secret), "FERRY_WECOM_VENDOR="+config.Vendor, "FERRY_WECOM_ALLOW_PRIVATE=127.0.0.0/8")
+		"FERRY_WECOM_SECRET="+string(config.Secret), "FERRY_WECOM_VENDOR="+config.Vendor,
+		"FERRY_WECOM_ALLOW_PRIVATE=127.0.0.0/8")
 	s.ok(c.Start())
 	return c
 }

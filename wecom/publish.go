@@ -50,8 +50,8 @@ func (p *Pipeline) publishSingly(ctx context.Context, ms []*ferry.Message) ([]fe
 // cutTo is how much of a message is left that is too large.
 const cutTo = 1 << 10
 
-// cut returns the beginning of a message under its id. No beginning of a JSON object is one: it becomes a parse error of
-// whoever handles it, and its headers tell whose it was.
+// cut returns the beginning of a message under its id. No beginning of a JSON object is one: it becomes a parse error
+// of whoever handles it, and its headers tell whose it was.
 func cut(m *ferry.Message) *ferry.Message {
 	beginning := *m
 	beginning.Headers = maps.Clone(m.Headers)
