@@ -53,7 +53,7 @@ func startServer(t *testing.T) *ferryServer {
 	}
 	s.ferry(password, "user", "set", "boss", "--role", "admin", "--password-stdin")
 	s.ferry(password, "user", "set", "viewer", "--role", "viewer", "--password-stdin")
-	s.token = strings.TrimSpace(s.ferry("", "token", "create", "test", "--scope", "publish,view,operate,admin"))
+	s.token = strings.TrimSpace(s.ferry("", "token", "create", "test", "--scope", "publish,view,operate,admin,consume"))
 	s.run()
 	return s
 }
@@ -116,8 +116,9 @@ func (s *ferryServer) fill() {
 	}
 	for line := range strings.Lines(string(corpus)) {
 		line = strings.TrimSuffix(line, "\n")
-		s.publish("hostile", map[string]any{"body": line, "key": line, "headers": map[string]string{"note": line}})
+		s.publish("hostile", map[string]any{"id": line, "body": line, "key": line, "headers": map[string]string{"note": line}})
 	}
+	s.fillLetters(strings.Split(strings.TrimSpace(string(corpus)), "\n"))
 }
 
 func (s *ferryServer) publish(topic string, message map[string]any) {

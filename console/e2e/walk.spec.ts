@@ -30,6 +30,13 @@ const screens: Record<string, [path: string, there: string]> = {
   "topic-groups": ["/topics/orders?tab=groups", "table"],
   "topic-dead": ["/topics/orders?tab=dead", "tab"],
   "topic-config": ["/topics/orders?tab=config", "tab"],
+  messages: ["/messages", "table"],
+  "messages-none": ["/messages?q=nothing-has-this", "status"],
+  message: ["/messages/broken/broken-2", "list"],
+  "no-message": ["/messages/broken/none", "alert"],
+  dead: ["/dead", "table"],
+  "dead-broken": ["/dead?topic=broken", "table"],
+  "dead-none": ["/dead?topic=orders", "combobox"],
   nothing: ["/no/such/page", "main"],
   "no-topic": ["/topics/none", "alert"],
 };
@@ -57,7 +64,7 @@ test.each([
   ["phone", { viewport: { width: 360, height: 740 } }],
 ] as [string, BrowserContextOptions][])("screens look right: %s", async (look, options) => {
   const watched = await open(options);
-  for (const name of ["overview", "topics", "topic-charts", "topic-messages"]) {
+  for (const name of ["overview", "topics", "topic-charts", "topic-messages", "messages", "message", "dead"]) {
     await visit(watched, name);
     const wide = await watched.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(wide, `${name} is wider than the window`).toBeLessThanOrEqual(0);
@@ -138,8 +145,8 @@ test("payloads are text, on every screen that shows them", async () => {
   await page.getByText(`${lines.length} found`).waitFor();
   await page.getByRole("row").nth(1).getByRole("button").click();
   await page.getByRole("dialog").waitFor();
-  for (const path of ["/topics?q=", "/topics/hostile?tab=messages&where=", "/topics/"]) {
-    for (const line of path === "/topics/" ? lines.slice(0, 5) : lines.slice(0, 3)) {
+  for (const path of ["/topics?q=", "/topics/hostile?tab=messages&where=", "/topics/", "/messages?q=", "/messages/hostile/", "/dead?topic=hostile&kind="]) {
+    for (const line of lines.slice(0, 3)) {
       await page.goto(server + path + encodeURIComponent(line));
       await page.getByRole("main").waitFor();
     }

@@ -13,14 +13,15 @@ export type PathsOf<M extends Method> = {
   [P in keyof paths]: NonNullable<paths[P][M]> extends { responses: unknown } ? P : never;
 }[keyof paths];
 
-type PathOf<O> = O extends { parameters: { path: infer T } } ? { path: T } : { path?: undefined };
-type QueryOf<O> = O extends { parameters: { query?: infer T } } ? { query?: T } : { query?: undefined };
-type BodyOf<O> = O extends { requestBody?: { content: { "application/json": infer T } } } ? { body?: T } : { body?: undefined };
+type QueryOf<O> = O extends { parameters: { query?: infer T } } ? T : undefined;
+type BodyOf<O> = O extends { requestBody?: { content: { "application/json": infer T } } } ? T : undefined;
+// One object for each operation: with intersections the compiler would multiply the parts of all of them.
+type Parts<O> = O extends { parameters: { path: infer T } }
+  ? { path: T; query?: QueryOf<O>; body?: BodyOf<O> }
+  : { path?: undefined; query?: QueryOf<O>; body?: BodyOf<O> };
 
 /** Input is what a request takes: the parts of its path, its query and its body. */
-export type Input<P extends keyof paths, M extends Method> = PathOf<Operation<P, M>> &
-  QueryOf<Operation<P, M>> &
-  BodyOf<Operation<P, M>>;
+export type Input<P extends keyof paths, M extends Method> = Parts<Operation<P, M>>;
 
 /** Answer is what it is answered with. */
 export type Answer<P extends keyof paths, M extends Method> =
@@ -42,21 +43,19 @@ export function address(path: string, input: Loose = {}): string {
   return query.size > 0 ? `${filled}?${query.toString()}` : filled;
 }
 
+type Ask = <M extends Method, P extends PathsOf<M>>(method: M, path: P, input: Input<P, M>, signal?: AbortSignal) => Promise<Answer<P, M>>;
+
 /** ask sends a request to the admin API. Every failure is a Problem. */
-export async function ask<M extends Method, P extends PathsOf<M>>(
-  method: M,
-  path: P,
-  input: Input<P, M>,
-  signal?: AbortSignal,
-): Promise<Answer<P, M>> {
-  const loose = input as Loose;
+export const ask = request as unknown as Ask;
+
+async function request(method: Method, path: string, input: Loose, signal?: AbortSignal): Promise<unknown> {
   const init: RequestInit = { method: method.toUpperCase(), signal: signal ?? null };
-  if (loose.body !== undefined) {
+  if (input.body !== undefined) {
     init.headers = { "Content-Type": "application/json" };
-    init.body = JSON.stringify(loose.body);
+    init.body = JSON.stringify(input.body);
   }
-  const answer = await send(address(path, loose), init);
-  return (answer.status === 204 ? undefined : await answer.json()) as Answer<P, M>;
+  const answer = await send(address(path, input), init);
+  return answer.status === 204 ? undefined : answer.json();
 }
 
 async function send(url: string, init: RequestInit): Promise<Response> {

@@ -35,6 +35,11 @@ interface Options<T> {
   enabled?: boolean;
 }
 
+/** updating reports whether it makes sense to ask again by itself: nobody paused it, and somebody would answer. */
+export function updating(always = false): boolean {
+  return (!paused.get() || always) && connection.get() === undefined && !loggedOut.get();
+}
+
 /** useApi reads from the API. Data of the filter before stays until the new ones are there. */
 export function useApi<P extends PathsOf<"get">>(
   path: P,
@@ -47,11 +52,7 @@ export function useApi<P extends PathsOf<"get">>(
     placeholderData: keepPreviousData,
     enabled: o.enabled ?? true,
     refetchInterval: ({ state: { data } }) => {
-      const stopped =
-        (paused.get() && !o.always) ||
-        connection.get() !== undefined ||
-        loggedOut.get() ||
-        (data !== undefined && o.until?.(data));
+      const stopped = !updating(o.always) || (data !== undefined && o.until?.(data));
       return !stopped && (o.every ?? false);
     },
   });

@@ -687,6 +687,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/limits/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Rules that were set for limits and their groups */
+        get: operations["limit.rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/limits/{limit}/keys/{key}": {
         parameters: {
             query?: never;
@@ -770,6 +787,24 @@ export interface paths {
         post?: never;
         /** Make the rules hold for it again */
         delete: operations["limit.unwhitelist"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/limits/{limit}/rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Give a limit, or a group of it, another rule in every process */
+        put: operations["limit.set-rule"];
+        post?: never;
+        /** Make the rule hold again that programs give */
+        delete: operations["limit.clear-rule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -886,6 +921,23 @@ export interface paths {
         };
         /** List long work: waiting, running, or ended within a week */
         get: operations["operation.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Those that are open, then each that changes, live */
+        get: operations["operation.follow"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1585,6 +1637,93 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the users */
+        get: operations["user.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a user */
+        get: operations["user.show"];
+        /** Make a user, or change its roles or password */
+        put: operations["user.set"];
+        post?: never;
+        /** Remove a user, and end its sessions */
+        delete: operations["user.remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keep a user out, and end its sessions */
+        post: operations["user.disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let a user log in again */
+        post: operations["user.enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wecom/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Accounts: how far they are pulled, callbacks, problems, and what waits */
+        get: operations["wecom.accounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1648,6 +1787,8 @@ export interface components {
         AlertEntry: {
             /** Format: date-time */
             at: string;
+            /** @description Ids of messages, the newest first */
+            messages?: string[] | null;
             rule: string;
             severity: string;
             subject: string;
@@ -1777,6 +1918,8 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** @description Of the server */
             version?: string;
+            /** @description The server pulls customer service of WeCom: its accounts answer */
+            wecom: boolean;
         };
         Bucket: {
             /** Format: int64 */
@@ -1971,6 +2114,12 @@ export interface components {
             /** @enum {string} */
             state: "open" | "closed" | "auto";
         };
+        Grant: {
+            /** @enum {string} */
+            role: "viewer" | "operator" | "admin";
+            /** @description Patterns; none is every topic */
+            topics?: string[] | null;
+        };
         Group: {
             /** Format: int64 */
             acked: number;
@@ -2093,6 +2242,7 @@ export interface components {
             /** Format: date-time */
             at: string;
             for?: string;
+            group?: string;
             key?: string;
             limit?: string;
             reason?: string;
@@ -2120,6 +2270,18 @@ export interface components {
         LimitKeys: {
             keys: components["schemas"]["LimitKey"][] | null;
             next?: string;
+        };
+        LimitRule: {
+            actor: string;
+            /** Format: date-time */
+            at: string;
+            group?: string;
+            limit: string;
+            reason?: string;
+            rule: components["schemas"]["Rule"];
+        };
+        LimitRules: {
+            rules: components["schemas"]["LimitRule"][] | null;
         };
         LimitVerdict: {
             /** @description When it is worth asking again */
@@ -2278,7 +2440,7 @@ export interface components {
             body?: string;
             /** @enum {string} */
             format?: "text" | "markdown" | "html";
-            /** @description Sent again under the same one it reaches no target twice */
+            /** @description Under one id no target is reached twice */
             id?: string;
             /** @enum {string} */
             priority?: "low" | "normal" | "high" | "urgent";
@@ -2813,6 +2975,15 @@ export interface components {
             span: "5m" | "24h";
             topic: string;
         };
+        SetRule: {
+            reason?: string;
+            rule: components["schemas"]["Rule"];
+        };
+        SetUser: {
+            grants?: components["schemas"]["Grant"][] | null;
+            /** @description Another one ends the sessions of the user */
+            password?: string;
+        };
         Silence: {
             comment?: string;
             /** @description None: it is of the configuration, and ends there */
@@ -2960,8 +3131,63 @@ export interface components {
             /** Format: int64 */
             memory_limit: number;
         };
+        User: {
+            /** @description Cannot log in */
+            disabled: boolean;
+            grants: components["schemas"]["Grant"][] | null;
+            name: string;
+            /** Format: date-time */
+            password_set?: string;
+        };
+        UserPage: {
+            next?: string;
+            users: components["schemas"]["User"][] | null;
+        };
         Views: {
             messages: components["schemas"]["Message"][] | null;
+        };
+        WeComAccount: {
+            /** @description Its open_kfid */
+            account: string;
+            /** @description How long ago that was */
+            cursor_age?: string;
+            /**
+             * Format: date-time
+             * @description When this server last stored a callback of it
+             */
+            last_callback?: string;
+            /** @description Why its last pull by this server failed */
+            problem?: string;
+            /**
+             * Format: date-time
+             * @description When a pull of it last succeeded, in any process; absent if none did
+             */
+            pulled?: string;
+        };
+        WeComAccounts: {
+            accounts: components["schemas"]["WeComAccount"][] | null;
+            lag: components["schemas"]["WeComLag"];
+            /**
+             * Format: date-time
+             * @description When this server last stored a callback
+             */
+            last_callback?: string;
+            /**
+             * Format: date-time
+             * @description When the access token is asked for anew; absent while there is none
+             */
+            token_until?: string;
+        };
+        WeComLag: {
+            /** @description Messages, by the group that has not handled them */
+            messages: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Pull jobs
+             */
+            pulls: number;
         };
         Worker: {
             /** Format: int64 */
@@ -4427,6 +4653,35 @@ export interface operations {
             };
         };
     };
+    "limit.rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitRules"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "limit.show": {
         parameters: {
             query?: never;
@@ -4691,6 +4946,76 @@ export interface operations {
             };
         };
     };
+    "limit.set-rule": {
+        parameters: {
+            query?: {
+                /** @description Of keys; by default those of no group are meant */
+                group?: string;
+            };
+            header?: never;
+            path: {
+                limit: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetRule"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "limit.clear-rule": {
+        parameters: {
+            query?: {
+                /** @description Of keys; by default those of no group are meant */
+                group?: string;
+                /** @description Why, for the list of changes */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                limit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "member.list": {
         parameters: {
             query?: never;
@@ -4906,6 +5231,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OperationPage"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "operation.follow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
                 };
             };
             /** @description Problem details (RFC 9457) */
@@ -6576,6 +6930,222 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Transaction"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "user.list": {
+        parameters: {
+            query?: {
+                /** @description Where to go on: next of an earlier page */
+                cursor?: string;
+                /** @description The most that are returned */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserPage"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "user.show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "user.set": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetUser"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "user.remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "user.disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "user.enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "wecom.accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WeComAccounts"];
                 };
             };
             /** @description Problem details (RFC 9457) */

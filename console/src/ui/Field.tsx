@@ -37,3 +37,6 @@ export function Head({ title, children, note }: { title: ReactNode; children?: R
     </header>
   );
 }
+
+/** field is the look of what is typed into. */
+export const field = "w-full rounded border border-line bg-ground px-2 py-1 font-mono text-text";

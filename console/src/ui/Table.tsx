@@ -19,10 +19,12 @@ interface TableProps<T> {
   sort?: string | undefined;
   onSort?: (sort: string) => void;
   onOpen?: (row: T) => void;
+  /** short leaves room for what stands below it. */
+  short?: boolean;
 }
 
 /** Table draws only the rows that are seen. j and k move, Enter opens. */
-export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen }: TableProps<T>) {
+export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, short = false }: TableProps<T>) {
   const t = useText(messages);
   const scroll = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState(-1);
@@ -74,7 +76,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen }: 
       tabIndex={0}
       data-table
       onKeyDown={onKey}
-      className="max-h-[70vh] overflow-auto rounded border border-line bg-surface"
+      className={`${short ? "max-h-[35vh]" : "max-h-[70vh]"} overflow-auto rounded border border-line bg-surface`}
     >
       <table className="w-full border-collapse" aria-rowcount={all.length + 1}>
         <caption className="sr-only">

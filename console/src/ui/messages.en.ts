@@ -31,4 +31,7 @@ export const en = {
   rows: "{count} {count|row|rows}",
   tooDeep: "… {count} more",
   search: "Search",
+  "diff.none": "Nothing is changed.",
+  "diff.old": "removed:",
+  "diff.new": "added:",
 } as const;

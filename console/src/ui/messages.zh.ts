@@ -33,4 +33,7 @@ export const zh: Record<keyof typeof en, string> = {
   rows: "{count} 行",
   tooDeep: "… 还有 {count} 项",
   search: "搜索",
+  "diff.none": "没有更改。",
+  "diff.old": "删除：",
+  "diff.new": "新增：",
 };

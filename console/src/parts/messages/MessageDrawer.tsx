@@ -6,6 +6,7 @@ import { Copy } from "@/ui/Copy";
 import { Drawer } from "@/ui/Dialog";
 import { JsonTree } from "@/ui/JsonTree";
 import { parsed } from "./body";
+import { MessageLink } from "./MessageRows";
 import { messages } from "./messages";
 import { StateBadge } from "./state";
 
@@ -20,7 +21,7 @@ export function MessageDrawer({ message, onClose }: { message: Message; onClose:
     <Drawer title={message.id ?? ""} open onClose={onClose}>
       <dl className="grid grid-cols-[auto_1fr] items-center gap-x-4 gap-y-1.5">
         <Entry name={t("id")}>
-          <span className="font-mono break-all">{message.id}</span> <Copy text={message.id ?? ""} />
+          <MessageLink message={message} /> <Copy text={message.id ?? ""} />
         </Entry>
         <Entry name={t("state")}>
           <StateBadge state={message.state} />

@@ -9,6 +9,7 @@ import { columnOf, SearchBox } from "@/ui/SearchBox";
 import { EmptyState, ErrorState } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { MessageDrawer } from "./MessageDrawer";
+import { rowID } from "./MessageRows";
 import { messages } from "./messages";
 import type { en } from "./messages.en";
 import { StateBadge, type State } from "./state";
@@ -65,7 +66,7 @@ function Pages({ pages, filtered, onClear }: { pages: Page[]; filtered: boolean;
   const f = useFormat();
   const [open, setOpen] = useState<Message>();
   const rows = pages.flatMap((p) => p.messages ?? []);
-  const scanned = pages.reduce((sum, p) => sum + p.scanned, 0);
+  const scanned = pages.at(-1)?.scanned ?? 0; // each page counts from the first one
   const total = Math.max(scanned, pages.at(-1)?.total ?? 0);
   if (rows.length === 0 && filtered) {
     return (
@@ -87,11 +88,6 @@ function Pages({ pages, filtered, onClear }: { pages: Page[]; filtered: boolean;
       {open && <MessageDrawer message={open} onClose={() => setOpen(undefined)} />}
     </>
   );
-}
-
-/** rowID tells rows apart: a message is in several groups, and what cannot be read has no id. */
-function rowID(m: Message): string {
-  return [m.group, m.id, m.ref, m.found_at].join(" ");
 }
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, open: (m: Message) => void): Column<Message>[] {

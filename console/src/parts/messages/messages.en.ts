@@ -26,4 +26,8 @@ export const en = {
   dead: "Dead",
   invalid: "Unreadable",
   done: "Done",
+  topic: "Topic",
+  everyTopic: "Every topic",
+  anyState: "Any state",
+  died: "Died",
 } as const;

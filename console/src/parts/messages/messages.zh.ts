@@ -28,4 +28,8 @@ export const zh: Record<keyof typeof en, string> = {
   dead: "死信",
   invalid: "无法解析",
   done: "已完成",
+  topic: "主题",
+  everyTopic: "所有主题",
+  anyState: "任意状态",
+  died: "死亡时间",
 };

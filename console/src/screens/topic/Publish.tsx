@@ -1,24 +1,32 @@
 import { useState, type FormEvent } from "react";
+import type { Schemas } from "@/api/client";
 import { useAct } from "@/api/query";
 import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Dialog } from "@/ui/Dialog";
+import { field } from "@/ui/Field";
 import { ErrorState } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { messages } from "./messages";
 
-const field = "w-full rounded border border-line bg-ground px-2 py-1 font-mono text-text";
+interface Props {
+  topic: string;
+  /** like is a message whose body, key, headers and type it begins with. Defaults to an example. */
+  like?: Schemas["Message"];
+  onClose: () => void;
+}
 
 /** Publish sends a message by hand. What was typed stays if it is refused. */
-export function Publish({ topic, onClose }: { topic: string; onClose: () => void }) {
+export function Publish({ topic, like, onClose }: Props) {
   const t = useText(messages);
-  const [body, setBody] = useState('{\n  "id": 1\n}');
-  const [key, setKey] = useState("");
+  const [body, setBody] = useState(like?.body ?? '{\n  "id": 1\n}');
+  const [key, setKey] = useState(like?.key ?? "");
   const [delay, setDelay] = useState("");
   const publish = useAct("post", "/api/v1/topics/{topic}/messages");
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const message = { body, ...(key && { key }), ...(delay && { delay }) };
+    const headers = Object.fromEntries(Object.entries(like?.headers ?? {}).filter(([name]) => !name.startsWith("ferry")));
+    const message = { body, headers, ...(key && { key }), ...(delay && { delay }), ...(like?.content_type && { content_type: like.content_type }) };
     publish.mutate(
       { path: { topic }, body: message },
       {

@@ -34,7 +34,6 @@ export const en = {
   "24h": "24 hours",
   group: "Group",
   wholeTopic: "Choose a group",
-  anyState: "Any state",
   state: "State",
   consumers: "Consumers",
   running: "Running",

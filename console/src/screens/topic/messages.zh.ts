@@ -36,7 +36,6 @@ export const zh: Record<keyof typeof en, string> = {
   "24h": "24 小时",
   group: "消费组",
   wholeTopic: "选择消费组",
-  anyState: "任意状态",
   state: "状态",
   consumers: "消费者",
   running: "处理中",

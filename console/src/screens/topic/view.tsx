@@ -7,6 +7,7 @@ import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
 import { whyTopic } from "@/lib/why";
 import { MessageTable } from "@/parts/messages/MessageTable";
+import { StateChoice } from "@/parts/messages/StateChoice";
 import { WhyBadge, WhySentence } from "@/parts/why/Why";
 import { Head } from "@/ui/Field";
 import { Show } from "@/ui/States";
@@ -14,7 +15,6 @@ import { Tabs } from "@/ui/Tabs";
 import { Actions } from "./Actions";
 import { Config } from "./Config";
 import { Groups } from "./Groups";
-import { AnyState } from "./AnyState";
 import { messages } from "./messages";
 import { route, tabs } from "./screen";
 
@@ -70,7 +70,7 @@ function Parts({ topic }: { topic: Schemas["Topic"] }) {
     ),
     messages: (
       <div className="flex flex-col gap-2">
-        <AnyState value={filter.state} onChange={(state) => setFilter({ state })} />
+        <StateChoice value={filter.state} onChange={(state) => setFilter({ state })} />
         <MessageTable {...list} state={filter.state} />
       </div>
     ),

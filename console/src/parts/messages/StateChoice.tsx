@@ -1,12 +1,10 @@
 import { useText } from "@/i18n/text";
-import { messages as parts } from "@/parts/messages/messages";
-import { states, type State } from "@/parts/messages/state";
 import { messages } from "./messages";
+import { states, type State } from "./state";
 
-/** AnyState chooses the state of the messages that are listed. */
-export function AnyState({ value, onChange }: { value: State | undefined; onChange: (state: State | undefined) => void }) {
+/** StateChoice chooses the state of the messages that are listed. */
+export function StateChoice({ value, onChange }: { value: State | undefined; onChange: (state: State | undefined) => void }) {
   const t = useText(messages);
-  const named = useText(parts);
   return (
     <select
       aria-label={t("state")}
@@ -17,7 +15,7 @@ export function AnyState({ value, onChange }: { value: State | undefined; onChan
       <option value="">{t("anyState")}</option>
       {states.map((s) => (
         <option key={s} value={s}>
-          {named(s)}
+          {t(s)}
         </option>
       ))}
     </select>

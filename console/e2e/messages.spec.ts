@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { accessible, launch, logIn, server, setting, shoot, watch, type Watched } from "./browser";
+
+const patience = 30_000;
+
+let browser: Browser;
+let watched: Watched;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await launch();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB" });
+  context.setDefaultTimeout(patience);
+  watched = watch(await context.newPage());
+  page = watched.page;
+  await logIn(page, "boss", setting("FERRY_CONSOLE_PASSWORD"));
+});
+afterAll(() => browser.close());
+
+test("a message is found by its id, whatever its topic, and by text", async () => {
+  await page.goto(`${server}/messages`);
+  await page.getByRole("searchbox").fill("broken-1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "broken-1" }).waitFor();
+  await page.getByText("no such user").first().waitFor();
+  expect(new URL(page.url()).pathname).toBe("/messages/broken/broken-1");
+  await page.getByRole("button", { name: "Hex" }).click();
+  await page.getByText("00000000  7b 22").waitFor();
+  await page.getByRole("button", { name: "curl" }).click();
+  await page.getByText("curl -sS").waitFor();
+
+  await page.goto(`${server}/messages?topic=broken`);
+  await page.getByRole("searchbox").fill("nobody");
+  await page.keyboard.press("Enter");
+  await page.getByText("3 found").waitFor();
+});
+
+test("an expression that is wrong says where", async () => {
+  await page.goto(`${server}/messages?topic=broken`);
+  await page.getByRole("searchbox").fill("id == == 1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  expect(await page.getByRole("alert").textContent()).toMatch(/^ +\^\n/);
+  expect(await page.getByRole("searchbox").inputValue()).toBe("id == == 1");
+});
+
+test("ten thousand rows are scrolled with a hundred elements", async () => {
+  const messages = Array.from({ length: 10_000 }, (_, i) => ({ topic: "orders", id: `row-${i}`, state: "ready", body: "{}" }));
+  await page.route(/\/topics\/orders\/messages\?/, (route) => route.fulfill({ json: { messages, scanned: 10_000, total: 10_000 } }));
+  await page.goto(`${server}/messages?topic=orders`);
+  await page.getByText("10,000 found").waitFor();
+  const table = page.getByRole("region", { name: "Messages" });
+  await table.evaluate((e) => e.scrollTo(0, e.scrollHeight));
+  await page.getByText("row-9999", { exact: true }).waitFor();
+  expect(await table.locator("tr").count()).toBeLessThanOrEqual(100);
+  await page.unroute(/\/topics\/orders\/messages\?/);
+});
+
+test("a dead letter is edited, with a difference, and replayed", async () => {
+  await page.goto(`${server}/messages/broken/broken-0`);
+  await page.getByRole("button", { name: "Edit and replay" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Nothing is changed.").waitFor();
+  await dialog.getByLabel("Body").fill('{\n  "id": 0,\n  "user": "ann"\n}');
+  const difference = dialog.getByRole("region", { name: "What changes" });
+  await difference.getByText('"user": "nobody"').waitFor();
+  await difference.getByText('"user": "ann"').waitFor();
+  await accessible(page, "edit");
+  await shoot(page, "edit-light");
+  await dialog.getByRole("button", { name: "Replay" }).click();
+  await page.getByText("It is on its way again.").waitFor();
+  await page.getByText("Ready, waits for a worker").waitFor();
+  await page.getByText('"ann"').first().waitFor();
+});
+
+test("a thousand dead letters are replayed by filter: counted, confirmed, followed", async () => {
+  await page.goto(`${server}/dead`);
+  await page.getByRole("button", { name: /^timeout to billing/ }).click();
+  await page.getByText("1,000 dead letters").waitFor();
+  expect(new URL(page.url()).searchParams.get("topic")).toBe("failed");
+  await page.getByRole("button", { name: "Retry" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("1,000 would be done, 0 skipped").waitFor();
+  await accessible(page, "bulk");
+  await shoot(page, "bulk-light");
+  const retry = dialog.getByRole("button", { name: "Retry" });
+  expect(await retry.isDisabled()).toBe(true);
+  await dialog.getByLabel(/^Type/).fill("1000");
+  await retry.click();
+  await page.getByText("1,000 done, 0 skipped").waitFor();
+  await page.getByText("No dead letter fits").waitFor();
+  await shoot(page, "bulk-done-light");
+});
+
+test("a test message is published from its topic", async () => {
+  await page.goto(`${server}/messages?topic=tasks`);
+  await page.getByRole("button", { name: "Publish" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Body").fill('{"hello":"console"}');
+  await dialog.getByRole("button", { name: "Publish" }).click();
+  await page.getByText(/Published as /).waitFor();
+  await page.getByRole("cell", { name: '{"hello":"console"}' }).first().waitFor();
+});
+
+test("hostile ids, keys, headers, bodies and errors are text on every page", async () => {
+  const lines = readFileSync(new URL("corpus.txt", import.meta.url), "utf8").trim().split("\n");
+  await page.goto(`${server}/dead?topic=hostile`);
+  await page.getByText(`${lines.length} dead letters`).waitFor();
+  await page.getByRole("region", { name: "Dead letters" }).getByRole("link").first().waitFor();
+  for (const line of lines) {
+    await page.evaluate((to) => {
+      history.pushState({}, "", to);
+      dispatchEvent(new PopStateEvent("popstate"));
+    }, `/messages/hostile/${encodeURIComponent(line)}`);
+    await page.getByRole("heading", { name: line, exact: true }).waitFor();
+    await page.getByText("Dead:").waitFor();
+  }
+  expect(watched.faults).toEqual([]);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { couldBeID, ofKind, searchOf } from "./condition";
+
+test.each([
+  ["", "all"],
+  ["user-7", "text"],
+  ["timeout to billing", "text"],
+  ['key == "ann"', "expression"],
+  ["attempts > 3", "expression"],
+  ['error contains "timeout"', "expression"],
+  ["this contains nothing", "text"],
+  ['"attempts == 3"', "text"],
+])("%s is %s", (typed, kind) => expect(searchOf(typed, true).kind).toBe(kind));
+
+test("a text is quoted, and asks for bodies only where they may be seen", () => {
+  expect(searchOf('a"b\\', true).where).toContain(String.raw`body contains "a\"b\\"`);
+  expect(searchOf("x", false).where).not.toContain("body");
+});
+
+test("an id has no spaces and no operators", () => {
+  expect(couldBeID("0199-ab")).toBe(true);
+  expect(couldBeID("a b")).toBe(false);
+  expect(couldBeID('id=="a"')).toBe(false);
+});
+
+test("a kind of error is added to any condition", () => {
+  expect(ofKind("", 'a "b"')).toBe(String.raw`fingerprint == "a \"b\""`);
+  expect(ofKind("x == 1 or y == 2", "k")).toBe('(x == 1 or y == 2) and fingerprint == "k"');
+  expect(ofKind("x == 1", undefined)).toBe("x == 1");
+});

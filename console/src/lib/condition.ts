@@ -1,0 +1,38 @@
+/** Search is what was typed, as the server is asked for it. */
+export interface Search {
+  kind: "all" | "text" | "expression";
+  where: string;
+}
+
+const operator = /==|!=|<=|>=| [<>] |\b(contains|startsWith|endsWith|matches)\b\s+["'`]|\bin\s+\[|^not\s|^(recoverable)$/;
+
+/**
+ * searchOf tells what was typed: an expression has an operator, everything else is a text that is looked for in what a
+ * message says. Who may not see bodies may not ask for them either. Quotes make a text of anything.
+ */
+export function searchOf(typed: string, bodies: boolean): Search {
+  if (typed === "") return { kind: "all", where: "" };
+  const quoted = /^"(.*)"$/s.exec(typed)?.[1];
+  if (quoted === undefined && operator.test(typed)) return { kind: "expression", where: typed };
+  const text = literal(quoted ?? typed);
+  const parts = [`id == ${text}`, `key contains ${text}`, `(headers["traceparent"] ?? "") contains ${text}`, `error contains ${text}`];
+  if (bodies) parts.push(`body contains ${text}`);
+  return { kind: "text", where: parts.join(" or ") };
+}
+
+/** literal writes a text as the filter language does. */
+export function literal(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** couldBeID reports whether a text may be the id of a message: then it is worth asking for. */
+export function couldBeID(typed: string): boolean {
+  return /^\S{1,256}$/.test(typed) && !operator.test(typed);
+}
+
+/** ofKind adds to a condition that letters have died of like errors. */
+export function ofKind(where: string, fingerprint: string | undefined): string {
+  if (fingerprint === undefined) return where;
+  const like = `fingerprint == ${literal(fingerprint)}`;
+  return where === "" ? like : `(${where}) and ${like}`;
+}

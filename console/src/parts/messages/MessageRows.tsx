@@ -1,0 +1,70 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { Schemas } from "@/api/client";
+import { useFormat } from "@/i18n/format";
+import { useText } from "@/i18n/text";
+import { Table, type Column } from "@/ui/Table";
+import { messages } from "./messages";
+import { StateBadge } from "./state";
+
+type Message = Schemas["Message"];
+
+/** rowID tells rows apart: a message is in several groups, and what cannot be read has no id. */
+export function rowID(m: Message): string {
+  return [m.topic, m.group, m.id, m.ref, m.found_at].join(" ");
+}
+
+/** MessageLink leads to everything about a message. One that cannot be read has no id, and no such page. */
+export function MessageLink({ message }: { message: Message }) {
+  if (!message.id) return <span className="font-mono">{message.ref}</span>;
+  return (
+    <Link
+      to="/messages/$topic/$id"
+      params={{ topic: message.topic, id: message.id }}
+      search={(message.group ? { group: message.group } : {}) as never}
+      className="inline-block py-0.5 font-mono text-accent hover:underline"
+    >
+      {message.id}
+    </Link>
+  );
+}
+
+/** MessageRows are messages of any topics, as links to their pages. */
+export function MessageRows({ rows, label, error = false }: { rows: Message[]; label: string; error?: boolean }) {
+  const t = useText(messages);
+  const f = useFormat();
+  const navigate = useNavigate();
+  const columns = useMemo<Column<Message>[]>(
+    () => [
+      { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
+      { id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic },
+      ...(error
+        ? [{ id: "error", header: t("error"), cell: ({ row }) => <ErrorText message={row.original} /> } as Column<Message>]
+        : [{ id: "state", header: t("state"), cell: ({ row }) => <StateBadge state={row.original.state} /> } as Column<Message>]),
+      { id: "group", header: t("group"), cell: ({ row }) => row.original.group },
+      { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
+      { id: "attempt", header: t("attempt"), cell: ({ row }) => row.original.dead?.attempts ?? row.original.attempt ?? "", meta: { right: true } },
+      {
+        id: "time",
+        header: t(error ? "died" : "published"),
+        cell: ({ row }) => f.time(error ? (row.original.dead?.died_at ?? row.original.found_at) : row.original.published_at),
+      },
+      { id: "body", header: t("body"), cell: ({ row }) => <span className="font-mono">{row.original.body?.slice(0, 200)}</span> },
+    ],
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [t("id"), error],
+  );
+  const open = ({ topic, id, group }: Message) => {
+    if (id) void navigate({ to: "/messages/$topic/$id", params: { topic, id }, search: (group ? { group } : {}) as never });
+  };
+  return <Table label={label} columns={columns} rows={rows} rowID={rowID} onOpen={open} />;
+}
+
+function ErrorText({ message }: { message: Message }) {
+  const text = message.dead?.error || message.dead?.reason || message.problem;
+  return (
+    <span className="font-mono text-bad" title={text}>
+      {text}
+    </span>
+  );
+}

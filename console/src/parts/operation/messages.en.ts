@@ -1,0 +1,16 @@
+export const en = {
+  waiting: "Waits for its turn",
+  running: "Running",
+  done: "Done",
+  cancelled: "Cancelled",
+  failed: "Failed",
+  cancelling: "Is being cancelled",
+  progress: "Progress",
+  looked: "{scanned} of about {total} looked at",
+  outcome: "{done} done, {skipped} skipped",
+  wouldBe: "{done} would be done, {skipped} skipped",
+  why: "Skipped, and why",
+  cancel: "Cancel",
+  close: "Close",
+  by: "Begun by {who}",
+} as const;

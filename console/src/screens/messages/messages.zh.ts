@@ -1,0 +1,26 @@
+import type { en } from "./messages.en";
+
+export const zh: Record<keyof typeof en, string> = {
+  messages: "消息",
+  topics: "主题",
+  search: "编号、键、追踪编号、文本，或表达式：attempts > 2",
+  asText: "在编号、键、追踪编号、错误和正文中按文本查找。表达式含有运算符：key == \"ann\"。",
+  asTextNoBody: "在编号、键、追踪编号和错误中按文本查找：查看正文需要 payload 权限。",
+  scanned: "找到 {found} 条，已查看 {scanned} / 约 {total}",
+  searching: "正在查找，已查看 {scanned} 条…",
+  ofTopics: "{done} / {all} 个主题",
+  faulty: "{count} 条无法判断：正文不是 JSON，或过大。",
+  more: "继续",
+  noMatch: "没有符合的消息",
+  none: "这里没有消息",
+  noneText: "处理完的消息会立即消失，除非主题设置了保留时间。",
+  clear: "清除筛选",
+  noTopics: "还没有主题",
+  noTopicsText: "第一条消息会创建主题。",
+  publish: "发布",
+  tail: "实时跟踪",
+  tailStop: "停止跟踪",
+  tailNone: "正在等待下一条消息…",
+  tailText: "消息一发布就会显示。消费组照常收到它。",
+  tailCount: "跟踪开始以来 {count} 条消息；此处保留最新 {most} 条",
+};

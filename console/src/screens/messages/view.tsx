@@ -1,0 +1,172 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Radio, Send } from "lucide-react";
+import { useState } from "react";
+import type { Schemas } from "@/api/client";
+import { useApi } from "@/api/query";
+import { useMay, useSession } from "@/api/session";
+import { useFilter } from "@/app/filter";
+import { useLanguage, useText } from "@/i18n/text";
+import { MessageRows } from "@/parts/messages/MessageRows";
+import { StateChoice } from "@/parts/messages/StateChoice";
+import { TopicChoice } from "@/parts/messages/TopicChoice";
+import { Publish } from "@/screens/topic/Publish";
+import { Button } from "@/ui/Button";
+import { Command } from "@/ui/Copy";
+import { Head } from "@/ui/Field";
+import { columnOf, SearchBox } from "@/ui/SearchBox";
+import { EmptyState, ErrorState, Show } from "@/ui/States";
+import { couldBeID, searchOf } from "@/lib/condition";
+import { topicOf, useFind } from "./find";
+import { messages } from "./messages";
+import { route, screen } from "./screen";
+import { Tail } from "./Tail";
+
+const mostTopics = 500;
+
+/** MessagesView finds messages: of one topic or of all, by id, key, trace id, text or expression. */
+export function MessagesView() {
+  const shown = useLanguage();
+  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } });
+  return (
+    <div className="flex flex-col gap-3">
+      <Head title={screen.title[shown]}>
+        <Buttons />
+      </Head>
+      <Show of={topics}>{({ topics: all }) => <Search all={all ?? []} />}</Show>
+    </div>
+  );
+}
+
+/** Buttons are for one topic: publishing to it, and seeing what comes where the broker has a log. */
+function Buttons() {
+  const t = useText(messages);
+  const may = useMay();
+  const { broker } = useSession();
+  const [{ topic, tail }, setFilter] = useFilter(route.useSearch());
+  const [publishing, setPublishing] = useState(false);
+  if (topic === undefined) return null;
+  return (
+    <>
+      {broker.log && (
+        <Button aria-pressed={tail !== undefined} onClick={() => setFilter({ tail: tail ? undefined : "true" })}>
+          <Radio aria-hidden className="size-4" />
+          {t(tail ? "tailStop" : "tail")}
+        </Button>
+      )}
+      {may("publish", topic) && (
+        <Button look="primary" onClick={() => setPublishing(true)}>
+          <Send aria-hidden className="size-4" />
+          {t("publish")}
+        </Button>
+      )}
+      {publishing && <Publish topic={topic} onClose={() => setPublishing(false)} />}
+    </>
+  );
+}
+
+function Search({ all }: { all: Schemas["Topic"][] }) {
+  const t = useText(messages);
+  const may = useMay();
+  const navigate = useNavigate();
+  const { broker } = useSession();
+  const [{ q = "", topic, state, tail }, setFilter] = useFilter(route.useSearch());
+  const names = all.map((one) => one.topic);
+  const topics = topic === undefined ? names : [topic];
+  const bodies = topics.every((name) => may("payload", name));
+  const search = searchOf(q, bodies);
+  const tailing = tail !== undefined && topic !== undefined && broker.log;
+  const found = useFind(tailing ? [] : topics, state, search.where);
+  const wrong = q !== "" && found.error?.status === 400 ? found.error : undefined;
+
+  const submit = async (typed: string) => {
+    const there = couldBeID(typed) ? await topicOf(typed, topics) : undefined;
+    if (there !== undefined) void navigate({ to: "/messages/$topic/$id", params: { topic: there, id: typed } });
+    else setFilter({ q: typed || undefined });
+  };
+  return (
+    <>
+      <div className="flex flex-wrap items-start gap-2">
+        <TopicChoice topics={names} value={topic} onChange={(next) => setFilter({ topic: next, tail: undefined })} />
+        <StateChoice value={state} onChange={(next) => setFilter({ state: next })} />
+        <div className="flex min-w-60 grow">
+          <SearchBox
+            value={q}
+            onSearch={(typed) => void submit(typed)}
+            placeholder={t("search")}
+            error={wrong && { text: wrong.detail, column: search.kind === "expression" ? columnOf(wrong.detail) : undefined }}
+          />
+        </div>
+      </div>
+      {search.kind === "text" && <p className="text-muted">{t(bodies ? "asText" : "asTextNoBody")}</p>}
+      {tailing && <Tail topic={topic} />}
+      {names.length === 0 && <Nothing />}
+      {!tailing && !wrong && names.length > 0 && <Found found={found} topics={topics.length} filtered={q !== "" || state !== undefined} onClear={() => setFilter({ q: undefined, state: undefined })} />}
+    </>
+  );
+}
+
+interface FoundProps {
+  found: ReturnType<typeof useFind>;
+  /** topics is how many are searched. */
+  topics: number;
+  filtered: boolean;
+  onClear: () => void;
+}
+
+function Found({ found, topics, filtered, onClear }: FoundProps) {
+  const t = useText(messages);
+  const { rows, scanned, total, faulty } = found;
+  if (found.error && rows.length === 0) return <ErrorState problem={found.error} onAgain={() => void found.refetch()} />;
+  const more = found.hasNextPage && (
+    <Button disabled={found.isFetching} onClick={() => void found.fetchNextPage()}>
+      {t("more")}
+    </Button>
+  );
+  const looked = topics > 1 ? ` · ${t("ofTopics", { done: found.topics, all: topics })}` : "";
+  const said = found.isFetching && rows.length === 0 ? t("searching", { scanned }) : t("scanned", { found: rows.length, scanned, total });
+  if (rows.length === 0 && !found.isFetching) {
+    return (
+      <EmptyState title={t(filtered ? "noMatch" : "none")}>
+        <p role="status">
+          {said}
+          {looked}
+        </p>
+        {faulty > 0 && <p>{t("faulty", { count: faulty })}</p>}
+        {!filtered && <p>{t("noneText")}</p>}
+        <p className="flex justify-center gap-2">
+          {more}
+          {filtered && <Button onClick={onClear}>{t("clear")}</Button>}
+        </p>
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-2 text-muted">
+        <p role="status">
+          {said}
+          {looked}
+        </p>
+        {faulty > 0 && <p>{t("faulty", { count: faulty })}</p>}
+        {more}
+      </div>
+      {found.error && <ErrorState problem={found.error} onAgain={() => void found.fetchNextPage()} />}
+      <MessageRows rows={rows} label={t("messages")} />
+    </>
+  );
+}
+
+function Nothing() {
+  const t = useText(messages);
+  return (
+    <EmptyState title={t("noTopics")}>
+      <p>
+        {t("noTopicsText")}{" "}
+        <Link to="/topics" className="underline">
+          {t("topics")}
+        </Link>
+      </p>
+      <Command text={`ferry pub hello '{"name":"世界"}'`} />
+    </EmptyState>
+  );
+}
