@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -18,7 +17,7 @@ func TestTooLargeMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{Tokenless: 10}, wecom.Options{})
 	first := r.vendor.Say("kf1", "ann", "before")
-	large := r.vendor.Say("kf1", "ann", strings.Repeat("x", memory.DefaultMaxBody))
+	large := r.vendor.Say("kf1", "ann", strings.Repeat("x", maxBody))
 	last := r.vendor.Say("kf1", "ann", "after")
 	for range 2 { // the second time all of it is known
 		r.ok(r.p.PullNow(t.Context(), "kf1", ""))
@@ -36,7 +35,7 @@ func TestTooLargeMessage(t *testing.T) {
 	if h := invalid.Headers; invalid.ID != large || h[wecom.HeaderUser] != "ann" || h[wecom.HeaderAccount] != "kf1" {
 		t.Errorf("%s %v", invalid.ID, h)
 	}
-	if n, err := strconv.Atoi(invalid.Headers[wecom.HeaderSize]); err != nil || n <= memory.DefaultMaxBody {
+	if n, err := strconv.Atoi(invalid.Headers[wecom.HeaderSize]); err != nil || n <= maxBody {
 		t.Errorf("%v", invalid.Headers)
 	}
 }

@@ -52,9 +52,12 @@ func (r *rig) refusing(f func(ctx context.Context, ms []*driver.Message) error) 
 
 var errAway = driver.NewError(driver.ErrNotApplied, "the broker is away", "", nil)
 
+// maxBody is what the broker of a rig takes: little, so that too much is quick to make.
+const maxBody = 64 << 10
+
 func newRig(t *testing.T, o wecomtest.Options, wo wecom.Options) *rig {
 	t.Helper()
-	d, err := memory.New(t.Context(), memory.Options{})
+	d, err := memory.New(t.Context(), memory.Options{MaxBody: maxBody})
 	if err != nil {
 		t.Fatal(err)
 	}
