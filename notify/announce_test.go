@@ -50,6 +50,7 @@ func TestAnnouncedChannels(t *testing.T) {
 		k.Start(hub)
 		k.Start(newHub(t, k.Broker, o))
 		receipt(t, send(t, hub, notify.NewMessage("t", "b").AddWebhook("a", "b", "c")))
+		k.Advance(time.Second) // so that it is later, whichever process sends
 		receipt(t, send(t, hub, notify.NewMessage("t", "b").AddWebhook("gone")))
 		k.Advance(15 * time.Second)
 		found, err := notify.Announced(t.Context(), k.Broker, "")
