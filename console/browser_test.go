@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +36,7 @@ func TestBrowser(t *testing.T) {
 	}
 	s := startServer(t)
 	s.fill()
+	startWorker(t, s)
 	npm(t, []string{"FERRY_CONSOLE_URL=" + s.url, "FERRY_CONSOLE_PASSWORD=" + password, "FERRY_CONSOLE_SHOTS=" + shots,
 		"FERRY_CONSOLE_CHROMIUM=" + strings.TrimSpace(string(chromium))}, "run", "e2e")
 }
@@ -114,11 +116,31 @@ func (s *ferryServer) fill() {
 		s.publish("waste", map[string]any{"body": "x"})
 		s.publish("mails.eu", map[string]any{"body": "later", "delay": "1h"})
 	}
+	s.fillQueues()
 	for line := range strings.Lines(string(corpus)) {
 		line = strings.TrimSuffix(line, "\n")
 		s.publish("hostile", map[string]any{"id": line, "body": line, "key": line, "headers": map[string]string{"note": line}})
 	}
 	s.fillLetters(strings.Split(strings.TrimSpace(string(corpus)), "\n"))
+}
+
+// fillQueues makes what the screens of groups, workers and delayed messages show.
+func (s *ferryServer) fillQueues() {
+	s.Helper()
+	s.api("PUT", "/topics/kept", map[string]any{"keep": "24h"})
+	for _, topic := range []string{"kept", "calls", "later"} {
+		s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
+	}
+	for range 4 {
+		s.publish("kept", map[string]any{"body": "x"})
+	}
+	for i := range 6 {
+		delay := time.Duration(10*i+20) * time.Minute
+		s.publish("later", map[string]any{"body": "x", "key": "later-" + strconv.Itoa(i), "delay": delay.String()})
+	}
+	s.publish("calls", map[string]any{"body": "x", "key": "slow"})
+	s.api("PUT", "/schedules/daily-report",
+		map[string]any{"spec": "0 3 * * *", "topic": "tasks", "message": map[string]any{"body": "{}"}})
 }
 
 func (s *ferryServer) publish(topic string, message map[string]any) {

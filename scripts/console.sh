@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../console"
 PATH=$(dirname "$(../scripts/node.sh)"):$PATH
 if ! cmp -s package-lock.json node_modules/.installed; then
 	echo "installing what the console is built with" >&2
-	../scripts/retry.sh npm ci --no-audit --no-fund --loglevel=error >&2
+	# Not npm ci: newer ones refuse a lock file without the packages of other systems, which not every registry has.
+	../scripts/retry.sh npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 	cp package-lock.json node_modules/.installed # last: an interrupted run is not taken for a whole one
 fi
 exec npm --loglevel=error "$@"

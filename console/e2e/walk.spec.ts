@@ -37,6 +37,18 @@ const screens: Record<string, [path: string, there: string]> = {
   dead: ["/dead", "table"],
   "dead-broken": ["/dead?topic=broken", "table"],
   "dead-none": ["/dead?topic=orders", "combobox"],
+  delayed: ["/delayed?topic=later", "table"],
+  schedules: ["/delayed?tab=schedules", "table"],
+  workers: ["/workers", "table"],
+  worker: ["/workers?member=billing-1", "dialog"],
+  groups: ["/groups", "table"],
+  limits: ["/limits", "tab"],
+  "limits-check": ["/limits?tab=check&limit=calls&key=ann", "status"],
+  "limits-breakers": ["/limits?tab=breakers", "tab"],
+  operations: ["/operations", "tab"],
+  actions: ["/operations?tab=actions", "table"],
+  settings: ["/settings", "tab"],
+  "settings-access": ["/settings?tab=access", "table"],
   nothing: ["/no/such/page", "main"],
   "no-topic": ["/topics/none", "alert"],
 };
@@ -64,7 +76,7 @@ test.each([
   ["phone", { viewport: { width: 360, height: 740 } }],
 ] as [string, BrowserContextOptions][])("screens look right: %s", async (look, options) => {
   const watched = await open(options);
-  for (const name of ["overview", "topics", "topic-charts", "topic-messages", "messages", "message", "dead"]) {
+  for (const name of ["overview", "topics", "topic-charts", "topic-messages", "messages", "message", "dead", "delayed", "worker", "groups"]) {
     await visit(watched, name);
     const wide = await watched.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(wide, `${name} is wider than the window`).toBeLessThanOrEqual(0);
@@ -110,6 +122,9 @@ test("a viewer sees no actions", async () => {
   for (const name of ["Pause", "Purge", "Publish"]) {
     expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
   }
+  await page.goto(`${server}/groups`);
+  await page.getByRole("table").waitFor();
+  expect(await page.getByRole("button", { name: /^(Pause|Reset)$/ }).count()).toBe(0);
 });
 
 test("an expression that is wrong keeps what was typed, and says where", async () => {

@@ -69,6 +69,6 @@ export function useApi<P extends PathsOf<"get">>(
 export function useAct<M extends "post" | "put" | "delete", P extends PathsOf<M>>(method: M, path: P) {
   return useMutation<Answer<P, M>, Problem, Input<P, M>>({
     mutationFn: (input) => ask(method, path, input),
-    onSettled: () => queries.invalidateQueries(),
+    onSettled: () => void queries.invalidateQueries(), // not waited for: whoever acted may be gone with the row they acted on
   });
 }

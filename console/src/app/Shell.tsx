@@ -160,7 +160,7 @@ function Navigation({ screens: all, open, onGo }: { screens: Screen[]; open: boo
             inactiveProps={{ className: "text-muted" }}
             className="flex min-h-8 items-center gap-2 rounded px-2 hover:bg-raised hover:text-text"
           >
-            <nav.icon aria-hidden className="size-4" />
+            <nav.icon aria-hidden className="size-4 shrink-0" />
             {title[shown]}
           </Link>
         );

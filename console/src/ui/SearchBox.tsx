@@ -37,7 +37,7 @@ export function SearchBox({ value, onSearch, placeholder, error }: Props) {
     onSearch(typed.trim());
   };
   return (
-    <form role="search" onSubmit={submit} className="min-w-0 grow">
+    <form role="search" onSubmit={submit} className="min-w-0 grow sm:min-w-80">
       <div className="relative">
         <Search aria-hidden className="pointer-events-none absolute top-2 left-2 size-4 text-muted" />
         <input

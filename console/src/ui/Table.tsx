@@ -1,7 +1,7 @@
-import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type SortingState } from "@tanstack/react-table";
+import { getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { useText } from "@/i18n/text";
 import { messages } from "./messages";
 
@@ -87,7 +87,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
             <tr key={group.id} aria-rowindex={1}>
               {group.headers.map((header) => {
                 const sorted = header.column.getIsSorted();
-                const title = flexRender(header.column.columnDef.header, header.getContext());
+                const title = draw(header.column.columnDef.header, header.getContext());
                 return (
                   <th
                     key={header.id}
@@ -128,7 +128,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
               >
                 {row.getVisibleCells().map((cell) => (
                   <td key={cell.id} className={`max-w-96 truncate px-3 ${align<T>(cell.column.columnDef)}`}>
-                    {flexRender(cell.column.columnDef.cell, cell.getContext())}
+                    {draw(cell.column.columnDef.cell, cell.getContext())}
                   </td>
                 ))}
               </tr>
@@ -143,4 +143,12 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
 
 function align<T>(column: Column<T>): string {
   return column.meta?.right ? "text-right tabular-nums" : "text-left";
+}
+
+/**
+ * draw calls what draws a cell. It is no component of its own: columns are made anew with each drawing, and a component that is another
+ * one each time would lose its focus and what is open in it.
+ */
+function draw<C>(of: ((context: C) => unknown) | string | undefined, context: C): ReactNode {
+  return (typeof of === "function" ? of(context) : of) as ReactNode;
 }

@@ -1,1 +1,0 @@
-import{lt as e}from"./index-CfmofuoI.js";function t(t){let n=e();return[t,e=>void n({to:`.`,search:(t=>({...t,...e}))})]}export{t};

@@ -1,0 +1,149 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, test } from "vitest";
+import { launch, logIn, server, setting } from "./browser";
+
+// What operators do besides topics and messages: limits, workers, groups, delayed messages, schedules, tokens.
+
+const patience = 30_000;
+
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await launch();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB" });
+  context.setDefaultTimeout(patience);
+  page = await context.newPage();
+  await logIn(page, "boss", setting("FERRY_CONSOLE_PASSWORD"));
+});
+afterAll(() => browser.close());
+
+/** publish sends a message with a key, from its topic. */
+async function publish(topic: string, key: string): Promise<void> {
+  await page.goto(`${server}/topics/${topic}`);
+  await page.getByRole("button", { name: "Publish" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Key (optional)").fill(key);
+  await dialog.getByRole("button", { name: "Publish" }).click();
+  await dialog.waitFor({ state: "detached" });
+}
+
+test("a key is blocked, its messages wait, and it is let in again", async () => {
+  await page.goto(`${server}/limits`);
+  await page.getByRole("button", { name: "Block a key" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Key").fill("mallory");
+  await dialog.getByLabel("Limit").fill("calls");
+  await dialog.getByRole("button", { name: "Block", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("row", { name: /mallory/ }).getByText("Blocked").waitFor();
+  await page.goto(`${server}/limits?tab=check&limit=calls&key=mallory`);
+  await page.getByText("It would not: the key is blocked").waitFor();
+
+  await publish("calls", "mallory");
+  await page.goto(`${server}/topics/calls?tab=messages&where=${encodeURIComponent('key == "mallory"')}`);
+  await page.getByRole("row", { name: /mallory/ }).first().waitFor();
+
+  await page.goto(`${server}/limits`);
+  await page.getByRole("row", { name: /mallory/ }).getByRole("button", { name: "Unblock" }).click();
+  await page.getByText("mallory is let in again.").waitFor();
+  await page.getByRole("row", { name: /mallory/ }).waitFor({ state: "detached" });
+  await page.goto(`${server}/limits?tab=check&limit=calls&key=mallory`);
+  await page.getByText("It would pass").waitFor();
+});
+
+test("a group is paused, resumed and reset after a count", async () => {
+  await page.goto(`${server}/groups?q=kept`);
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("cell", { name: "Paused" }).waitFor();
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
+  await page.getByRole("cell", { name: "Paused" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Reset" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Start from").selectOption("end");
+  await dialog.getByRole("button", { name: "Count first" }).click();
+  await dialog.getByRole("textbox").fill("default");
+  await dialog.getByRole("button", { name: "Reset" }).click();
+  await dialog.getByText("Done", { exact: true }).waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("row", { name: /kept/ }).getByRole("cell", { name: "0", exact: true }).first().waitFor();
+  await page.goto(`${server}/operations`);
+  await page.getByRole("button", { name: "group.reset" }).first().click();
+  await page.getByRole("dialog").getByText("What it was told").waitFor();
+  await page.goto(`${server}/operations?tab=actions`);
+  await page.getByRole("button", { name: "Verify the chain" }).click();
+  await page.getByText(/the chain is whole/).waitFor();
+});
+
+test("a delayed message is rescheduled, run and cancelled, by keyboard alone", async () => {
+  await page.goto(`${server}/delayed?topic=later`);
+  const row = page.getByRole("row", { name: /later-5/ });
+  await row.getByRole("button", { name: "Reschedule" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByLabel(/^Due after/).waitFor();
+  await page.keyboard.press("Tab"); // the dialog begins at its close button
+  await page.getByLabel(/^Due after/).fill("90h");
+  await page.keyboard.press("Enter");
+  await row.getByText("in 4 days").waitFor();
+  await row.getByRole("button", { name: "Cancel" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Remove the message" }).focus();
+  await page.keyboard.press("Enter");
+  await row.waitFor({ state: "detached" });
+  const other = page.getByRole("row", { name: /later-4/ });
+  await other.getByRole("button", { name: "Run now" }).focus();
+  await page.keyboard.press("Enter");
+  await other.waitFor({ state: "detached" });
+});
+
+test("what a filter selects becomes due, after a count and a typed name", async () => {
+  await page.goto(`${server}/delayed?topic=later&where=${encodeURIComponent('key == "later-0" || key == "later-1"')}`);
+  await page.getByRole("button", { name: "Run all now" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(/^2 delayed messages of later become due/).waitFor();
+  await dialog.getByRole("textbox").fill("later");
+  await dialog.getByRole("button", { name: "Run all now" }).click();
+  await dialog.getByText(/^2 done, 0 skipped/).waitFor();
+});
+
+test("a schedule shows its next runs, is paused and triggered", async () => {
+  await page.goto(`${server}/delayed?tab=schedules`);
+  await page.getByRole("button", { name: "daily-report" }).click();
+  await page.getByRole("dialog").getByRole("listitem").nth(4).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Trigger" }).click();
+  await page.getByText("daily-report has published its message.").waitFor();
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("cell", { name: "Paused" }).waitFor();
+});
+
+test("a worker is quieted and resumed, and a message of it is cancelled", async () => {
+  await page.goto(`${server}/workers`);
+  await page.getByRole("button", { name: "billing-1" }).click();
+  const dialog = page.getByRole("dialog", { name: "billing-1" });
+  await dialog.getByRole("button", { name: "Quiet", exact: true }).click();
+  await dialog.getByRole("cell", { name: "Quiet" }).waitFor();
+  await dialog.getByRole("button", { name: "Resume", exact: true }).click();
+  await dialog.getByRole("cell", { name: "Quiet" }).waitFor({ state: "detached" });
+  await dialog.getByLabel("At once").fill("8");
+  await dialog.getByRole("button", { name: "Set" }).click();
+  await page.getByText("billing-1 runs 8 at once.").waitFor();
+  const running = dialog.getByRole("row", { name: /slow/ });
+  await running.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Drop the message" }).click();
+  await running.waitFor({ state: "detached" });
+});
+
+test("a token is made, shown once and revoked", async () => {
+  await page.goto(`${server}/settings?tab=access`);
+  await page.getByRole("button", { name: "Make a token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("What it is for").fill("from-the-console");
+  await dialog.getByRole("button", { name: "Make", exact: true }).click();
+  await dialog.getByText("It is not shown again.").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("row", { name: /from-the-console/ }).getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("from-the-console is revoked.").waitFor();
+  await page.getByRole("row", { name: /from-the-console/ }).waitFor({ state: "detached" });
+});

@@ -1,0 +1,17 @@
+export const en = {
+  waiting: "Waiting",
+  running: "Running",
+  done: "Done",
+  cancelled: "Cancelled",
+  failed: "Failed",
+  cancelling: "Is being cancelled",
+  cancel: "Cancel the operation",
+  cancelledNow: "The operation ends; what it has done stays done.",
+  progress: "Progress",
+  counts: "{done} done, {skipped} skipped, {scanned} of {total} looked at",
+  skipped: "Skipped",
+  dryRun: "only counted",
+  counting: "Counting what would be done…",
+  whyNot: "{count} skipped: {reason}",
+  close: "Close",
+} as const;

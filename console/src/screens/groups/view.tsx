@@ -1,0 +1,158 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import type { Schemas } from "@/api/client";
+import { useApi } from "@/api/query";
+import { useFilter } from "@/app/filter";
+import { useFormat, type Format } from "@/i18n/format";
+import { useLanguage, useText, type Text } from "@/i18n/text";
+import { seconds } from "@/lib/duration";
+import { whyGroup } from "@/lib/why";
+import { WhyBadge } from "@/parts/why/Why";
+import { Button } from "@/ui/Button";
+import { Command } from "@/ui/Copy";
+import { Head } from "@/ui/Field";
+import { SearchBox } from "@/ui/SearchBox";
+import { EmptyState, Show } from "@/ui/States";
+import { Table, type Column } from "@/ui/Table";
+import { Actions, Reset } from "./Actions";
+import { lagOf, type Lag } from "./lag";
+import { messages } from "./messages";
+import type { en } from "./messages.en";
+import { route, screen } from "./screen";
+import { Trend } from "./Trend";
+
+const refresh = 5000;
+const mostTopics = 500;
+
+/** Row is a group of a topic. */
+export interface Row {
+  topic: Schemas["Topic"];
+  group: Schemas["Group"];
+  lag: Lag;
+}
+
+/** GroupsView lists the groups of every topic: what waits for them, whether it grows, and when it is done. */
+export function GroupsView() {
+  const t = useText(messages);
+  const shown = useLanguage();
+  const [{ q = "" }, setFilter] = useFilter(route.useSearch());
+  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { every: refresh });
+  const search = (value: string) => setFilter({ q: value || undefined });
+  return (
+    <div className="flex flex-col gap-3">
+      <Head title={screen.title[shown]}>
+        <SearchBox value={q} onSearch={search} placeholder={t("search")} />
+      </Head>
+      <Show of={topics}>
+        {({ topics: all, next }) => (
+          <>
+            <Groups topics={all ?? []} q={q} onClear={() => search("")} />
+            {next && <p className="text-muted">{t("first", { count: mostTopics })}</p>}
+          </>
+        )}
+      </Show>
+    </div>
+  );
+}
+
+function Groups({ topics, q, onClear }: { topics: Schemas["Topic"][]; q: string; onClear: () => void }) {
+  const t = useText(messages);
+  const f = useFormat();
+  const navigate = useNavigate();
+  const [{ sort }, setFilter] = useFilter(route.useSearch());
+  const [reset, setReset] = useState<Row>();
+  const all = useRows(topics);
+  const rows = useMemo(() => all.filter((r) => `${r.topic.topic}/${r.group.group}`.toLowerCase().includes(q.toLowerCase())), [all, q]);
+  if (all.length === 0) {
+    return (
+      <EmptyState title={t("none")}>
+        <p>{t("noneText")}</p>
+        <Command text="ferry sub orders --group NAME" />
+      </EmptyState>
+    );
+  }
+  if (rows.length === 0) {
+    return (
+      <EmptyState title={t("noMatch", { q })}>
+        <p>{t("noMatchText", { count: all.length })}</p>
+        <p>
+          <Button onClick={onClear}>{t("clear")}</Button>
+        </p>
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <Table
+        label={t("groups")}
+        columns={columnsOf(t, f, setReset)}
+        rows={rows}
+        rowID={(r) => `${r.topic.topic}/${r.group.group}`}
+        sort={sort}
+        onSort={(next) => setFilter({ sort: next })}
+        onOpen={({ topic: { topic } }) => void navigate({ to: "/topics/$topic", params: { topic }, search: { tab: "groups" } as never })}
+      />
+      {reset && <Reset row={reset} onClose={() => setReset(undefined)} />}
+    </>
+  );
+}
+
+/** useRows are the groups with what the rates say of them. */
+function useRows(topics: Schemas["Topic"][]): Row[] {
+  const figures = useApi("/api/v1/figures", {}, { every: refresh });
+  return useMemo(() => {
+    const queues = new Map(figures.data?.queues?.map((queue) => [`${queue.topic}\n${queue.group ?? ""}`, queue]));
+    return topics.flatMap((topic) =>
+      (topic.groups ?? []).map((group) => ({ topic, group, lag: lagOf(group.ready, queues.get(`${topic.topic}\n${group.group}`)) })),
+    );
+  }, [topics, figures.data]);
+}
+
+function columnsOf(t: Text<keyof typeof en>, f: Format, onReset: (row: Row) => void): Column<Row>[] {
+  const number = (id: keyof typeof en, of: (g: Schemas["Group"]) => number, write = f.compact): Column<Row> => ({
+    id,
+    header: t(id),
+    accessorFn: (row) => of(row.group),
+    cell: ({ row }) => <span className={of(row.original.group) === 0 ? "text-muted" : ""}>{write(of(row.original.group))}</span>,
+    meta: { right: true },
+  });
+  return [
+    {
+      id: "topic",
+      header: t("topic"),
+      accessorFn: (row) => row.topic.topic,
+      cell: ({ row }) => (
+        <Link to="/topics/$topic" params={{ topic: row.original.topic.topic }} className="inline-block py-0.5 font-medium text-accent hover:underline">
+          {row.original.topic.topic}
+        </Link>
+      ),
+    },
+    { id: "group", header: t("group"), accessorFn: (row) => row.group.group, cell: ({ row }) => row.original.group.group },
+    {
+      id: "state",
+      header: t("state"),
+      accessorFn: (row) => whyGroup(row.topic, row.group).state,
+      cell: ({ row }) => <WhyBadge why={whyGroup(row.original.topic, row.original.group)} />,
+    },
+    number("lag", (g) => g.ready),
+    { id: "trend", header: t("trend"), accessorFn: (row) => row.lag.trend, cell: ({ row }) => <Trend lag={row.original.lag} /> },
+    {
+      id: "toZero",
+      header: t("toZero"),
+      accessorFn: (row) => row.lag.zero ?? Infinity,
+      cell: ({ row: { original: { lag } } }) => (lag.zero === undefined ? <span className="text-muted">{t("never")}</span> : lag.zero > 0 ? f.duration(lag.zero) : "–"),
+      meta: { right: true },
+    },
+    number("running", (g) => g.inflight),
+    number("retrying", (g) => g.waiting),
+    number("dead", (g) => g.dead),
+    number("consumers", (g) => g.consumers),
+    number("oldest", (g) => seconds(g.oldest), f.duration),
+    {
+      id: "actions",
+      header: t("actions"),
+      enableSorting: false,
+      cell: ({ row }) => <Actions row={row.original} onReset={() => onReset(row.original)} />,
+    },
+  ];
+}

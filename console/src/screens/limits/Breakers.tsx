@@ -1,0 +1,98 @@
+import { useState } from "react";
+import type { Schemas } from "@/api/client";
+import { useAct, useApi } from "@/api/query";
+import { useMay } from "@/api/session";
+import { useFormat, type Format } from "@/i18n/format";
+import { useText, type Text } from "@/i18n/text";
+import { Badge, type Tone } from "@/ui/Badge";
+import { Button } from "@/ui/Button";
+import { Confirm } from "@/ui/Dialog";
+import { EmptyState, Show } from "@/ui/States";
+import { Table, type Column } from "@/ui/Table";
+import { tell } from "@/ui/tell";
+import { messages } from "./messages";
+import type { en } from "./messages.en";
+
+type Breaker = Schemas["Breaker"];
+type State = Schemas["ForceBreaker"]["state"];
+
+interface Forcing {
+  name: string;
+  state: State;
+}
+
+const tones: Record<Breaker["state"], Tone> = { closed: "good", open: "bad", half_open: "warn" };
+const texts = { open: "forceTextOpen", closed: "forceTextClosed", auto: "forceTextAuto" } as const;
+
+/** Breakers lists those of all processes, and forces them. */
+export function Breakers() {
+  const t = useText(messages);
+  const f = useFormat();
+  const may = useMay();
+  const [forcing, setForcing] = useState<Forcing>();
+  const loaded = useApi("/api/v1/breakers", {}, { every: 3000 });
+  return (
+    <>
+      <Show of={loaded}>
+        {({ breakers }) =>
+          breakers && breakers.length > 0 ? (
+            <Table label={t("breakers")} columns={columnsOf(t, f, may("operate"), setForcing)} rows={breakers} rowID={(b) => `${b.name} ${b.instance}`} />
+          ) : (
+            <EmptyState title={t("noBreakers")}>
+              <p>{t("noBreakersText")}</p>
+            </EmptyState>
+          )
+        }
+      </Show>
+      {forcing && <Force {...forcing} onClose={() => setForcing(undefined)} />}
+    </>
+  );
+}
+
+function Force({ name, state, onClose }: Forcing & { onClose: () => void }) {
+  const t = useText(messages);
+  const force = useAct("put", "/api/v1/breakers/{name}");
+  return (
+    <Confirm
+      title={t("forceTitle", { name })}
+      open
+      onClose={onClose}
+      action={t(`force.${state}`)}
+      busy={force.isPending}
+      onConfirm={() => force.mutate({ path: { name }, body: { state } }, tell(t("forcedNow", { name }), onClose))}
+    >
+      {t(texts[state])}
+    </Confirm>
+  );
+}
+
+function columnsOf(t: Text<keyof typeof en>, f: Format, may: boolean, force: (f: Forcing) => void): Column<Breaker>[] {
+  const offered = (b: Breaker): State[] => (b.forced ? ["auto"] : b.state === "open" ? ["closed"] : ["open"]);
+  return [
+    { id: "name", header: t("name"), cell: ({ row }) => <span className="font-medium">{row.original.name}</span> },
+    { id: "instance", header: t("instance"), cell: ({ row }) => row.original.instance },
+    {
+      id: "state",
+      header: t("state"),
+      cell: ({ row: { original: b } }) => (
+        <>
+          <Badge tone={tones[b.state]}>{t(`breaker.${b.state}`)}</Badge> {b.forced && <span className="text-muted">{t("forced")}</span>}
+        </>
+      ),
+    },
+    { id: "requests", header: t("requests"), cell: ({ row }) => f.compact(row.original.requests), meta: { right: true } },
+    { id: "failures", header: t("failures"), cell: ({ row }) => f.compact(row.original.failures), meta: { right: true } },
+    { id: "since", header: t("since"), cell: ({ row }) => f.ago(row.original.since) },
+    {
+      id: "actions",
+      header: t("actions"),
+      cell: ({ row: { original: b } }) =>
+        may &&
+        offered(b).map((state) => (
+          <Button key={state} look="bare" onClick={() => force({ name: b.name, state })}>
+            {t(`force.${state}`)}
+          </Button>
+        )),
+    },
+  ];
+}
