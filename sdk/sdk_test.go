@@ -78,7 +78,7 @@ func TestTypeScript(t *testing.T) {
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("the tests are not found: %v", err)
 	}
-	args := []string{"--test"}
+	args := []string{"--test", "--test-concurrency=4"} // they mostly wait
 	for _, test := range tests {
 		args = append(args, filepath.Join("test", filepath.Base(test)))
 	}
