@@ -1,1 +1,0 @@
-import{jt as e}from"./index-DOPGCh_T.js";function t(t){let n=e();return[t,e=>void n({to:`.`,search:(t=>({...t,...e}))})]}export{t};

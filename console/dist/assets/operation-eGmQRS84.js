@@ -1,1 +1,0 @@
-import{St as e}from"./index-DOPGCh_T.js";var t=500;function n(e){return e.state!==`waiting`&&e.state!==`running`}function r(r){return e(`/api/v1/operations/{id}`,{path:{id:r??``}},{enabled:r!==void 0,every:t,until:n,always:!0})}export{r as n,n as t};
