@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// Ports lie below the range of outgoing connections (usually from 32768), which might take one while its broker is down.
+// Ports lie below the range of outgoing connections (usually from 32768), which might take one while its broker is down,
+// and above those of Redis servers in other tests, which listen at up to 29999 where they form a cluster.
 const (
-	firstPort = 20000
-	portCount = 10000
+	firstPort = 30000
+	portCount = 2768
 )
 
 // port is a TCP port reserved among test processes by holding the UDP port of the same number, which Kafka does not use.
