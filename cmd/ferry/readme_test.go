@@ -151,13 +151,13 @@ func TestPagesAgree(t *testing.T) {
 	}
 }
 
-// links returns where the links lead, each once, without those between the languages. A page in Chinese counts as the
-// English one.
+// links returns where the links lead, each once, without those between the languages. A page or picture in Chinese counts
+// as the English one.
 func links(text string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(`\[([^\]]*)\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
 		if m[1] != "中文" && m[1] != "English" {
-			all = append(all, strings.Replace(m[2], ".zh-CN.md", ".md", 1))
+			all = append(all, strings.Replace(m[2], ".zh-CN.", ".", 1))
 		}
 	}
 	slices.Sort(all)
