@@ -26,13 +26,10 @@ func NewAdmin(s Store, actor string) (*Admin, error) {
 }
 
 func (a *Admin) change(ctx context.Context, c Change) error {
-	if c.Reason == "" {
-		return driver.NewError(driver.ErrInvalid, "a change needs a reason", "say why: the audit list keeps it", nil)
-	}
-	if c.For < 0 || c.For > store.MaxSpan {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the duration %v is out of range", c.For), "use a positive one, or leave it out to block for good", nil)
-	}
 	c.Actor = a.actor
+	if err := c.Validate(); err != nil {
+		return err
+	}
 	return a.store.Change(ctx, c)
 }
 
@@ -59,9 +56,6 @@ func (a *Admin) Override(ctx context.Context, limit, key string, r Rule, d time.
 	resolved, err := r.Resolve()
 	if err != nil {
 		return err
-	}
-	if d <= 0 {
-		return driver.NewError(driver.ErrInvalid, "an override has no end", "say for how long; a lasting rule belongs in a group", nil)
 	}
 	return a.changeKey(ctx, Change{Action: ActionOverride, Limit: limit, Key: key, Rule: resolved, For: d, Reason: reason})
 }

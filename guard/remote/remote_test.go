@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -105,6 +106,13 @@ func token(scopes []auth.Scope, topics ...string) *auth.Identity {
 	return &auth.Identity{Kind: auth.KindToken, Name: "test", Scopes: scopes, Grants: []auth.Grant{{Role: auth.Administrator, Topics: topics}}}
 }
 
+// named may do everything.
+func named(name string) *auth.Identity {
+	who := token(nil)
+	who.Name = name
+	return who
+}
+
 // owned is a store that ends its server with it.
 type owned struct {
 	*remote.Store
@@ -123,7 +131,7 @@ func TestStore(t *testing.T) {
 		Virtual: true,
 		Leased:  true,
 		Open: func(t testing.TB) guard.Store {
-			x := serve(t, token(nil), guard.NewMemory(guard.MemoryOptions{}))
+			x := serve(t, named("tester"), guard.NewMemory(guard.MemoryOptions{})) // as the changes of the suite say
 			return &owned{x.open(t), x}
 		},
 		Peer: func(t testing.TB, s guard.Store) guard.Store { return s.(*owned).server.open(t) },
@@ -164,3 +172,33 @@ func TestWhoMay(t *testing.T) {
 
 // guardItem is what no guard asks: an item without a rule.
 func guardItem() store.Take { return store.Take{Items: []store.Item{{Limit: "a", Key: "b"}}} }
+
+// A change is made in the name of who asks, and what no operator can say is refused: the next message would divide by its limit.
+func TestChanges(t *testing.T) {
+	server := serve(t, named("ann"), guard.NewMemory(guard.MemoryOptions{}))
+	defer server.stop()
+	s := server.open(t)
+	defer func() { _ = s.Close(t.Context()) }()
+	good := guard.Change{Action: guard.ActionBlock, Limit: "user", Key: "a", Actor: "somebody else", Reason: "spam"}
+	if err := s.Change(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	for what, spoil := range map[string]func(c *guard.Change){
+		"no reason":                func(c *guard.Change) { c.Reason = "" },
+		"a negative time":          func(c *guard.Change) { c.For = -1 },
+		"another action":           func(c *guard.Change) { c.Action = "dance" },
+		"a rule that is none":      func(c *guard.Change) { c.Action = guard.ActionSetRule },
+		"an override without end":  func(c *guard.Change) { c.Action, c.Rule.Unlimited = guard.ActionOverride, true },
+		"an override with no rule": func(c *guard.Change) { c.Action, c.For = guard.ActionOverride, time.Hour },
+	} {
+		c := good
+		spoil(&c)
+		if err := s.Change(t.Context(), c); !errors.Is(err, ferry.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	all, err := s.Audit(t.Context(), 10)
+	if err != nil || len(all) != 1 || all[0].Actor != "token ann" {
+		t.Errorf("%+v, %v; want one change, by token ann", all, err)
+	}
+}

@@ -148,7 +148,16 @@ func (s *Server) report(ctx context.Context, q report) ([]store.Forced, error) {
 	return s.store.Report(ctx, q.Instance, q.Breakers)
 }
 
-func (s *Server) change(ctx context.Context, c store.Change) error { return s.store.Change(ctx, c) }
+// change applies what an operator says. Who that is the server knows: what the client says of it is not taken for true.
+func (s *Server) change(ctx context.Context, c store.Change) error {
+	if who := auth.From(ctx); who.Name != c.Actor {
+		c.Actor = who.String()
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	return s.store.Change(ctx, c)
+}
 
 func (s *Server) status(ctx context.Context, q place) (store.Status, error) {
 	return s.store.Status(ctx, q.Limit, q.Key)

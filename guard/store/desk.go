@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,30 @@ type Change struct {
 	For time.Duration `json:"for,omitempty"`
 	// Rule of an override, or the one that is set.
 	Rule Rule `json:"rule,omitzero"`
+}
+
+// Validate says what is wrong with a change. Stores take changes as they are, and not all come from an Admin of this process.
+func (c Change) Validate() error {
+	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
+	switch {
+	case c.Actor == "":
+		return bad("a change needs the name of who makes it", "say who acts: the audit list keeps it")
+	case c.Reason == "":
+		return bad("a change needs a reason", "say why: the audit list keeps it")
+	case c.For < 0 || c.For > MaxSpan:
+		return bad(fmt.Sprintf("the duration %v is out of range", c.For), "use a positive one, or leave it out to block for good")
+	}
+	switch c.Action {
+	case ActionOverride, ActionSetRule:
+		if c.Action == ActionOverride && c.For == 0 {
+			return bad("an override has no end", "say for how long; a lasting rule belongs in a group")
+		}
+		return c.Rule.Validate()
+	case ActionBlock, ActionUnblock, ActionClear, ActionWhitelist, ActionUnwhitelist, ActionClearRule, ActionForceOpen,
+		ActionForceClosed, ActionReleaseForce:
+		return nil
+	}
+	return bad(fmt.Sprintf("there is no change %.40q", c.Action), "use the same release of Ferry on both sides")
 }
 
 // Status is everything a store knows of one key.
