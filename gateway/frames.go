@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
@@ -88,19 +89,28 @@ func (g *Gateway) frameCalls() map[string]call {
 // serveFrame answers a call of the seam with a frame, an error included.
 func (g *Gateway) serveFrame(w http.ResponseWriter, r *http.Request) {
 	answer := g.answer(r)
-	data, err := frame.Marshal(answer)
+	buffer := answers.Get().(*[]byte)
+	data, err := frame.Append((*buffer)[:0], answer)
 	if err != nil || len(data) > maxAnswer {
 		if err == nil {
 			err = frame.TooLarge(len(data), maxAnswer)
 		}
 		answer = &frame.Answer{Err: err}
-		data, _ = frame.Marshal(answer)
+		data, _ = frame.Append((*buffer)[:0], answer)
+	}
+	if *buffer = data; cap(data) <= keptAnswer {
+		defer answers.Put(buffer)
 	}
 	w.Header().Set("Content-Type", frame.ContentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(statusOf(answer.Err))
 	_, _ = w.Write(data) // who does not read it has gone away
 }
+
+// answers are buffers: one is filled for each call, and is free when it has been written. Beyond keptAnswer bytes it is not kept.
+var answers = sync.Pool{New: func() any { return new([]byte) }}
+
+const keptAnswer = 4 << 20
 
 // maxAnswer is the largest answer in bytes.
 const maxAnswer = 256 << 20

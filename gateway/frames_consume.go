@@ -63,10 +63,9 @@ func (g *Gateway) receive(ctx context.Context, q *frame.Receive) (frame.Value, e
 // outgoing is the answer with deliveries to a call that came at start.
 func outgoing(held []*holding, start time.Time) *frame.Deliveries {
 	now := time.Now()
-	answer := &frame.Deliveries{Served: now.Sub(start)}
-	for _, h := range held {
-		d := frame.Delivery{Delivery: *h.delivery, Handle: h.handle, Token: h.delivery.Token.String(), Left: h.until.Sub(now)}
-		answer.Deliveries = append(answer.Deliveries, d)
+	answer := &frame.Deliveries{Served: now.Sub(start), Deliveries: make([]frame.Delivery, len(held))}
+	for i, h := range held {
+		answer.Deliveries[i] = frame.Delivery{Delivery: *h.delivery, Handle: h.handle, Token: h.delivery.Token.String(), Left: h.until.Sub(now)}
 	}
 	return answer
 }

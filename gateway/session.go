@@ -21,7 +21,7 @@ type session struct {
 
 	mu      sync.Mutex
 	held    map[uint64]*holding
-	handles map[string]uint64 // by the text of the token
+	handles map[string]uint64 // by the text of the token; nil where nothing is taken away
 	last    uint64            // handle
 	wait    *receiving
 	stopped uint64 // receives up to this number do not wait
@@ -117,12 +117,15 @@ func (s *session) leave(q *frame.Receive, mine *receiving, ds []*driver.Delivery
 // hold gives deliveries their handles. The lock is held.
 func (s *session) hold(ds []*driver.Delivery) []*holding {
 	s.forget()
-	var got []*holding
-	for _, d := range ds {
+	got, all := make([]*holding, len(ds)), make([]holding, len(ds))
+	for i, d := range ds {
 		s.last++
-		h := &holding{handle: s.last, delivery: d, until: d.LeaseUntil}
-		s.held[h.handle], s.handles[d.Token.String()] = h, h.handle
-		got = append(got, h)
+		h := &all[i]
+		*h = holding{handle: s.last, delivery: d, until: d.LeaseUntil}
+		got[i], s.held[h.handle] = h, h
+		if s.handles != nil {
+			s.handles[d.Token.String()] = h.handle
+		}
 	}
 	return got
 }
@@ -141,7 +144,9 @@ func (s *session) forget() {
 
 func (s *session) drop(h *holding) {
 	delete(s.held, h.handle)
-	delete(s.handles, h.delivery.Token.String())
+	if s.handles != nil {
+		delete(s.handles, h.delivery.Token.String())
+	}
 }
 
 // stop ends the wait of a receive, which may not have arrived yet, and returns when it has ended.

@@ -39,10 +39,10 @@ func (x *sessions) open(ctx context.Context, d driver.Driver, owner string, o dr
 	if err != nil {
 		return nil, err
 	}
-	s := &session{
-		id: rand.Text(), owner: owner, o: o, held: map[uint64]*holding{}, handles: map[string]uint64{}, revoked: make(chan revocation, 1),
+	s := &session{id: rand.Text(), owner: owner, o: o, held: map[uint64]*holding{}, revoked: make(chan revocation, 1)}
+	if d.Capabilities().Parallel == driver.ParallelPerPartition { // with a partition goes what is held of it
+		s.handles, o.Revoking = map[string]uint64{}, s.revoking
 	}
-	o.Revoking = s.revoking
 	if s.sub, err = d.Subscribe(ctx, o); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 // watch hands to Revoking what the broker takes away, where that can happen: where a group shares partitions. The calls also tell the
 // gateway that this process lives, so that it keeps its partitions while it holds nothing.
 func (s *subscription) watch() {
-	if s.d.caps.Parallel != driver.ParallelPerPartition {
+	if !s.revocable() {
 		return
 	}
 	s.watcher.Go(func() {
@@ -23,18 +23,27 @@ func (s *subscription) watch() {
 
 // note keeps a delivery, for Revoking. The lock is held.
 func (s *subscription) note(handle uint64, d *driver.Delivery) {
-	if s.d.caps.Parallel == driver.ParallelPerPartition {
+	if s.revocable() {
 		s.held[handle] = d
 	}
 }
 
-func (s *subscription) forget(d *driver.Delivery) {
-	if t, ours := d.Token.(token); ours {
-		s.mu.Lock()
-		delete(s.held, t.handle)
-		s.mu.Unlock()
+// forget drops what has been settled.
+func (s *subscription) forget(ss []driver.Settlement, errs []error) {
+	if !s.revocable() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range ss {
+		if errs[i] == nil {
+			delete(s.held, ss[i].Delivery.Token.(*token).handle) // one without was refused
+		}
 	}
 }
+
+// revocable reports whether the broker takes deliveries away: where a group shares partitions.
+func (s *subscription) revocable() bool { return s.d.caps.Parallel == driver.ParallelPerPartition }
 
 func (s *subscription) isClosed() bool {
 	s.mu.Lock()

@@ -16,8 +16,7 @@ const settleTimeout = 30 * time.Second
 // Settle applies settlements, as many in one call as go into it.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	var send []frame.Settlement
-	var at []int
+	send, at := make([]frame.Settlement, 0, len(ss)), make([]int, 0, len(ss))
 	session := s.current()
 	for i := range ss {
 		t, err := s.spoken(session, ss[i].Delivery)
@@ -38,11 +37,7 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		s.ask(ctx, frame.CallSettle, q, at[begin:end], errs)
 		begin = end
 	}
-	for i := range ss {
-		if errs[i] == nil {
-			s.forget(ss[i].Delivery)
-		}
-	}
+	s.forget(ss, errs)
 	return errs
 }
 
@@ -88,13 +83,13 @@ func (s *subscription) each(ctx context.Context, call string, ds []*driver.Deliv
 }
 
 // spoken returns the token of a delivery, if this session has received it.
-func (s *subscription) spoken(session string, d *driver.Delivery) (token, error) {
+func (s *subscription) spoken(session string, d *driver.Delivery) (*token, error) {
 	if err := d.Check(); err != nil {
-		return token{}, err
+		return nil, err
 	}
-	t, ours := d.Token.(token)
+	t, ours := d.Token.(*token)
 	if !ours || t.session != session {
-		return token{}, d.Lost(nil)
+		return nil, d.Lost(nil)
 	}
 	return t, nil
 }

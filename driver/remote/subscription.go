@@ -38,7 +38,7 @@ type token struct {
 }
 
 // String is the text of the token that the broker gave.
-func (t token) String() string { return t.text }
+func (t *token) String() string { return t.text }
 
 // Subscribe joins a group.
 func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
@@ -187,17 +187,17 @@ func (s *subscription) take(q *frame.Receive, answer *frame.Deliveries, sent tim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.got = q.Number
-	ds := make([]*driver.Delivery, 0, len(answer.Deliveries))
+	ds, tokens := make([]*driver.Delivery, 0, len(answer.Deliveries)), make([]token, len(answer.Deliveries))
 	for i := range answer.Deliveries {
 		a := &answer.Deliveries[i]
 		if a.Message == nil {
 			continue // which no gateway sends
 		}
-		d := a.Delivery
-		d.Token = token{session: q.Session, handle: a.Handle, text: a.Token}
-		d.LeaseUntil = sent.Add(answer.Served + a.Left)
-		ds = append(ds, &d)
-		s.note(a.Handle, &d)
+		tokens[i] = token{session: q.Session, handle: a.Handle, text: a.Token}
+		d := &a.Delivery
+		d.Token, d.LeaseUntil = &tokens[i], sent.Add(answer.Served+a.Left)
+		ds = append(ds, d)
+		s.note(a.Handle, d)
 	}
 	return ds
 }

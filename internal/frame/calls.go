@@ -170,7 +170,7 @@ func delivery(w *Walk, d *Delivery) {
 	text(w, &d.Token)
 	number(w, &d.Left)
 	message(w, &d.Message)
-	text(w, &d.Group)
+	w.repeated(&d.Group)
 	ref(w, &d.Ref)
 	number(w, &d.Attempt)
 	number(w, &d.Deliveries)

@@ -29,18 +29,22 @@ const headerSize = 5
 type Value interface{ Walk(w *Walk) }
 
 // Marshal returns the frame of v.
-func Marshal(v Value) ([]byte, error) {
-	w := &Walk{data: make([]byte, headerSize, 512)}
+func Marshal(v Value) ([]byte, error) { return Append(make([]byte, 0, 512), v) }
+
+// Append appends the frame of v to dst, and returns dst as it was if there is an error.
+func Append(dst []byte, v Value) ([]byte, error) {
+	begin := len(dst)
+	w := &Walk{data: append(dst, make([]byte, headerSize)...)}
 	v.Walk(w)
 	if w.err != nil {
-		return nil, w.err
+		return dst, w.err
 	}
-	payload := len(w.data) - headerSize
+	payload := len(w.data) - begin - headerSize
 	if uint64(payload) > 1<<32-1 {
-		return nil, TooLarge(payload, 1<<32-1)
+		return dst, TooLarge(payload, 1<<32-1)
 	}
-	w.data[0] = Version
-	binary.BigEndian.PutUint32(w.data[1:], uint32(payload))
+	w.data[begin] = Version
+	binary.BigEndian.PutUint32(w.data[begin+1:], uint32(payload))
 	return w.data, nil
 }
 
@@ -68,11 +72,11 @@ func Read(r io.Reader, limit int, v Value) error {
 
 // readAll reads size bytes. The buffer grows with what arrives, not with what is announced.
 func readAll(r io.Reader, size int64) ([]byte, error) {
-	const begin = 64 << 10
+	const begin, growth = 64 << 10, 4
 	data := make([]byte, 0, min(size, begin))
 	for int64(len(data)) < size {
 		if len(data) == cap(data) {
-			grown := make([]byte, len(data), min(size, 2*int64(cap(data))))
+			grown := make([]byte, len(data), min(size, growth*int64(cap(data))))
 			copy(grown, data)
 			data = grown
 		}

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -13,6 +14,7 @@ import (
 type Walk struct {
 	data    []byte // what was written, or what is left to read
 	reading bool
+	same    string // the last text that was read by repeated
 	err     error
 }
 
@@ -108,6 +110,19 @@ func text[S ~string](w *Walk, s *S) {
 	*s = S(b)
 }
 
+// repeated walks a text that is mostly that of the value before: reading it again takes no memory.
+func (w *Walk) repeated(s *string) {
+	if !w.reading {
+		text(w, s)
+		return
+	}
+	var b []byte
+	if w.bytes(&b); string(b) != w.same {
+		w.same = string(b)
+	}
+	*s = w.same
+}
+
 // moment walks a time, in UTC. A schedule may name any year, so that nanoseconds since 1970 would not do.
 func (w *Walk) moment(t *time.Time) {
 	set := !t.IsZero()
@@ -123,6 +138,9 @@ func (w *Walk) moment(t *time.Time) {
 	}
 }
 
+// firstRoom is for how many elements a list that is read has room before any has been: as many as a worker asks for.
+const firstRoom = 1024
+
 // list walks a slice. It grows as elements are read: each takes a byte at least, so that no count can ask for memory.
 func list[T any](w *Walk, s *[]T, each func(w *Walk, v *T)) {
 	n := uint64(len(*s))
@@ -137,6 +155,9 @@ func list[T any](w *Walk, s *[]T, each func(w *Walk, v *T)) {
 	if n > uint64(len(w.data)) {
 		w.fail(damaged("a list is cut off"))
 		return
+	}
+	if n > 0 {
+		*s = make([]T, 0, min(n, firstRoom))
 	}
 	for ; n > 0 && w.err == nil; n-- {
 		var v T
@@ -160,14 +181,13 @@ func optional[T any](w *Walk, p **T, each func(w *Walk, v *T)) {
 
 // message walks a message, which may be nil, as an envelope.
 func message(w *Walk, m **driver.Message) {
-	var data []byte
-	if !w.reading && *m != nil {
-		data = envelope.Append(nil, *m)
-	}
-	if w.bytes(&data); !w.reading {
+	if !w.reading {
+		w.sized(*m != nil, func(dst []byte) []byte { return envelope.Append(dst, *m) })
 		return
 	}
-	if *m = nil; len(data) == 0 {
+	var data []byte
+	if w.bytes(&data); len(data) == 0 {
+		*m = nil
 		return
 	}
 	got, err := envelope.Decode(data)
@@ -180,14 +200,13 @@ func message(w *Walk, m **driver.Message) {
 
 // letter walks a dead letter, which may be nil.
 func letter(w *Walk, dl **driver.DeadLetter) {
-	var data []byte
-	if !w.reading && *dl != nil {
-		data = envelope.AppendDeadLetter(nil, *dl)
-	}
-	if w.bytes(&data); !w.reading {
+	if !w.reading {
+		w.sized(*dl != nil, func(dst []byte) []byte { return envelope.AppendDeadLetter(dst, *dl) })
 		return
 	}
-	if *dl = nil; len(data) == 0 {
+	var data []byte
+	if w.bytes(&data); len(data) == 0 {
+		*dl = nil
 		return
 	}
 	got, err := envelope.DecodeDeadLetter(data)
@@ -196,4 +215,16 @@ func letter(w *Walk, dl **driver.DeadLetter) {
 		return
 	}
 	*dl = got
+}
+
+// sized writes what write appends, if there is something, with its size before it. The size is known afterwards: what was written makes
+// room for it, which costs less than writing it elsewhere first.
+func (w *Walk) sized(some bool, write func(dst []byte) []byte) {
+	begin := len(w.data)
+	if some {
+		w.data = write(w.data)
+	}
+	var size [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(size[:], uint64(len(w.data)-begin))
+	w.data = slices.Insert(w.data, begin, size[:n]...)
 }
