@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"hash"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -15,14 +17,15 @@ import (
 // leases makes the handles that clients in other languages hold: which gateway, which session, which delivery, and a signature.
 type leases struct {
 	node string
-	key  []byte
+	macs *sync.Pool // of hash.Hash with the key: keying one costs more than a signature
 }
 
 func newLeases(node string) leases {
 	if node == "" {
 		node = strings.ToLower(rand.Text()[:8])
 	}
-	return leases{node: node, key: []byte(rand.Text())}
+	key := []byte(rand.Text())
+	return leases{node: node, macs: &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
 // macSize is how many bytes of a signature are in a handle.
@@ -35,29 +38,42 @@ func (l leases) handle(session string, n uint64) string {
 }
 
 func (l leases) sign(text string) string {
-	h := hmac.New(sha256.New, l.key)
+	h := l.macs.Get().(hash.Hash)
+	defer l.macs.Put(h)
+	h.Reset()
 	_, _ = h.Write([]byte(text))
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:macSize])
+	var sum [sha256.Size]byte
+	return base64.RawURLEncoding.EncodeToString(h.Sum(sum[:0])[:macSize])
+}
+
+// leaseHandle is a handle that was read: a delivery of a session, or what is wrong with it.
+type leaseHandle struct {
+	session string
+	n       uint64
+	err     error
 }
 
 // parse reads a handle. One of another gateway is errElsewhere: its session is there.
-func (l leases) parse(handle string) (session string, n uint64, err error) {
-	parts := strings.Split(handle, ".")
-	if len(parts) != 4 || len(handle) > 256 {
-		return "", 0, errHandle()
+func (l leases) parse(handle string) leaseHandle {
+	end := strings.LastIndexByte(handle, '.')
+	if end < 0 || len(handle) > 256 {
+		return leaseHandle{err: errHandle()}
 	}
-	if parts[0] != l.node {
-		return "", 0, driver.NewError(driver.ErrConflict, fmt.Sprintf("the lease is held by gateway %.40q, and this is %q", parts[0], l.node),
-			"send it to the gateway that gave it, or let it run out; the message is delivered again", errElsewhere)
+	text, signature := handle[:end], handle[end+1:]
+	node, rest, _ := strings.Cut(text, ".")
+	session, number, whole := strings.Cut(rest, ".")
+	if !whole {
+		return leaseHandle{err: errHandle()}
 	}
-	if !hmac.Equal([]byte(parts[3]), []byte(l.sign(strings.Join(parts[:3], ".")))) {
-		return "", 0, errHandle()
+	if node != l.node {
+		return leaseHandle{err: driver.NewError(driver.ErrConflict, fmt.Sprintf("the lease is held by gateway %.40q, and this is %q", node, l.node),
+			"send it to the gateway that gave it, or let it run out; the message is delivered again", errElsewhere)}
 	}
-	n, err = strconv.ParseUint(parts[2], 36, 64)
-	if err != nil {
-		return "", 0, errHandle()
+	n, err := strconv.ParseUint(number, 36, 64)
+	if err != nil || !hmac.Equal([]byte(signature), []byte(l.sign(text))) {
+		return leaseHandle{err: errHandle()}
 	}
-	return parts[1], n, nil
+	return leaseHandle{session: session, n: n}
 }
 
 func errHandle() error {

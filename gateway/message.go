@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -159,9 +160,11 @@ func shown(d *driver.Delivery, lease string, left time.Duration) delivery {
 		Lease: lease, LeaseFor: jsontime.Duration(left.Round(time.Millisecond)), Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String(),
 		message: d.Message, ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key, ContentType: d.ContentType, Headers: d.Headers, PublishedAt: jsontime.At(d.PublishedAt),
 	}
+	if isJSON(d.ContentType) {
+		out.JSON = compact(d.Body)
+	}
 	switch {
-	case isJSON(d.ContentType) && json.Valid(d.Body):
-		out.JSON = d.Body
+	case out.JSON != nil:
 	case utf8.Valid(d.Body):
 		body := string(d.Body)
 		out.Body = &body
@@ -169,6 +172,16 @@ func shown(d *driver.Delivery, lease string, left time.Duration) delivery {
 		out.BodyBase64 = d.Body
 	}
 	return out
+}
+
+// compact returns a body in JSON without white space, so that it stands in one line; nil if it is no JSON.
+func compact(body []byte) json.RawMessage {
+	var out bytes.Buffer
+	out.Grow(len(body))
+	if json.Compact(&out, body) != nil {
+		return nil
+	}
+	return out.Bytes()
 }
 
 func isJSON(contentType string) bool {

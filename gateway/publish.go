@@ -215,29 +215,46 @@ func lines(body []byte) func() (message, error) {
 	}
 }
 
-// elements returns the messages of a JSON array, one after the other.
+// elements returns the messages of a JSON array, one after the other, and refuses what follows it.
 func elements(body []byte) func() (message, error) {
-	var all []json.RawMessage
-	err := strict(body, &all, "the body")
-	n := 0
-	return func() (message, error) {
-		if err != nil || n == len(all) {
-			return message{}, cmp.Or(err, io.EOF)
+	d, n := strictDecoder(body), 0
+	err := demand(d, json.Delim('['))
+	if !utf8.Valid(body) {
+		err = errNotUTF8("the body")
+	}
+	return func() (m message, failed error) {
+		switch {
+		case err != nil:
+			return m, err
+		case !d.More():
+			return m, cmp.Or(demand(d, json.Delim(']')), demand(d, nil), io.EOF)
 		}
 		n++
-		var m message
-		err := strict(all[n-1], &m, fmt.Sprintf("message %d", n))
-		return m, err
+		if failed = d.Decode(&m); failed != nil {
+			failed = errUnexpected(fmt.Sprintf("message %d", n), failed)
+		}
+		return m, failed
 	}
+}
+
+// demand reads what must come next: a bracket, or nil for the end.
+func demand(d *json.Decoder, want json.Token) error {
+	got, err := d.Token()
+	switch {
+	case want == nil && errors.Is(err, io.EOF) || err == nil && got == want:
+		return nil
+	case err == nil:
+		err = errors.New("it is no array of messages, or something follows it")
+	}
+	return errUnexpected("the body", err)
 }
 
 // strict reads one JSON value, and refuses fields that it does not know: what is misspelt would be ignored.
 func strict(data []byte, v any, what string) error {
-	if !utf8.Valid(data) { // what is not would be changed silently
-		return invalid(what+" is not UTF-8", "send bytes as body_base64", nil)
+	if !utf8.Valid(data) {
+		return errNotUTF8(what)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
+	d := strictDecoder(data)
 	err := d.Decode(v)
 	if err == nil {
 		if _, end := d.Token(); !errors.Is(end, io.EOF) {
@@ -245,7 +262,22 @@ func strict(data []byte, v any, what string) error {
 		}
 	}
 	if err != nil {
-		return invalid(fmt.Sprintf("%s is not what is expected here: %v", what, err), "see docs/gateway.md for its fields", nil)
+		return errUnexpected(what, err)
 	}
 	return nil
+}
+
+func strictDecoder(data []byte) *json.Decoder {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d
+}
+
+// errNotUTF8 refuses what would be changed silently.
+func errNotUTF8(what string) error {
+	return invalid(what+" is not UTF-8", "send bytes as body_base64", nil)
+}
+
+func errUnexpected(what string, err error) error {
+	return invalid(fmt.Sprintf("%s is not what is expected here: %v", what, err), "see docs/gateway.md for its fields", nil)
 }

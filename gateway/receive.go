@@ -103,7 +103,8 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // what was settled must be told
 		out.Messages, out.Error = []delivery{}, problemOf(r.Context(), err)
 	}
-	answer(w, http.StatusOK, out)
+	w.Header().Set("Content-Type", jsonType)
+	_, _ = w.Write(appendReceived(nil, out)) // who has gone is not told
 }
 
 // receiveFor waits for deliveries of the session that requests like this one share.

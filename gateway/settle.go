@@ -63,28 +63,24 @@ func (g *Gateway) serveSettle(w http.ResponseWriter, r *http.Request) {
 
 // settleAll applies settlements in their order, and tells of each what became of it.
 func (g *Gateway) settleAll(ctx context.Context, ss []settlement) []outcome {
-	out := make([]outcome, len(ss))
+	out, hs := make([]outcome, len(ss)), make([]leaseHandle, len(ss))
+	for i := range ss {
+		hs[i] = g.leases.parse(ss[i].Lease)
+	}
 	for begin := 0; begin < len(ss); {
 		end := begin + 1
-		session := g.sessionOf(ss[begin].Lease)
-		for end < len(ss) && session != "" && g.sessionOf(ss[end].Lease) == session {
+		for end < len(ss) && hs[begin].err == nil && hs[end].err == nil && hs[end].session == hs[begin].session {
 			end++
 		}
-		g.settleSome(ctx, ss[begin:end], out[begin:end])
+		g.settleSome(ctx, ss[begin:end], hs[begin:end], out[begin:end])
 		begin = end
 	}
 	return out
 }
 
-// sessionOf is the session of a handle; empty for one that is not good.
-func (g *Gateway) sessionOf(lease string) string {
-	session, _, _ := g.leases.parse(lease)
-	return session
-}
-
 // settleSome applies settlements of one session.
-func (g *Gateway) settleSome(ctx context.Context, ss []settlement, out []outcome) {
-	s, free, err := g.holder(ctx, ss[0].Lease)
+func (g *Gateway) settleSome(ctx context.Context, ss []settlement, hs []leaseHandle, out []outcome) {
+	s, free, err := g.holder(ctx, hs[0])
 	if err != nil {
 		for i := range out {
 			out[i] = outcomeOf(ctx, err)
@@ -95,15 +91,13 @@ func (g *Gateway) settleSome(ctx context.Context, ss []settlement, out []outcome
 	var handles []uint64
 	var settlements []driver.Settlement
 	var at []int
-	for i, in := range ss {
-		_, n, _ := g.leases.parse(in.Lease)
-		d := s.deliveries([]uint64{n})[0]
-		x, err := g.whole(ctx, in, d)
+	for i, d := range s.deliveries(numbers(hs)) {
+		x, err := g.whole(ctx, ss[i], d)
 		if err != nil {
 			out[i].Error = problemOf(ctx, err)
 			continue
 		}
-		handles, settlements, at = append(handles, n), append(settlements, x), append(at, i)
+		handles, settlements, at = append(handles, hs[i].n), append(settlements, x), append(at, i)
 	}
 	if len(at) == 0 {
 		return
@@ -111,6 +105,15 @@ func (g *Gateway) settleSome(ctx context.Context, ss []settlement, out []outcome
 	for i, err := range s.settle(ctx, handles, settlements) {
 		out[at[i]] = outcomeOf(ctx, err)
 	}
+}
+
+// numbers are what handles are in their session.
+func numbers(hs []leaseHandle) []uint64 {
+	out := make([]uint64, len(hs))
+	for i, h := range hs {
+		out[i] = h.n
+	}
+	return out
 }
 
 func outcomeOf(ctx context.Context, err error) outcome {
@@ -121,12 +124,11 @@ func outcomeOf(ctx context.Context, err error) outcome {
 }
 
 // holder returns the session of a handle, for who opened it. One that has ended holds nothing.
-func (g *Gateway) holder(ctx context.Context, lease string) (*session, func(), error) {
-	id, _, err := g.leases.parse(lease)
-	if err != nil {
-		return nil, nil, err
+func (g *Gateway) holder(ctx context.Context, h leaseHandle) (*session, func(), error) {
+	if h.err != nil {
+		return nil, nil, h.err
 	}
-	s, free, err := g.sessions.use(id, auth.From(ctx).String())
+	s, free, err := g.sessions.use(h.session, auth.From(ctx).String())
 	if err != nil {
 		return nil, nil, errNotHeld()
 	}
@@ -223,29 +225,24 @@ func (g *Gateway) serveExtend(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
-	out := make([]outcome, len(q.Leases))
+	out, hs := make([]outcome, len(q.Leases)), make([]leaseHandle, len(q.Leases))
 	bySession := map[string][]int{}
 	for i, lease := range q.Leases {
-		bySession[g.sessionOf(lease)] = append(bySession[g.sessionOf(lease)], i)
+		if hs[i] = g.leases.parse(lease); hs[i].err != nil {
+			out[i] = outcomeOf(r.Context(), hs[i].err)
+			continue
+		}
+		bySession[hs[i].session] = append(bySession[hs[i].session], i)
 	}
 	for _, at := range bySession {
-		g.extendSome(r.Context(), q.Leases, at, out)
+		g.extendSome(r.Context(), hs, at, out)
 	}
 	answer(w, http.StatusOK, extended{out})
 }
 
-// extendSome extends leases of one session, or says of each what is wrong with it.
-func (g *Gateway) extendSome(ctx context.Context, all []string, at []int, out []outcome) {
-	var handles []uint64
-	for _, i := range at {
-		_, n, err := g.leases.parse(all[i])
-		out[i] = outcomeOf(ctx, err)
-		handles = append(handles, n)
-	}
-	if !out[at[0]].OK {
-		return // none of them is a handle of ours
-	}
-	s, free, err := g.holder(ctx, all[at[0]])
+// extendSome extends leases of one session.
+func (g *Gateway) extendSome(ctx context.Context, hs []leaseHandle, at []int, out []outcome) {
+	s, free, err := g.holder(ctx, hs[at[0]])
 	if err != nil {
 		for _, i := range at {
 			out[i] = outcomeOf(ctx, err)
@@ -253,6 +250,10 @@ func (g *Gateway) extendSome(ctx context.Context, all []string, at []int, out []
 		return
 	}
 	defer free()
+	var handles []uint64
+	for _, i := range at {
+		handles = append(handles, hs[i].n)
+	}
 	for i, err := range s.extend(ctx, handles) {
 		out[at[i]] = outcomeOf(ctx, err)
 	}

@@ -73,6 +73,7 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	events  bool
+	buffer  []byte // of what is written next
 }
 
 func newStream(w http.ResponseWriter, r *http.Request) *stream {
@@ -87,22 +88,22 @@ func newStream(w http.ResponseWriter, r *http.Request) *stream {
 // run sends until the client has gone, stops reading, or the gateway stops.
 func (s *stream) run(ctx context.Context, g *Gateway, held *session, credit int) {
 	s.w.WriteHeader(http.StatusOK)
-	for s.alive() == nil {
+	err := s.alive() // so that a client sees at once that the stream stands
+	for err == nil {
 		waiting, cancel := g.waiting(ctx, keepAlive)
-		ds, err := held.sub.Receive(waiting, credit)
-		quiet := err != nil && waiting.Err() != nil
+		ds, failed := held.sub.Receive(waiting, credit)
+		quiet := failed != nil && waiting.Err() != nil
 		cancel()
 		switch {
 		case ctx.Err() != nil || g.life.Err() != nil:
 			return // what was claimed goes back with the session
 		case quiet:
-			continue
-		case err != nil:
-			s.fail(ctx, err)
+			err = s.alive()
+		case failed != nil:
+			s.fail(ctx, failed)
 			return
-		}
-		if s.deliver(g.hand(ctx, held, ds)) != nil {
-			return
+		default:
+			err = s.deliver(g.hand(ctx, held, ds))
 		}
 	}
 }
@@ -120,33 +121,33 @@ const writeSize = 64 << 10
 
 // deliver sends deliveries, many in one write: clients that read them together settle them together.
 func (s *stream) deliver(ds []delivery) error {
-	var out []byte
-	for i, d := range ds {
-		text, err := s.text(d)
-		if err != nil {
-			return err
-		}
-		if out = append(out, text...); len(out) < writeSize && i < len(ds)-1 {
+	s.buffer = s.buffer[:0]
+	for i := range ds {
+		s.begin()
+		s.buffer = appendDelivery(s.buffer, &ds[i])
+		if s.end(); len(s.buffer) < writeSize && i < len(ds)-1 {
 			continue
 		}
-		if err := s.write(out); err != nil {
+		if err := s.write(s.buffer); err != nil {
 			return err
 		}
-		out = out[:0]
+		s.buffer = s.buffer[:0]
 	}
 	return nil
 }
 
-// text is a value as it stands in the stream.
-func (s *stream) text(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
+// begin and end are what stands around a value in the stream.
+func (s *stream) begin() {
 	if s.events {
-		return []byte("data: " + string(data) + "\n\n"), nil
+		s.buffer = append(s.buffer, "data: "...)
 	}
-	return append(data, '\n'), nil
+}
+
+func (s *stream) end() {
+	s.buffer = append(s.buffer, '\n')
+	if s.events {
+		s.buffer = append(s.buffer, '\n')
+	}
 }
 
 // fail sends why the stream ends.
@@ -154,9 +155,13 @@ func (s *stream) fail(ctx context.Context, err error) {
 	if errors.Is(err, driver.ErrClosed) {
 		err = errStopping()
 	}
-	if text, err := s.text(map[string]any{"error": problemOf(ctx, err)}); err == nil {
-		_ = s.write(text) // who has gone is not told
-	}
+	s.buffer = s.buffer[:0]
+	s.begin()
+	s.buffer = append(s.buffer, `{"error":`...)
+	text, _ := json.Marshal(problemOf(ctx, err)) // texts and a number
+	s.buffer = append(append(s.buffer, text...), '}')
+	s.end()
+	_ = s.write(s.buffer) // who has gone is not told
 }
 
 // write writes within the time that a client has to read.
