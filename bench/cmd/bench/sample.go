@@ -31,10 +31,13 @@ type answer struct {
 	Error  string          `json:"error,omitempty"`
 }
 
+// fileName makes a name of a system one of a file.
+var fileName = strings.NewReplacer(" ", "-", "/", "-")
+
 // profiled makes every measurement leave a CPU profile in a directory.
 func profiled(dir string, execute run.Execute) run.Execute {
 	return func(ctx context.Context, j run.Job) (scenario.Result, error) {
-		j.Profile = filepath.Join(dir, strings.ReplaceAll(fmt.Sprintf("%s.%s.%d.pprof", j.Scenario, j.System, j.Round), " ", "-"))
+		j.Profile = filepath.Join(dir, fileName.Replace(fmt.Sprintf("%s.%s.%d.pprof", j.Scenario, j.System, j.Round)))
 		return execute(ctx, j)
 	}
 }

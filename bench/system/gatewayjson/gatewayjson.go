@@ -28,7 +28,7 @@ type System struct{ Frames bool }
 func (s System) Info() system.Info {
 	i := system.Info{
 		Name: "ferry gateway, JSON", Version: "this checkout",
-		Settings: "gateway.Options{} on a memory broker; singles and arrays of JSON with bodies in base64 over net/http; a stream of 1,000 unsettled messages, settled up to 100 at once",
+		Settings: "gateway.Options{} on a memory broker; singles and arrays of JSON with bodies in base64 over net/http; a stream of 1,000 unsettled messages, settled up to 100 at once while the next are read; the client looks for lease and body in each line",
 		Why:      "what a program in another language gets",
 	}
 	if s.Frames {
