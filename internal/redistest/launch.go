@@ -128,13 +128,12 @@ func (s *Server) start() error {
 	return nil
 }
 
-// awaitAnswer returns when this process answers: one that took its port might do so as well.
+// awaitAnswer returns when this process answers: one that took its port might do so as well. A server that loads a large
+// file has time for as long as it gets on.
 func (s *Server) awaitAnswer(p *process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
-	ended, end := context.WithCancelCause(ctx)
+	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	return until(ended, func() error {
+	return untilStalled(ctx, readyTimeout, s.loaded, func() error {
 		if !p.running() {
 			end(errors.New("the process has ended"))
 		}
@@ -147,6 +146,12 @@ func (s *Server) awaitAnswer(p *process) error {
 		}
 		return err
 	})
+}
+
+// loaded is how much of its data a server that loads has; empty: it does not tell, or does not load.
+func (s *Server) loaded() string {
+	bytes, _ := s.info("persistence", "loading_loaded_bytes")
+	return bytes
 }
 
 // logTail returns the last lines of the log, all of them when n is negative.

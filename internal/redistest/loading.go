@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 )
@@ -45,7 +44,7 @@ func (s *Server) FinishLoading() error {
 
 // awaitPersistence waits until a field of INFO has a value.
 func (s *Server) awaitPersistence(name, want string) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), readyTimeout, errors.New("it takes too long"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), readyTimeout, errStalled)
 	defer cancel()
 	return until(ctx, func() error {
 		got, err := s.info("persistence", name)
