@@ -34,8 +34,7 @@ func webhooks() map[string]notify.Channel {
 	return map[string]notify.Channel{"webhook": c}
 }
 
-// child runs a hub on the broker that FERRY_CHILD names, until it is killed. It reports false in the process of the
-// tests.
+// child is a hub or a vendor in a process of its own, until it is killed. It reports false in the process of the tests.
 func child() bool {
 	url := os.Getenv("FERRY_CHILD")
 	if url == "" {
@@ -47,8 +46,12 @@ func child() bool {
 		panic(err)
 	}
 	o := notify.Options{Channels: webhooks()}
-	if vendor := os.Getenv("FERRY_CHILD_GATEWAY"); vendor != "" {
-		o = notify.Options{Channels: gateway(vendor), Timeout: time.Second}
+	switch vendor := os.Getenv("FERRY_CHILD_GATEWAY"); vendor {
+	case "":
+	case "serve":
+		panic(serveVendor(b))
+	default:
+		o = notify.Options{Channels: gateway(vendor), Timeout: time.Second, Keep: tortureKeep}
 	}
 	hub, err := notify.New(b, o)
 	if err != nil {
@@ -59,31 +62,83 @@ func child() bool {
 	panic(w.Run(context.Background()))
 }
 
-// receiver is a vendor that notes what arrives, and whether its success was recorded before.
-type receiver struct {
-	t      *testing.T
-	broker *ferry.Broker
-
+// ledger is what vendors took.
+type ledger struct {
 	mu      sync.Mutex
 	arrived map[string]int // by the id of the notification
 	late    []string       // arrived after their success was recorded
+	more    chan struct{}  // has one when something arrived
 }
 
-func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
-	id, _, _ := strings.Cut(req.Header.Get("Webhook-Id"), "/")
-	receipt, err := notify.Get(req.Context(), r.broker, id)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.arrived[id]++
-	if err == nil && receipt.Status == notify.Success {
-		r.late = append(r.late, id)
+func newLedger() *ledger { return &ledger{arrived: map[string]int{}, more: make(chan struct{}, 1)} }
+
+func (l *ledger) note(id string, late bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.arrived[id]++
+	if late {
+		l.late = append(l.late, id)
+	}
+	select {
+	case l.more <- struct{}{}:
+	default:
 	}
 }
 
-func (r *receiver) total() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.arrived)
+func (l *ledger) total() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.arrived)
+}
+
+// await returns when n notifications have arrived, and fails the test when none does for two minutes.
+func (l *ledger) await(t *testing.T, n int) {
+	t.Helper()
+	for l.total() < n {
+		select {
+		case <-l.more:
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("%d of %d arrived, and no more do", l.total(), n)
+		}
+	}
+}
+
+// judge demands that each of n notifications arrived, and none after its success was recorded. How many came again
+// because of kills it tells.
+func (l *ledger) judge(t *testing.T, n int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	repeated := 0
+	for _, times := range l.arrived {
+		repeated += times - 1
+	}
+	if len(l.arrived) != n || len(l.late) > 0 {
+		t.Errorf("%d of %d arrived, after their success %v", len(l.arrived), n, l.late)
+	}
+	t.Logf("%d of %d were repeated", repeated, n)
+}
+
+// receiver is a vendor that notes what arrives. What it cannot judge, since the broker does not answer, it does not take.
+type receiver struct {
+	broker *ferry.Broker
+	note   func(id string, late bool)
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !r.takes(req.Context(), req.Header.Get("Webhook-Id")) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+// takes notes what has arrived, if it can be judged.
+func (r *receiver) takes(ctx context.Context, target string) bool {
+	id, _, _ := strings.Cut(target, "/")
+	receipt, err := notify.Get(ctx, r.broker, id)
+	if err == nil {
+		r.note(id, receipt.Status == notify.Success)
+	}
+	return err == nil
 }
 
 // Hubs are killed while they send: nothing is lost, and nothing is sent after its success was recorded.
@@ -94,8 +149,8 @@ func TestKilledHubs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close(context.Background())
-	vendor := &receiver{t: t, broker: b, arrived: map[string]int{}}
-	server := httptest.NewServer(vendor)
+	took := newLedger()
+	server := httptest.NewServer(&receiver{b, took.note})
 	defer server.Close()
 	hub := newHub(t, b, notify.Options{Channels: webhooks()})
 	defer func() { _ = hub.Close() }()
@@ -112,9 +167,7 @@ func TestKilledHubs(t *testing.T) {
 	}
 	for k := 1; k <= kills; k++ { // each has sent some when it is killed
 		p := spawn(t, url)
-		for vendor.total() < k*n/(2*kills) {
-			time.Sleep(time.Millisecond)
-		}
+		took.await(t, k*n/(2*kills))
 		_ = p.Process.Kill()
 		_ = p.Wait()
 	}
@@ -125,7 +178,7 @@ func TestKilledHubs(t *testing.T) {
 	_ = last.Process.Kill()
 	_ = last.Wait()
 
-	vendor.judge(t, n)
+	took.judge(t, n)
 }
 
 func spawn(t *testing.T, url string) *exec.Cmd {
@@ -140,9 +193,15 @@ func spawnWith(t *testing.T, env ...string) *exec.Cmd {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	killAfter(t, c)
+	return c
+}
+
+// killAfter kills a process when its test ends.
+func killAfter(t *testing.T, c *exec.Cmd) {
+	t.Helper()
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-	return c
 }

@@ -1,16 +1,19 @@
 package notify_test
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +23,9 @@ import (
 	"github.com/ferrymq/ferry/notify/sms"
 	"github.com/ferrymq/ferry/open"
 )
+
+// tortureKeep is longer than any run: a receipt that is gone says nothing of a success.
+const tortureKeep = 24 * time.Hour
 
 // tortured is how many notifications TestEverythingIsKilled sends: FERRY_TORTURE_NOTIFY, 500 by default.
 func tortured(t *testing.T) int {
@@ -44,7 +50,7 @@ func gateway(url string) map[string]notify.Channel {
 	return map[string]notify.Channel{"sms": c}
 }
 
-// badVendor is a vendor that now and then answers 500, hangs, or answers 200 with an error. It notes what it took.
+// badVendor is a vendor that now and then answers 500, hangs, or answers 200 with an error.
 type badVendor struct{ receiver }
 
 func (v *badVendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,15 +62,58 @@ func (v *badVendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"error": "quota"}`))
 	case trouble < 11:
 		<-r.Context().Done() // the hub gives it up
+	case !v.takes(r.Context(), r.Header.Get("Idempotency-Key")):
+		w.WriteHeader(http.StatusServiceUnavailable)
 	default:
-		r.Header.Set("Webhook-Id", r.Header.Get("Idempotency-Key"))
-		v.receiver.ServeHTTP(w, r)
 		_, _ = w.Write([]byte("taken"))
 	}
 }
 
-// TestEverythingIsKilled: hubs and the broker's server are killed together, again and again, while a vendor misbehaves.
-// Nothing is lost, and nothing is sent after its success was recorded.
+// serveVendor is a vendor in a process of its own. It prints its address, and of each notification that it takes a line
+// before it answers, so that what it took is known however it ends.
+func serveVendor(b *ferry.Broker) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + l.Addr().String())
+	vendor := &badVendor{receiver{b, func(id string, late bool) { fmt.Println(id, late) }}}
+	return (&http.Server{Handler: vendor, ReadHeaderTimeout: time.Minute}).Serve(l)
+}
+
+// startVendor starts one, and returns its address. What it takes is noted in the ledger.
+func startVendor(t *testing.T, broker string, took *ledger) (*exec.Cmd, string) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "FERRY_CHILD="+broker, "FERRY_CHILD_GATEWAY=serve")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stdout = write
+	if err := errors.Join(c.Start(), write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	t.Cleanup(reading.Wait)
+	killAfter(t, c)
+	lines := bufio.NewScanner(read)
+	if !lines.Scan() {
+		t.Fatalf("the vendor does not start: %v", lines.Err())
+	}
+	address := lines.Text()
+	reading.Go(func() {
+		defer func() { _ = read.Close() }()
+		for lines.Scan() {
+			id, late, _ := strings.Cut(lines.Text(), " ")
+			took.note(id, late == "true")
+		}
+	})
+	return c, address
+}
+
+// TestEverythingIsKilled: hubs, the broker's server and the vendor are killed together, again and again, while the
+// vendor misbehaves. Nothing is lost, and nothing is sent after its success was recorded.
 func TestEverythingIsKilled(t *testing.T) {
 	n := tortured(t)
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
@@ -73,20 +122,21 @@ func TestEverythingIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close(context.Background())
-	vendor := &badVendor{receiver{t: t, broker: b, arrived: map[string]int{}}}
-	site := httptest.NewServer(vendor)
-	defer site.Close()
-	ids := queueMany(t, b, site.URL, n)
+	ids := queueMany(t, b, n)
 
 	const kills = 4
-	env := []string{"FERRY_CHILD=" + server.URL(), "FERRY_CHILD_GATEWAY=" + site.URL}
-	hubs := func() []*exec.Cmd { return []*exec.Cmd{spawnWith(t, env...), spawnWith(t, env...)} }
+	took := newLedger()
+	start := func() []*exec.Cmd {
+		vendor, address := startVendor(t, server.URL(), took)
+		env := []string{"FERRY_CHILD=" + server.URL(), "FERRY_CHILD_GATEWAY=" + address}
+		return []*exec.Cmd{vendor, spawnWith(t, env...), spawnWith(t, env...)}
+	}
 	for k := 1; k <= kills; k++ {
-		running := hubs()
-		for vendor.total() < k*n/(kills+1) {
-			time.Sleep(time.Millisecond)
+		running := start()
+		took.await(t, k*n/(kills+1))
+		if k%2 == 0 { // the server goes first, or last
+			server.Kill()
 		}
-		server.Kill()
 		for _, p := range running {
 			_ = p.Process.Kill()
 			_ = p.Wait()
@@ -95,36 +145,21 @@ func TestEverythingIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubs()
+	start()
 	for _, id := range ids {
 		r, err := notify.Wait(t.Context(), b, id)
 		if err != nil || r.Status != notify.Success {
 			t.Fatalf("%s: %+v, %v", id, r, err)
 		}
 	}
-	vendor.judge(t, n)
-}
-
-// judge demands that each of n notifications arrived, and none after its success was recorded. How many came again
-// because of kills it tells.
-func (r *receiver) judge(t *testing.T, n int) {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	repeated := 0
-	for _, times := range r.arrived {
-		repeated += times - 1
-	}
-	if len(r.arrived) != n || len(r.late) > 0 {
-		t.Errorf("%d of %d arrived, after their success %v", len(r.arrived), n, r.late)
-	}
-	t.Logf("%d of %d were repeated", repeated, n)
+	took.await(t, n) // what was printed last may still be on its way
+	took.judge(t, n)
 }
 
 // queueMany queues n notifications to numbers of their own, and returns their ids.
-func queueMany(t *testing.T, b *ferry.Broker, url string, n int) []string {
+func queueMany(t *testing.T, b *ferry.Broker, n int) []string {
 	t.Helper()
-	hub := newHub(t, b, notify.Options{Channels: gateway(url)})
+	hub := newHub(t, b, notify.Options{Channels: gateway("http://127.0.0.1"), Keep: tortureKeep}) // it does not send
 	defer func() { _ = hub.Close() }()
 	retry := notify.Retry{Retries: 20, Base: 50 * time.Millisecond, Cap: time.Second, MaxElapsed: time.Hour}
 	var ids []string
