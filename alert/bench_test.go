@@ -28,7 +28,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 	r := &round{Watch: &Watch{}, alerts: map[alertKey]*Alert{}, counters: newCounters()}
 	for b.Loop() {
-		j := &judgement{round: r, subjects: byLevel(subjectsOf(f, nil, r.counters)), now: time.Now(),
+		j := &judgement{round: r, subjects: byLevel(subjectsOf(f, systemValues(f), nil, r.counters)), now: time.Now(),
 			seen: map[alertKey]bool{}}
 		if err := j.judge(context.Background(), &ruleSet{all: compiled}, false); err != nil {
 			b.Fatal(err)

@@ -131,6 +131,9 @@ func ofLimits() []Rule {
 			PromQL: `sum(ferry_limit_blocked_keys)`},
 		{Name: "messages_denied_total", When: "messages_denied_hour > threshold", Threshold: 1000, Cooldown: time.Hour,
 			PromQL: `sum(increase(ferry_guard_refused_total[1h]))`},
+		{Name: "breaker open", When: "breaker_open >= threshold", Threshold: 1, Severity: Critical, Channels: everyone,
+			Text:   "the breaker {breaker} is open in {breaker_open:d} processes",
+			PromQL: `count by (name) (ferry_breaker_state == 2)`},
 	}
 }
 

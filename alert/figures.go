@@ -14,6 +14,7 @@ const (
 	ofSystem level = iota
 	ofTopic
 	ofGroup
+	ofBreaker
 
 	levels // how many there are
 )
@@ -22,10 +23,13 @@ const (
 type figure struct {
 	level level
 	share bool // from 0 to 1
+	told  bool // by processes, stores or sources, if there are any: the monitor does not know it
 }
 
-// figures are all names that conditions may use, beside threshold, topic and group. Those of the system that the
-// monitor does not tell come from Options.Sources.
+// breakerOpen is in how many processes a breaker is open.
+const breakerOpen = "breaker_open"
+
+// figures are all names that conditions may use, beside threshold, topic, group and breaker.
 var figures = map[string]figure{
 	// of a group
 	"queue_depth": {level: ofGroup}, "ready": {level: ofGroup}, "processing_count": {level: ofGroup},
@@ -44,40 +48,41 @@ var figures = map[string]figure{
 	// of the system
 	"redis_memory_usage": {share: true}, "cpu_usage": {share: true}, "memory_usage": {share: true},
 	"host_cpu_usage": {share: true}, "dlq_total": {}, "depth_total": {}, "processes": {}, "broker_up": {}, "failures": {},
-	// of sources: spool, guards, recovery
-	"degraded_messages": {}, "kafka_failures": {}, "active_processors": {}, "emergency_writes": {},
-	"dlq_unrecoverable": {}, "dlq_unrecoverable_day": {}, "dlq_consumer_lag": {}, "dlq_manual_review_pending": {},
-	"dlq_recovery_leaders": {}, "rate_limit_violations_hour": {}, "users_blocked_hour": {}, "blocked_users_current": {},
-	"messages_denied_hour": {},
+	// of a breaker
+	breakerOpen: {level: ofBreaker, told: true},
+	// of processes: their workers, spools, guards and recoveries
+	"degraded_messages": {told: true}, "kafka_failures": {told: true}, "active_processors": {told: true},
+	"emergency_writes": {told: true}, "dlq_unrecoverable": {told: true}, "dlq_unrecoverable_day": {told: true},
+	"dlq_consumer_lag": {told: true}, "dlq_manual_review_pending": {told: true},
+	"rate_limit_violations_hour": {told: true}, "users_blocked_hour": {told: true},
+	"messages_denied_hour": {told: true},
+	// of the guard store, and of who leads the recovery
+	"blocked_users_current": {told: true}, "dlq_recovery_leaders": {told: true},
 }
 
-// Figures are the names that conditions may use, sorted. Beside them: threshold, topic, group.
+// Figures are the names that conditions may use, sorted. Beside them: threshold, topic, group, breaker.
 func Figures() []string { return slices.Sorted(maps.Keys(figures)) }
 
 // environment is what conditions are checked against.
 func environment() map[string]any {
-	env := map[string]any{"threshold": 0.0, "topic": "", "group": ""}
+	env := map[string]any{"threshold": 0.0, "topic": "", "group": "", "breaker": ""}
 	for name := range figures {
 		env[name] = 0.0
 	}
 	return env
 }
 
-// subject is what a rule is evaluated for: a group of a topic, a topic, or the whole system.
+// subject is what a rule is evaluated for: a group of a topic, a topic, a breaker, or the whole system.
 type subject struct {
 	level        level
 	topic, group string
-	name         string // topic/group, topic, or "system"
+	name         string // topic/group, topic, that of the breaker, or "system"
 	values       map[string]any
 }
 
 // subjectsOf are what a look saw. Values of the system are among those of each.
-func subjectsOf(f monitor.Figures, extra map[string]float64, c *counters) []subject {
-	system := systemValues(f)
-	for name, v := range extra {
-		system[name] = v
-	}
-	subjects := []subject{{level: ofSystem, name: "system", values: system}}
+func subjectsOf(f monitor.Figures, system map[string]any, g *guarded, c *counters) []subject {
+	subjects := append([]subject{{level: ofSystem, name: "system", values: system}}, g.subjects(system)...)
 	handlers := map[[2]string]*monitor.Handler{}
 	for i := range f.Handlers {
 		handlers[[2]string{f.Handlers[i].Topic, f.Handlers[i].Group}] = &f.Handlers[i]

@@ -53,8 +53,8 @@ type Rule struct {
 	// Channels are names of Options.Channels; those that are not there are left out, and none at all is refused. Defaults
 	// to all.
 	Channels []string `yaml:"channels" json:"channels,omitempty"`
-	// Text is the body of notices, a notify.Template over the figures and rule, topic, group, subject, threshold,
-	// severity. Defaults to what the condition says.
+	// Text is the body of notices, a notify.Template over the figures and rule, topic, group, breaker, subject,
+	// threshold, severity. Defaults to what the condition says.
 	Text string `yaml:"text" json:"text,omitempty"`
 	// Action says what to do. It is added to the body.
 	Action string `yaml:"action" json:"action,omitempty"`
@@ -172,6 +172,8 @@ func (c *compiled) parse() error {
 	case len(look.uses) == 0:
 		return bad(c.Name, "compare a figure: queue_depth > threshold",
 			"the condition names no figure, and is always the same")
+	case look.level == ofBreaker && look.queues:
+		return bad(c.Name, "make two rules of it", "it can never fire: a breaker belongs to no topic or group")
 	case look.never != "":
 		return bad(c.Name, "shares are from 0 to 1: write 0.05 for 5 %", "it can never fire: %s", look.never)
 	}
@@ -207,7 +209,7 @@ func (c *compiled) parseText() (err error) {
 	sample := environment()
 	sample["severity"], sample["subject"], sample["rule"] = "", "", ""
 	if _, err := c.text.Execute(sample); err != nil {
-		return bad(c.Name, "use figures, or rule, subject, topic, group, threshold, severity", "text: %v", err)
+		return bad(c.Name, "use figures, or rule, subject, topic, group, breaker, threshold, severity", "text: %v", err)
 	}
 	return nil
 }
@@ -232,6 +234,7 @@ type reader struct {
 	threshold float64
 	uses      []string
 	level     level
+	queues    bool // figures of topics or groups
 	never     string
 	operator  string // that compares with threshold
 }
@@ -245,6 +248,7 @@ func (r *reader) Visit(node *ast.Node) {
 				r.uses = append(r.uses, n.Value)
 			}
 			r.level = max(r.level, f.level)
+			r.queues = r.queues || f.level == ofTopic || f.level == ofGroup
 		}
 	case *ast.BinaryNode:
 		if right, ok := n.Right.(*ast.IdentifierNode); ok && right.Value == "threshold" {

@@ -18,6 +18,7 @@ func TestWrongRules(t *testing.T) {
 		"unknown name":      {Name: "unknown", When: "queue_dept > 1"},
 		"can never fire":    {Name: "share", When: "error_rate > 5"},
 		"never fire":        {Name: "threshold", When: "timeout_rate > threshold", Threshold: 5},
+		"belongs to no":     {Name: "levels", When: "breaker_open > 0 and queue_depth > 1"},
 		"it can never":      {Name: "negative", When: "queue_depth < 0"},
 		"names no figure":   {Name: "constant", When: "1 > 2"},
 		"bool":              {Name: "no condition", When: "queue_depth"},

@@ -18,11 +18,12 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
 )
 
-// Source tells figures that the monitor does not know: those of a spool, of guards, of a recovery.
+// Source tells figures that the monitor does not know: those of a spool, of guards, of a recovery. See Parts.
 type Source func(ctx context.Context) (map[string]float64, error)
 
 // Options of a Watch. Hub, Rules, Collector and Channels are needed.
@@ -33,7 +34,13 @@ type Options struct {
 	Collector *monitor.Collector
 	// Channels are where notices go, by the names that rules use.
 	Channels map[string][]notify.Target
-	Sources  []Source
+	// Sources tell figures of this process: those of Parts, for example. Other processes tell theirs as members.
+	Sources []Source
+	// Guards is the store that the guards of workers share: rules can be about keys that it blocks, and about breakers.
+	Guards guard.Store
+	// EventsOnly leaves conditions to other processes, a server for example: Run tells of events only, and needs no
+	// Collector.
+	EventsOnly bool
 	// Silences keep notices back beside those of AddSilence: until their time, or always.
 	Silences []Silence
 	// Every is the time between two looks. Defaults to 10 seconds.
@@ -66,7 +73,7 @@ type Watch struct {
 
 // New returns a watch, or says what is wrong with a rule.
 func New(b *ferry.Broker, o Options) (*Watch, error) {
-	if b == nil || o.Hub == nil || o.Collector == nil {
+	if b == nil || o.Hub == nil || o.Collector == nil && !o.EventsOnly {
 		return nil, driver.NewError(ferry.ErrInvalid, "alerts need a broker, a hub and a collector", "give all three", nil)
 	}
 	rules, err := compile(o.Rules)
@@ -113,8 +120,12 @@ func targets(r *compiled, channels map[string][]notify.Target) []notify.Target {
 }
 
 // Run evaluates whenever this process leads, and tells of events of this process, until ctx ends. All processes that
-// run one need the same rules: what is known of other rules the leader forgets.
+// evaluate need the same rules: what is known of other rules the leader forgets.
 func (w *Watch) Run(ctx context.Context) error {
+	if w.o.EventsOnly {
+		w.tellEvents(ctx)
+		return nil
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan struct{})
@@ -134,11 +145,13 @@ type round struct {
 	counters *counters
 	vm       vm.VM
 	beat     time.Time // of the last heartbeat
+	began    time.Time
+	warned   bool // that rules cannot fire
 }
 
 func (w *Watch) lead(ctx context.Context, l *cluster.Lock) error {
 	r := &round{Watch: w, store: store{w.broker.Driver().KV(), l.Fence()}, counters: newCounters(),
-		alerts: map[alertKey]*Alert{}}
+		alerts: map[alertKey]*Alert{}, began: time.Now()}
 	known, err := List(ctx, w.broker)
 	if err != nil {
 		return lost(ctx, err)
@@ -189,13 +202,50 @@ func (r *round) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	subjects := subjectsOf(f, r.extra(limited), r.counters)
-	j := &judgement{round: r, subjects: byLevel(subjects), quiet: quiet, acks: acks, now: time.Now(),
-		seen: map[alertKey]bool{}}
-	if err := j.judge(ctx, rules, f.Err != nil); err != nil {
+	g, errGuards := askGuards(limited, r.o.Guards)
+	system, errRecovery := r.system(limited, f, g)
+	if err := errors.Join(errGuards, errRecovery); err != nil {
+		r.log.WarnContext(ctx, "rules over guards or the recovery were not evaluated; it is tried again", "error", err)
+	}
+	j := &judgement{round: r, subjects: byLevel(subjectsOf(f, system, g, r.counters)), quiet: quiet, acks: acks,
+		now: time.Now(), seen: map[alertKey]bool{}}
+	if err := j.judge(ctx, rules, f.Err != nil || errGuards != nil); err != nil {
 		return err
 	}
-	return r.heartbeat(ctx, f.At, len(rules.all))
+	beat := Beat{At: f.At, Every: r.o.Every, Rules: len(rules.all)}
+	beat.Unjudged, beat.Missing = unjudged(rules, system, r.o.Guards != nil)
+	r.warnUnjudged(ctx, beat)
+	return r.heartbeat(ctx, beat)
+}
+
+// membersTell is how long a new leader gives the others to tell their figures.
+const membersTell = time.Minute
+
+// warnUnjudged says once which rules cannot fire.
+func (r *round) warnUnjudged(ctx context.Context, b Beat) {
+	if r.warned || len(b.Unjudged) == 0 || b.At.Sub(r.began) < membersTell {
+		return
+	}
+	r.warned = true
+	r.log.WarnContext(ctx, "rules cannot fire: nobody tells their figures; see docs/alerts.md", "rules", b.Unjudged,
+		"figures", b.Missing)
+}
+
+// system are the values that belong to no topic: what the monitor measured, and what processes, sources, the guard
+// store and the recovery tell.
+func (r *round) system(ctx context.Context, f monitor.Figures, g *guarded) (map[string]any, error) {
+	values := systemValues(f)
+	for name, v := range r.counters.told(f, r.extra(ctx)) {
+		values[name] = v
+	}
+	if g != nil {
+		values["blocked_users_current"] = g.blocked
+	}
+	n, known, err := r.recoveryLeaders(ctx)
+	if known {
+		values["dlq_recovery_leaders"] = n
+	}
+	return values, err
 }
 
 // extra asks the sources. One that fails leaves its figures unknown.
@@ -340,11 +390,14 @@ type Beat struct {
 	At    time.Time     `json:"at"`
 	Every time.Duration `json:"every"`
 	Rules int           `json:"rules"`
+	// Unjudged are rules that cannot fire at present, since nobody tells the figures in Missing.
+	Unjudged []string `json:"unjudged,omitempty"`
+	Missing  []string `json:"missing,omitempty"`
 }
 
 // heartbeat says that alerts are evaluated: to the broker after each look, and to the targets from time to time.
-func (r *round) heartbeat(ctx context.Context, now time.Time, rules int) error {
-	data, err := json.Marshal(Beat{At: now, Every: r.o.Every, Rules: rules})
+func (r *round) heartbeat(ctx context.Context, beat Beat) error {
+	data, err := json.Marshal(beat)
 	if err != nil {
 		return err
 	}
@@ -352,7 +405,7 @@ func (r *round) heartbeat(ctx context.Context, now time.Time, rules int) error {
 	if err := r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err; err != nil {
 		return err
 	}
-	every := r.o.Heartbeat.Every
+	every, now := r.o.Heartbeat.Every, beat.At
 	if len(r.o.Heartbeat.Targets) == 0 || now.Sub(r.beat) < every {
 		return nil
 	}

@@ -34,6 +34,8 @@ type Info struct {
 	CPU     float64      `json:"cpu,omitempty"`
 	Memory  int64        `json:"memory,omitempty"`
 	Workers []WorkerInfo `json:"workers,omitempty"`
+	// Figures are what Options.Figures told.
+	Figures map[string]float64 `json:"figures,omitempty"`
 	// Running are the messages in a handler, the 20 that have run the longest.
 	Running []RunningInfo `json:"running,omitempty"`
 
@@ -64,14 +66,17 @@ type HandlerInfo struct {
 	Err   string `json:"err,omitempty"`
 	Quiet bool   `json:"quiet,omitempty"`
 
-	Running   int     `json:"running"`
-	Waiting   int     `json:"waiting"`
-	Acked     uint64  `json:"acked"`
-	Retried   uint64  `json:"retried"`
-	Dead      uint64  `json:"dead"`
-	Dropped   uint64  `json:"dropped"`
-	PerSecond float64 `json:"per_second"`
-	ErrorRate float64 `json:"error_rate"`
+	Running int    `json:"running"`
+	Waiting int    `json:"waiting"`
+	Keys    int    `json:"keys,omitempty"` // of which something is held
+	Acked   uint64 `json:"acked"`
+	Retried uint64 `json:"retried"`
+	Dead    uint64 `json:"dead"`
+	Dropped uint64 `json:"dropped"`
+	// Emergencies are dead letters that went to the emergency file.
+	Emergencies uint64  `json:"emergencies,omitempty"`
+	PerSecond   float64 `json:"per_second"`
+	ErrorRate   float64 `json:"error_rate"`
 	// Mean is how long handlers took on average.
 	Mean time.Duration `json:"mean"`
 	// Recent is what rates were reckoned from.

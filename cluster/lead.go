@@ -62,6 +62,15 @@ func stopped(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ferry.ErrLeaseLost)
 }
 
+// Led reports whether some process leads a duty. After a kill it does so until the lease has ended.
+func Led(ctx context.Context, b *ferry.Broker, duty string) (bool, error) {
+	if err := checkDuty(duty); err != nil {
+		return false, err
+	}
+	lease, err := b.Driver().KV().Get(ctx, LeadBucket(duty), leaseName)
+	return err == nil && lease[0].Revision != 0, err
+}
+
 // LeadBucket is the bucket of a duty: its lease, and the state that its leader keeps under Lock.Fence.
 func LeadBucket(duty string) string { return leadPrefix + duty }
 

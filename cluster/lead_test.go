@@ -49,6 +49,13 @@ func (c *candidates) stand(name string) (end func()) {
 }
 
 // One leads; after an orderly end the next does at once, and when a leader loses its lease it ends before the next begins.
+func wantLed(t *testing.T, b *ferry.Broker, want bool) {
+	t.Helper()
+	if led, err := cluster.Led(context.Background(), b, "alerts"); err != nil || led != want {
+		t.Errorf("led: %v, %v, not %v", led, err, want)
+	}
+}
+
 func TestLead(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
 		c := &candidates{t: t, b: b, begin: time.Now()}
@@ -56,6 +63,7 @@ func TestLead(t *testing.T) {
 		pause(time.Second)
 		endB := c.stand("b")
 		pause(9 * time.Second)
+		wantLed(t, b, true)
 		endA()
 		pause(10 * time.Second)
 		f.set(func(w driver.Write) error { // the renewals of b do not arrive
@@ -68,6 +76,7 @@ func TestLead(t *testing.T) {
 		pause(20 * time.Second)
 		endB()
 		c.all.Wait()
+		wantLed(t, b, false)
 		lines := slices.Clone(c.lines)
 		if len(lines) != 6 || lines[0] != "0s a leads" || lines[1] != "10s a ends" || lines[2] != "10s b leads" || lines[5] != "40s b ends" {
 			t.Errorf("%q", lines)

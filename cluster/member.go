@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -28,6 +29,7 @@ const (
 	mostRunning   = 20      // messages that a beat tells of
 	mostText      = 256     // bytes of a version, an address, an error
 	mostLabels    = 8 << 10 // bytes of all labels
+	mostFigures   = 64      // of Options.Figures
 	leaveTimeout  = 2 * time.Second
 	lookForOthers = 10 // beats between two looks for another of the same name
 )
@@ -45,6 +47,9 @@ type Options struct {
 	Labels map[string]string
 	// Workers are those that it tells of, and that obey commands. Default to none.
 	Workers []*worker.Worker
+	// Figures are more that each beat tells, for rules of alerts: those of alert.Parts, for example. At most 64 are told.
+	// Defaults to none.
+	Figures func() map[string]float64
 	// Beat is how often it says that it lives. It is gone three beats after a kill. Defaults to DefaultBeat, and is at least a second.
 	Beat time.Duration
 }
@@ -208,6 +213,7 @@ func (m *Member) data() []byte {
 	now := machine.Read()
 	info.CPU, info.Memory = now.ProcessCPU(m.sample), now.Resident
 	m.sample = now
+	info.Figures = m.figures()
 	for _, w := range m.o.Workers {
 		info.Workers = append(info.Workers, describe(w))
 		for _, r := range w.Running(0) {
@@ -233,12 +239,27 @@ func (m *Member) data() []byte {
 	return data
 }
 
+// figures are what Options.Figures tells, as far as a beat has room. What is no number is not told: JSON has no NaN.
+func (m *Member) figures() map[string]float64 {
+	if m.o.Figures == nil {
+		return nil
+	}
+	told := map[string]float64{}
+	all := m.o.Figures()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if v := all[name]; len(told) < mostFigures && len(name) <= mostText && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			told[name] = v
+		}
+	}
+	return told
+}
+
 func describe(w *worker.Worker) WorkerInfo {
 	s := w.Stats()
 	out := WorkerInfo{Instance: s.Instance, Concurrency: s.Concurrency, Running: s.Running, Zombies: s.Zombies}
 	health := w.Health()
 	for i, c := range s.Consumers {
-		h := HandlerInfo{Topic: c.Topic, Group: c.Group, Quiet: c.Quiet, Running: c.Running, Waiting: c.Waiting,
+		h := HandlerInfo{Topic: c.Topic, Group: c.Group, Quiet: c.Quiet, Running: c.Running, Waiting: c.Waiting, Keys: c.Lanes, Emergencies: c.Emergencies,
 			Acked: c.Acked, Retried: c.Retried, Dead: c.Dead, Dropped: c.Dropped,
 			PerSecond: c.Recent.PerSecond, ErrorRate: c.Recent.ErrorRate(), Mean: c.Recent.Latency.Mean,
 			Recent: RecentInfo{Handled: c.Recent.Handled, Failed: c.Recent.Failed, Retried: c.Recent.Retried, Timeouts: c.Recent.Timeouts,

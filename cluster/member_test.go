@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -277,7 +278,8 @@ func TestProcesses(t *testing.T) {
 			w := worker.New(b, worker.Options{Concurrency: 1})
 			worker.HandleRaw(w, "orders", func(context.Context, *ferry.Delivery) error { time.Sleep(time.Second); return nil })
 			run(t, w)
-			run(t, join(t, b, cluster.Options{Name: fmt.Sprint("web-", i), Workers: []*worker.Worker{w}}))
+			tell := func() map[string]float64 { return map[string]float64{"degraded_messages": 7, "none": math.NaN()} }
+			run(t, join(t, b, cluster.Options{Name: fmt.Sprint("web-", i), Workers: []*worker.Worker{w}, Figures: tell}))
 		}
 		for i := range 8 {
 			if _, err := ferry.Publish(context.Background(), b, "orders", i); err != nil {
@@ -292,6 +294,9 @@ func TestProcesses(t *testing.T) {
 		f := c.Collect(context.Background())
 		if f.Err != nil || len(f.Processes) != 2 || f.Processes[0].Name != "web-0" || f.Processes[0].Uses.Memory == 0 || f.Processes[1].Uptime != 9*time.Second {
 			t.Fatalf("%+v", f)
+		}
+		if told := f.Processes[1].Figures; len(told) != 3 || told["degraded_messages"] != 7 || told[monitor.EmergencyWrites] != 0 {
+			t.Errorf("it tells %v", told)
 		}
 		h := f.Total
 		if h.Handled != 8 || h.Latencies.Count() != 8 || h.Latency().P50 < 850*time.Millisecond || h.Latency().Max != time.Second || h.Waits.Count() != 8 {

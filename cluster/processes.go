@@ -16,9 +16,12 @@ func Processes(ctx context.Context, b *ferry.Broker) ([]monitor.Process, error) 
 	}
 	all := make([]monitor.Process, len(members))
 	for i, m := range members {
-		all[i] = monitor.Process{Name: m.Member(), Uptime: m.Uptime, Uses: monitor.Resources{CPU: m.CPU, Memory: m.Memory}}
+		all[i] = monitor.Process{Name: m.Member(), Uptime: m.Uptime, Uses: monitor.Resources{CPU: m.CPU, Memory: m.Memory},
+			Figures: m.Figures}
 		for _, w := range m.Workers {
 			for _, h := range w.Handlers {
+				all[i].Tell(monitor.ActiveProcessors, float64(h.Keys))
+				all[i].Tell(monitor.EmergencyWrites, float64(h.Emergencies))
 				r := h.Recent
 				all[i].Handlers = append(all[i].Handlers, monitor.Handler{Topic: h.Topic, Group: h.Group, Processes: 1, PerSecond: h.PerSecond,
 					Handled: r.Handled, Failed: r.Failed, Retried: r.Retried, Timeouts: r.Timeouts, Latencies: r.Latencies, Waits: r.Waits})

@@ -156,6 +156,8 @@ func own(f *Figures) Process {
 		p.Uptime = max(p.Uptime, w.Uptime)
 		for _, h := range w.Consumers {
 			p.Handlers = append(p.Handlers, HandlerOf(h))
+			p.Tell(ActiveProcessors, float64(h.Lanes))
+			p.Tell(EmergencyWrites, float64(h.Emergencies))
 		}
 	}
 	return p

@@ -45,6 +45,23 @@ type Process struct {
 	Uptime   time.Duration
 	Uses     Resources
 	Handlers []Handler
+	// Figures are more that it tells, of its spool and its guards for example, by the names that rules of alerts use.
+	Figures map[string]float64
+}
+
+// Figures that every process with workers tells: the keys of which it holds messages, and how many dead letters went to
+// its emergency file since it started.
+const (
+	ActiveProcessors = "active_processors"
+	EmergencyWrites  = "emergency_writes"
+)
+
+// Tell adds to a figure of the process.
+func (p *Process) Tell(figure string, v float64) {
+	if p.Figures == nil {
+		p.Figures = map[string]float64{}
+	}
+	p.Figures[figure] += v
 }
 
 // Handler is what became of the messages of one group in the last minute.

@@ -172,11 +172,9 @@ func newAlertAlive(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := beatView{At: jsontime.At(beat.At), Every: jsontime.Duration(beat.Every), Rules: beat.Rules}
-			return r.one(v, func() error {
-				return r.sayf("%d rules were evaluated at %s, every %v", v.Rules, textOf(v.At),
-					beat.Every)
-			})
+			v := beatView{At: jsontime.At(beat.At), Every: jsontime.Duration(beat.Every), Rules: beat.Rules,
+				Unjudged: beat.Unjudged, Missing: beat.Missing}
+			return r.one(v, func() error { return r.showBeat(v, beat.Every) })
 		})
 	}
 	return c

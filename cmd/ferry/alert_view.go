@@ -1,6 +1,9 @@
 package main
 
 import (
+	"strings"
+	"time"
+
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
@@ -52,6 +55,19 @@ type beatView struct {
 	At    *jsontime.Time    `json:"at"`
 	Every jsontime.Duration `json:"every"`
 	Rules int               `json:"rules"`
+	// Unjudged are rules that cannot fire at present, since nobody tells the figures in Missing.
+	Unjudged []string `json:"unjudged,omitempty"`
+	Missing  []string `json:"missing,omitempty"`
+}
+
+// showBeat prints it for people.
+func (r *remote) showBeat(v beatView, every time.Duration) error {
+	err := r.sayf("%d rules were evaluated at %s, every %v", v.Rules, textOf(v.At), every)
+	if err != nil || len(v.Unjudged) == 0 {
+		return err
+	}
+	return r.sayf("%d of them cannot fire, since nobody tells %s: %s", len(v.Unjudged), strings.Join(v.Missing, ", "),
+		strings.Join(v.Unjudged, ", "))
 }
 
 // silenceView is the JSON form of a silence.

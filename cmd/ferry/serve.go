@@ -103,16 +103,16 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
-	told, err := openNotices(broker, f, p.env)
-	if err != nil {
-		return err
-	}
 	store, err := p.guards(ctx, f)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
+	}
+	told, err := openNotices(broker, f, store, p.env)
+	if err != nil {
+		return err
 	}
 	api := admin.Options{Guards: store, Masks: f.Masks, Environment: f.Environment, Watch: told.watch,
 		NotifyTopic: f.Notify.Topic}

@@ -8,6 +8,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
 	"github.com/ferrymq/ferry/server/config"
@@ -19,8 +20,10 @@ type notices struct {
 	watch *alert.Watch
 }
 
-// openNotices makes what the file configures, with the secrets of the environment.
-func openNotices(b *ferry.Broker, f config.File, env func(string) (string, bool)) (n notices, err error) {
+// openNotices makes what the file configures, with the secrets of the environment. Rules can be about the guards of the
+// store, if there is one.
+func openNotices(b *ferry.Broker, f config.File, guards guard.Store, env func(string) (string, bool)) (n notices,
+	err error) {
 	if len(f.Notify.Channels) == 0 {
 		return n, nil
 	}
@@ -31,7 +34,9 @@ func openNotices(b *ferry.Broker, f config.File, env func(string) (string, bool)
 	if n.hub, err = notify.New(b, o); err != nil || !f.Alerts.Watches() {
 		return n, err
 	}
-	n.watch, err = newWatch(b, n.hub, f.Alerts.Options())
+	rules := f.Alerts.Options()
+	rules.Guards = guards
+	n.watch, err = newWatch(b, n.hub, rules)
 	return n, err
 }
 

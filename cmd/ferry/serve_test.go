@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +24,9 @@ import (
 	"github.com/ferrymq/ferry"
 	adminapi "github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/admin/client"
+	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 )
@@ -265,6 +268,71 @@ alerts:
 		}
 	case <-time.After(time.Minute):
 		t.Errorf("no notice arrived\n%s", s.logged())
+	}
+}
+
+// TestServeSeesGuardsAndMembers: rules over breakers and spools fire in a server, for what processes report to the guard
+// store of its broker and tell as members.
+func TestServeSeesGuardsAndMembers(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan string, 100)
+	vendor := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		arrived <- string(body)
+	}))
+	t.Cleanup(vendor.Close)
+	redis := redistest.Single(t, redistest.Options{}).URL()
+	b, err := open.URL(t.Context(), redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	guards, err := open.Guards(t.Context(), redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = guards.Close(context.Background()) }()
+	if _, err := guards.Report(t.Context(), "one", []guard.BreakerStatus{{Name: "billing", State: guard.StateOpen}}); err != nil {
+		t.Fatal(err)
+	}
+	member, err := cluster.Join(b, cluster.Options{Name: "one", Figures: func() map[string]float64 {
+		return map[string]float64{"degraded_messages": 11}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = member.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+
+	file := filepath.Join(t.TempDir(), "ferry.yaml")
+	text := `listen: 127.0.0.1:0
+notify:
+  channels: {hook: {kind: webhook, unsigned: true, endpoints: [ops], allow_private: [127.0.0.0/8, "::1/128"]}}
+alerts:
+  every: 1s
+  builtin: true
+  rules: [{name: spools, when: degraded_messages > 10}]
+  channels: {ops: [{channel: hook, to: ops}]}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, []string{"FERRY_BROKER=" + redis, "FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.URL}, "serve", "--config", file)
+	missing := map[string]bool{"[CRITICAL] breaker open": true, "[WARNING] spools": true}
+	for late := time.After(time.Minute); len(missing) > 0; {
+		select {
+		case notice := <-arrived:
+			for title := range missing {
+				if strings.Contains(notice, title) {
+					delete(missing, title)
+				}
+			}
+		case <-late:
+			t.Fatalf("%v did not arrive\n%s", missing, s.logged())
+		}
 	}
 }
 
