@@ -62,6 +62,10 @@ func TestAlertsOverHTTP(t *testing.T) {
 		}
 		r.refused(http.StatusNotImplemented, "GET", api.Base+"/alert-rules", nil)
 		defer r.watched()()
+		var b api.Broker
+		if r.get(api.Base+"/broker", &b); !b.Alerts {
+			t.Error("the broker's page does not tell that rules are evaluated")
+		}
 		r.get(api.Base+"/alerts", &found)
 		if !found.Alive || found.Rules != 1 || len(found.Alerts) != 1 || found.Alerts[0].Status != "firing" ||
 			found.Alerts[0].Notices != 1 {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"path"
@@ -44,6 +45,15 @@ func lower(names []string) []string {
 		out[i] = strings.ToLower(n)
 	}
 	return out
+}
+
+// listMasks tells what is hidden. It is configured: nobody changes it here.
+func (a *API) listMasks(context.Context, *struct{}) (api.MaskList, error) {
+	out := api.MaskList{Masks: make([]api.Mask, len(a.masks))}
+	for i, m := range a.masks {
+		out.Masks[i] = api.Mask(m)
+	}
+	return out, nil
 }
 
 // maskOf returns everything that is hidden of a topic; of every topic if it is empty.

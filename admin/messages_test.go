@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,12 @@ func TestPayloadTakesItsScope(t *testing.T) {
 func TestMasks(t *testing.T) {
 	o := Options{Masks: []Mask{{Topics: []string{"ord*"}, Fields: []string{"Card"}, Headers: []string{"Authorization"}}}}
 	virtual(t, o, func(r *rig) {
+		var told api.MaskList
+		r.get(api.Base+"/masks", &told)
+		want := api.MaskList{Masks: []api.Mask{{Topics: []string{"ord*"}, Fields: []string{"card"}, Headers: []string{"authorization"}}}}
+		if !reflect.DeepEqual(told, want) {
+			t.Errorf("%+v", told)
+		}
 		r.publish(1, ferry.Header("authorization", "canary-1"))
 		if _, err := r.broker.Publish(r.Context(), &ferry.Message{Topic: topic, Body: []byte("card canary-2")}); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ func table() []route {
 		// The broker.
 		reads(get("/broker", "broker.show", "What the broker can do, and what it uses", view, inEach), (*API).showBroker),
 		reads(get("/identity", "identity.show", "Who asks, and what they may do", view, inEach), (*API).showIdentity),
+		reads(get("/masks", "mask.list", "What is hidden of messages, from everybody", view, nowhere), (*API).listMasks),
 		reads(get("/health", "health.show", "A verdict on the whole system, with reasons", view, nowhere), (*API).showHealth),
 		reads(get("/doctor", "broker.diagnose", "Version and settings of the backend, and what they mean", operate, nowhere), (*API).diagnose),
 		reads(get("/figures", "figures.show", "Counts and rates of every queue, as they were seen last", view, inEach), (*API).showFigures),

@@ -9,6 +9,7 @@ type Broker struct {
 	Log          bool         `json:"log" doc:"It keeps messages in partitions: partitions, pending, range, replay, retention and trim answer"`
 	Guards       bool         `json:"guards" doc:"The server has a store of guards: limits and breakers answer"`
 	Actions      bool         `json:"actions" doc:"The server records who did what"`
+	Alerts       bool         `json:"alerts" doc:"The server evaluates rules of alerts: its rules answer"`
 	WeCom        bool         `json:"wecom" doc:"The server pulls customer service of WeCom: its accounts answer"`
 	Usage        Usage        `json:"usage"`
 }

@@ -271,6 +271,11 @@ func (c *Client) EnableUser(ctx context.Context, name string) error {
 	return c.do(ctx, http.MethodPost, userPath(name, "/enable"), nil)
 }
 
+// Masks returns what is hidden of messages, from everybody.
+func (c *Client) Masks(ctx context.Context) (api.MaskList, error) {
+	return get[api.MaskList](ctx, c, "/masks", nil)
+}
+
 // WeComAccounts returns the accounts of customer service that the server pulls.
 func (c *Client) WeComAccounts(ctx context.Context) (api.WeComAccounts, error) {
 	return get[api.WeComAccounts](ctx, c, "/wecom/accounts", nil)
