@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
 
 const password = "correct horse battery"
@@ -45,6 +47,10 @@ func TestBrowser(t *testing.T) {
 type ferryServer struct {
 	*testing.T
 	binary, broker, url, token string
+
+	config string   // file
+	env    []string // with the secrets of the configuration
+	vendor *wecomtest.Server
 }
 
 func startServer(t *testing.T) *ferryServer {
@@ -56,7 +62,9 @@ func startServer(t *testing.T) *ferryServer {
 	s.ferry(password, "user", "set", "boss", "--role", "admin", "--password-stdin")
 	s.ferry(password, "user", "set", "viewer", "--role", "viewer", "--password-stdin")
 	s.token = strings.TrimSpace(s.ferry("", "token", "create", "test", "--scope", "publish,view,operate,admin,consume"))
+	s.configure(t)
 	s.run()
+	s.callBack()
 	return s
 }
 
@@ -77,7 +85,8 @@ func (s *ferryServer) ferry(input string, args ...string) string {
 // run serves until the test ends.
 func (s *ferryServer) run() {
 	s.Helper()
-	c := exec.Command(s.binary, "serve", "--broker", s.broker, "--listen", "127.0.0.1:0")
+	c := exec.Command(s.binary, "serve", "--broker", s.broker, "--listen", "127.0.0.1:0", "--config", s.config)
+	c.Env = s.env
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()

@@ -111,10 +111,11 @@ test("a schedule shows its next runs, is paused and triggered", async () => {
   await page.getByRole("button", { name: "daily-report" }).click();
   await page.getByRole("dialog").getByRole("listitem").nth(4).waitFor();
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Trigger" }).click();
+  const row = page.getByRole("row", { name: /daily-report/ });
+  await row.getByRole("button", { name: "Trigger" }).click();
   await page.getByText("daily-report has published its message.").waitFor();
-  await page.getByRole("button", { name: "Pause", exact: true }).click();
-  await page.getByRole("cell", { name: "Paused" }).waitFor();
+  await row.getByRole("button", { name: "Pause", exact: true }).click();
+  await row.getByRole("cell", { name: "Paused" }).waitFor();
 });
 
 test("a worker is quieted and resumed, and a message of it is cancelled", async () => {

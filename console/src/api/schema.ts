@@ -810,6 +810,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/masks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is hidden of messages, from everybody */
+        get: operations["mask.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/members": {
         parameters: {
             query?: never;
@@ -1907,6 +1924,8 @@ export interface components {
         Broker: {
             /** @description The server records who did what */
             actions: boolean;
+            /** @description The server evaluates rules of alerts: its rules answer */
+            alerts: boolean;
             capabilities: components["schemas"]["Capabilities"];
             driver: string;
             /** @description As the server was told: production for example */
@@ -2288,6 +2307,17 @@ export interface components {
             after?: string;
             blocked: boolean;
             passes: boolean;
+        };
+        Mask: {
+            /** @description Names in JSON bodies whose values are hidden, at any depth */
+            fields?: string[] | null;
+            /** @description Names of headers whose values are hidden */
+            headers?: string[] | null;
+            /** @description Patterns; none is every topic */
+            topics?: string[] | null;
+        };
+        MaskList: {
+            masks: components["schemas"]["Mask"][] | null;
         };
         Member: {
             address?: string;
@@ -5004,6 +5034,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "mask.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MaskList"];
+                };
             };
             /** @description Problem details (RFC 9457) */
             default: {

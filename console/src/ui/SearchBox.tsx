@@ -18,8 +18,8 @@ interface Props {
 
 /** columnOf finds the column in what the server says of an expression. */
 export function columnOf(detail: string): number | undefined {
-  const found = / is broken at (?:line \d+, )?column (\d+)/.exec(detail);
-  return found ? Number(found[1]) : undefined;
+  const found = / is broken at (?:line \d+, )?column (\d+)|: column (\d+) of the condition/.exec(detail);
+  return found ? Number(found[1] ?? found[2]) : undefined;
 }
 
 /** SearchBox takes an expression. An error stands below it, at its column; what was typed stays. The key / leads here. */

@@ -23,6 +23,19 @@ export function EmptyState({ title, children, icon: Icon = Inbox }: StateProps) 
   );
 }
 
+/** NoMatch says that a filter has left nothing, of how many, and takes it away. */
+export function NoMatch({ q, count, onClear }: { q: string; count: number; onClear: () => void }) {
+  const t = useText(messages);
+  return (
+    <EmptyState title={t("noMatch", { q })}>
+      <p>{t("noMatchText", { count })}</p>
+      <p>
+        <Button onClick={onClear}>{t("clear")}</Button>
+      </p>
+    </EmptyState>
+  );
+}
+
 const known = ["401", "403", "404", "409", "429", "501"] as const;
 
 /** ErrorState says what a problem means, by its status, and what the server said and hinted. */
@@ -42,6 +55,21 @@ export function ErrorState({ problem, onAgain }: { problem: Problem; onAgain?: (
           </p>
         )}
       </EmptyState>
+    </div>
+  );
+}
+
+/** Refused says why what was typed into a form was not taken; it stays as it was typed. */
+export function Refused({ problem }: { problem: Problem }) {
+  const t = useText(messages);
+  return (
+    <div role="alert" className="flex gap-2 rounded border border-line bg-ground px-3 py-2">
+      <TriangleAlert aria-hidden className="mt-1 size-4 shrink-0 text-bad" />
+      <div className="min-w-0 wrap-anywhere">
+        <p>{problem.gone || !problem.detail ? t(problem.gone ? "gone.title" : "other.title") : problem.detail}</p>
+        {problem.hint && <p className="text-muted">{problem.hint}</p>}
+        {problem.requestID && <p className="text-xs text-muted">{t("requestID", { id: problem.requestID })}</p>}
+      </div>
     </div>
   );
 }

@@ -9,6 +9,7 @@ export type Column<T> = ColumnDef<T> & { meta?: { right?: boolean } };
 
 const rowHeight = 34;
 const virtualFrom = 60;
+const atTheEnd = "sm:sticky sm:right-0"; // actions stay in sight, whatever a wide table is scrolled to; a phone has no room for that
 
 interface TableProps<T> {
   label: string;
@@ -93,7 +94,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
                     key={header.id}
                     scope="col"
                     aria-sort={sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined}
-                    className={`px-3 py-1 font-medium whitespace-nowrap text-muted ${align<T>(header.column.columnDef)}`}
+                    className={`px-3 py-1 font-medium whitespace-nowrap text-muted ${align<T>(header.column.columnDef)} bg-raised ${header.column.id === "actions" ? atTheEnd : ""}`}
                   >
                     {onSort && header.column.getCanSort() ? (
                       <button type="button" className="inline-flex min-h-6 items-center gap-1 hover:text-text" onClick={() => sortBy(header.column.id)}>
@@ -127,7 +128,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
                 style={{ height: rowHeight }}
               >
                 {row.getVisibleCells().map((cell) => (
-                  <td key={cell.id} className={`max-w-96 truncate px-3 ${align<T>(cell.column.columnDef)}`}>
+                  <td key={cell.id} className={`max-w-96 truncate px-3 ${align<T>(cell.column.columnDef)} ${cell.column.id === "actions" ? `bg-surface ${atTheEnd}` : ""}`}>
                     {draw(cell.column.columnDef.cell, cell.getContext())}
                   </td>
                 ))}

@@ -4,7 +4,7 @@ import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Dialog } from "@/ui/Dialog";
 import { Input } from "@/ui/Input";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { tell } from "@/ui/tell";
 import { messages } from "./messages";
 
@@ -28,7 +28,7 @@ export function Block({ onClose }: { onClose: () => void }) {
         <Input label={t("limit")} required value={limit} onChange={(e) => setLimit(e.target.value)} />
         <Input label={t("for")} value={time} onChange={(e) => setTime(e.target.value)} />
         <Input label={t("why")} value={reason} onChange={(e) => setReason(e.target.value)} />
-        {block.error && <ErrorState problem={block.error} />}
+        {block.error && <Refused problem={block.error} />}
         <Button type="submit" look="primary" disabled={block.isPending}>
           {t("blockDo")}
         </Button>

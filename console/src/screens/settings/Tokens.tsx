@@ -10,7 +10,7 @@ import { Command } from "@/ui/Copy";
 import { Confirm, Dialog } from "@/ui/Dialog";
 import { Panel } from "@/ui/Field";
 import { Check, Input } from "@/ui/Input";
-import { EmptyState, ErrorState, Show } from "@/ui/States";
+import { EmptyState, Refused, Show } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { tell } from "@/ui/tell";
 import { messages } from "./messages";
@@ -134,7 +134,7 @@ function Make({ onClose }: { onClose: () => void }) {
         </fieldset>
         <Input label={t("topics")} value={topics} onChange={(e) => setTopics(e.target.value)} />
         <Input label={t("ttl")} value={ttl} onChange={(e) => setTTL(e.target.value)} />
-        {make.error && <ErrorState problem={make.error} />}
+        {make.error && <Refused problem={make.error} />}
         <Button type="submit" look="primary" disabled={make.isPending || scopes.length === 0}>
           {t("makeDo")}
         </Button>

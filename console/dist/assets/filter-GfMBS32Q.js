@@ -1,1 +1,0 @@
-import{Mt as e}from"./index-Oz0Sy5si.js";function t(t){let n=e();return[t,e=>void n({to:`.`,search:(t=>({...t,...e}))})]}export{t};

@@ -1,0 +1,26 @@
+import type { en } from "./messages.en";
+
+export const zh: Record<keyof typeof en, string> = {
+  search: "账号或问题的一部分",
+  accounts: "客服账号",
+  problems: "异常账号",
+  pulls: "待拉取",
+  lastCallback: "最近回调",
+  token: "凭证续期",
+  never: "从未",
+  none: "无",
+  account: "账号",
+  state: "状态",
+  works: "正常",
+  failed: "最近一次拉取失败",
+  notYet: "尚未拉取",
+  cursorAge: "游标时效",
+  pulled: "最近拉取",
+  problem: "问题",
+  waiting: "各消费组待处理的消息",
+  noGroups: "还没有消费组读取：对客服主题执行 ferry sub。",
+  noAccounts: "没有客服账号",
+  noAccountsText: "账号写在 ferry.yaml 的 wecom 下，或随第一次回调出现。检查企业微信是否接受凭证：",
+  notHere: "此服务器不拉取客服消息",
+  notHereText: "请在 ferry.yaml 的 wecom 下填写 corp，并通过 FERRY_WECOM_SECRET、FERRY_WECOM_TOKEN 和 FERRY_WECOM_AES_KEY 提供密钥。",
+};
