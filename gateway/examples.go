@@ -40,12 +40,12 @@ const (
 		`"id": "order-1", "topic": "orders", "group": "billing", "key": "ann", "json": {"id": 1}, "content_type": "application/json", "published_at": "2026-01-31T08:00:00.000Z"}`
 	receivedExample = `{"messages": [` + deliveryExample + `], "settled": [{"ok": true}]}`
 
-	settleExample = `{"settle": [{"lease": "n7c2.JBSWY3DPEHPK3PXP.2.x4qkZg", "outcome": "ack", "emit": [{"topic": "invoices", "json": {"order": 1}}]}, ` +
+	settleExample = `{"settle": [{"lease": "n7c2.JBSWY3DPEHPK3PXP.2.x4qkZg", "outcome": "ack", "emit": [{"topic": "invoices", "json": {"order": 1}}], "result": {"json": {"invoice": 7}}}, ` +
 		`{"lease": "n7c2.JBSWY3DPEHPK3PXP.3.9dWb1A", "outcome": "retry", "after": "30s", "error": "the bank is closed"}]}`
 	settledExample  = `{"settled": [{"ok": true}, {"ok": false, "error": ` + lostExample + `}]}`
 	extendExample   = `{"leases": ["n7c2.JBSWY3DPEHPK3PXP.2.x4qkZg"]}`
 	extendedExample = `{"extended": [{"ok": true}]}`
-	statusExample   = `{"state": "succeeded", "ended": true, "attempt": 1, "json": {"invoice": 7}, "content_type": "application/json", "at": "2026-01-31T08:00:01.000Z"}`
+	statusExample   = `{"state": "done", "ended": true, "attempt": 1, "json": {"invoice": 7}, "content_type": "application/json", "at": "2026-01-31T08:00:01.000Z"}`
 
 	pushExample     = `{"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "concurrency": 10, "timeout": "10s", "paused": false}`
 	pushedExample   = `{"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "concurrency": 10, "timeout": "10s", "paused": false}`

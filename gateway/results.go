@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/jsontime"
 	"github.com/ferrymq/ferry/result"
 )
@@ -83,4 +85,41 @@ func statusShown(s result.Status) status {
 		out.BodyBase64 = s.Body
 	}
 	return out
+}
+
+// returned is what a handler returned, in JSON: one of three bodies.
+type returned struct {
+	JSON        json.RawMessage `json:"json,omitempty"`
+	Body        *string         `json:"body,omitempty"`
+	BodyBase64  []byte          `json:"body_base64,omitempty"`
+	ContentType string          `json:"content_type,omitempty"`
+}
+
+// bytes are those of the body, and their type.
+func (r *returned) bytes() (body []byte, contentType string, err error) {
+	m, err := message{JSON: r.JSON, Body: r.Body, BodyBase64: r.BodyBase64, ContentType: r.ContentType}.whole("")
+	if err != nil {
+		return nil, "", err
+	}
+	return m.Body, m.ContentType, nil
+}
+
+// keepResults keeps what handlers returned, before anything is settled, where there is no error yet. The writes overlap: brokers take
+// many of them in one step.
+func (g *Gateway) keepResults(ctx context.Context, ss []settlement, ds []*driver.Delivery, errs []error) {
+	var writes sync.WaitGroup
+	for i, d := range ds {
+		if r := ss[i].Result; r != nil && errs[i] == nil {
+			writes.Go(func() { errs[i] = g.keepResult(ctx, r, d) })
+		}
+	}
+	writes.Wait()
+}
+
+func (g *Gateway) keepResult(ctx context.Context, r *returned, d *driver.Delivery) error {
+	body, contentType, err := r.bytes()
+	if err != nil {
+		return err
+	}
+	return result.Put(context.WithoutCancel(ctx), g.broker, d, result.Options{}, body, contentType)
 }

@@ -3,12 +3,14 @@ package gateway_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/auth"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/gateway"
 	"github.com/ferrymq/ferry/result"
 	"github.com/ferrymq/ferry/worker"
@@ -56,6 +58,67 @@ func TestResults(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A client in another language returns a result with its ack: it is there before the message is gone, and one that is refused leaves
+// the message with its holder.
+func TestResultOfAClient(t *testing.T) {
+	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			c.ok("/v1/topics/jobs/messages", id, "Idempotency-Key", id)
+		}
+		leases := map[any]any{}
+		for _, d := range c.receive(`{}`) {
+			leases[d["id"]] = d["lease"]
+		}
+		for id, x := range map[string]struct{ rest, code string }{
+			"a": {`, "result": {"json": {"double": 42}}`, ""},
+			"b": {`, "result": {"body": "hello", "content_type": "text/plain"}`, ""},
+			"c": {`, "outcome": "retry", "result": {"body": "x"}`, "invalid"},
+			"d": {`, "result": {"body": "` + strings.Repeat("x", driver.MaxValue) + `"}`, "too_large"},
+		} {
+			got := c.settle(leases[id], x.rest)
+			p, _ := got["error"].(map[string]any)
+			if got["ok"] != (x.code == "") || x.code != "" && (p["code"] != x.code || p["hint"] == nil) {
+				t.Errorf("%s: settled as %v", id, got)
+			}
+		}
+		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/a?wait=1s", ""); s["state"] != "done" || s["json"].(map[string]any)["double"] != 42.0 {
+			t.Errorf("a value: %v", s)
+		}
+		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/b", ""); s["state"] != "done" || s["body"] != "hello" || s["content_type"] != "text/plain" {
+			t.Errorf("a text: %v", s)
+		}
+		for _, id := range []string{"c", "d"} {
+			if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/"+id, ""); s["state"] != "running" {
+				t.Errorf("%s, which was refused: %v", id, s)
+			}
+			if got := c.settle(leases[id], ""); got["ok"] != true {
+				t.Errorf("%s, settled again: %v", id, got)
+			}
+		}
+	})
+}
+
+// Whoever acknowledges without a lease any more has no result: the message is somebody else's.
+func TestResultOfALostLease(t *testing.T) {
+	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
+		c.ok("/v1/topics/jobs/messages", "1", "Idempotency-Key", "a")
+		old := c.receive(`{"lease": "5s"}`)[0]["lease"]
+		again := c.receive(`{"lease": "10s", "wait": "20s"}`)
+		if len(again) != 1 {
+			t.Fatalf("it came again %d times", len(again))
+		}
+		if got := c.settle(again[0]["lease"], `, "result": {"json": "new"}`); got["ok"] != true {
+			t.Fatal(got)
+		}
+		if got := c.settle(old, `, "result": {"json": "old"}`); got["ok"] != false || got["error"].(map[string]any)["code"] != "lease_lost" {
+			t.Errorf("settled as %v", got)
+		}
+		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/a", ""); s["json"] != "new" {
+			t.Errorf("the result: %v", s)
 		}
 	})
 }

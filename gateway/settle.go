@@ -21,6 +21,8 @@ type settlement struct {
 	Reason driver.Reason      `json:"reason,omitempty"`
 	Error  string             `json:"error,omitempty"`
 	Emit   []message          `json:"emit,omitempty"`
+	// Result is what the handler returned, for who waits for it. It goes with an ack.
+	Result *returned `json:"result,omitempty"`
 }
 
 // settleRequest is the body of a settle, and settled its answer.
@@ -88,16 +90,21 @@ func (g *Gateway) settleSome(ctx context.Context, ss []settlement, hs []leaseHan
 		return
 	}
 	defer free()
+	ds := s.deliveries(numbers(hs))
+	xs, errs := make([]driver.Settlement, len(ss)), make([]error, len(ss))
+	for i, d := range ds {
+		xs[i], errs[i] = g.whole(ctx, ss[i], d)
+	}
+	g.keepResults(ctx, ss, ds, errs)
 	var handles []uint64
 	var settlements []driver.Settlement
 	var at []int
-	for i, d := range s.deliveries(numbers(hs)) {
-		x, err := g.whole(ctx, ss[i], d)
+	for i, err := range errs {
 		if err != nil {
-			out[i].Error = problemOf(ctx, err)
+			out[i] = outcomeOf(ctx, err)
 			continue
 		}
-		handles, settlements, at = append(handles, hs[i].n), append(settlements, x), append(at, i)
+		handles, settlements, at = append(handles, hs[i].n), append(settlements, xs[i]), append(at, i)
 	}
 	if len(at) == 0 {
 		return
@@ -156,6 +163,9 @@ func (g *Gateway) whole(ctx context.Context, in settlement, d *driver.Delivery) 
 	}
 	if in.After != nil {
 		s.After = time.Duration(*in.After)
+	}
+	if in.Result != nil && s.Outcome != driver.Ack {
+		return s, invalid("only a message that is acknowledged has a result", "leave the result out, or the outcome", nil)
 	}
 	switch s.Outcome {
 	case driver.Retry:

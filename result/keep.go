@@ -24,6 +24,14 @@ const defaultTTL = time.Hour
 // Keep returns middleware that keeps what becomes of the messages of a handler: what it returns, how far it is, and how it failed. Each message costs one
 // write to the broker, each failed attempt two. Where that write fails the message is handled all the same, and the log says so; only Return tells its handler.
 func Keep(b *ferry.Broker, o Options) (worker.Middleware, error) {
+	k, err := newKeeper(b, o)
+	if err != nil {
+		return nil, err
+	}
+	return k.wrap, nil
+}
+
+func newKeeper(b *ferry.Broker, o Options) (*keeper, error) {
 	switch {
 	case b == nil:
 		return nil, errNilBroker
@@ -32,8 +40,7 @@ func Keep(b *ferry.Broker, o Options) (worker.Middleware, error) {
 	case o.TTL == 0:
 		o.TTL = defaultTTL
 	}
-	k := &keeper{broker: b, ttl: o.TTL}
-	return k.wrap, nil
+	return &keeper{broker: b, ttl: o.TTL}, nil
 }
 
 // keeper keeps the results of handlers.
