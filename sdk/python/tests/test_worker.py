@@ -75,6 +75,35 @@ class WorkerTest(unittest.TestCase):
         self.topic = topic()
         self.client.receive(self.topic, wait=0)  # the group is there before the first message
 
+    def test_results(self) -> None:
+        def handle(m: Delivery) -> Any:
+            if m.value == "bytes":
+                return Message(b"\xff", content_type="image/png")
+            if m.attempt == 1 and m.value == "no form":
+                return object()
+            if m.attempt == 1 and m.value == "too large":
+                return "x" * (64 << 10)
+            return {"got": m.value}
+
+        retry = RetryPolicy(delays=[0.05])
+        ids = {v: self.client.publish(self.topic, v, retry=retry).id for v in ("json", "bytes", "no form", "too large")}
+        with working(self.client, self.topic, handle, results=True):
+            got = {v: self.client.wait(self.topic, id, timeout=60) for v, id in ids.items()}
+        self.assertEqual((got["json"].value, got["bytes"].value), ({"got": "json"}, b"\xff"))
+        self.assertEqual([(got[v].value, got[v].attempt) for v in ("no form", "too large")], [({"got": "no form"}, 2), ({"got": "too large"}, 2)])
+
+    def test_a_follow_up_without_a_form_is_a_failed_attempt(self) -> None:
+        seen: List[int] = []
+
+        def handle(m: Delivery) -> None:
+            seen.append(m.attempt)
+            if m.attempt == 1:
+                m.emit("elsewhere", object())
+
+        self.client.publish(self.topic, "x", retry=RetryPolicy(delays=[0.05]))
+        with working(self.client, self.topic, handle):
+            eventually(lambda: seen == [1, 2], "a second attempt")
+
     def test_outcomes(self) -> None:
         seen: List[Any] = []
 
@@ -129,7 +158,7 @@ class WorkerTest(unittest.TestCase):
         with working(self.client, self.topic, handle):
             eventually(lambda: len(list(self.client.dead_letters(self.topic))) == 1, "a dead letter")
         (letter,) = self.client.dead_letters(self.topic)
-        self.assertIn("what it emits is refused", letter.error)
+        self.assertIn("what it emits or returns is refused", letter.error)
 
     def test_messages_of_one_key_are_handled_in_order_one_at_a_time(self) -> None:
         lock, running, overlaps, done = threading.Lock(), set(), [], {}

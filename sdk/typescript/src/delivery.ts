@@ -1,6 +1,6 @@
 /** Deliveries: messages that are ours for the time of a lease, and how they end. */
 
-import { type Body, readBody } from "./body.js";
+import { type Body, readBody, writeBody } from "./body.js";
 import { type Duration, toMilliseconds, toText } from "./durations.js";
 import { type Message, messageJSON, newMessage, type Options } from "./message.js";
 
@@ -92,6 +92,8 @@ export interface Settlement {
   reason?: string;
   error?: string;
   emit?: Follow[];
+  /** What the handler returned, for who waits for it. Goes with an ack. */
+  result?: Message | undefined;
 }
 
 /** settlementJSON is the settlement as the server reads it. */
@@ -103,5 +105,6 @@ export function settlementJSON(settlement: Settlement): Record<string, unknown> 
     reason: settlement.reason,
     error: settlement.error,
     emit: settlement.emit?.map(({ topic, message }) => messageJSON(message, topic)),
+    result: settlement.result && writeBody(settlement.result.value, settlement.result.options.contentType),
   };
 }

@@ -95,9 +95,9 @@ export class Settler {
       this.leases.lose(held, error.message);
     } else if ("transient" in error && error.transient) {
       return false;
-    } else if (settlement.emit?.length) {
-      this.log.error(`ferry: ${held.delivery.id} emits what is refused, and is retried: ${error}`);
-      const text = `what it emits is refused: ${error.message}`;
+    } else if (settlement.emit?.length || settlement.result) {
+      this.log.error(`ferry: ${held.delivery.id} emits or returns what is refused, and is retried: ${error}`);
+      const text = `what it emits or returns is refused: ${error.message}`;
       this.#pending.push({ held, settlement: { delivery: held.delivery, outcome: "retry", error: text } });
     } else {
       this.log.error(`ferry: ${held.delivery.id} cannot be settled, and comes again: ${error}`);

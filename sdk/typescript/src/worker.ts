@@ -8,6 +8,7 @@ import { type Duration, toMilliseconds } from "./durations.js";
 import { FerryError, Invalid } from "./errors.js";
 import { Lanes } from "./lanes.js";
 import { type Held, Leases } from "./leases.js";
+import { newMessage } from "./message.js";
 import { Dead, Drop, Outcome, Release, Retry } from "./outcomes.js";
 import { Settler } from "./settler.js";
 
@@ -18,7 +19,7 @@ export interface Logger {
 }
 
 /** Handler handles one message. A return acknowledges it; Retry, Dead, Release and Drop say something else; all else is a failed attempt. */
-export type Handler<T> = (delivery: Delivery<T>) => Promise<void> | void;
+export type Handler<T> = (delivery: Delivery<T>) => unknown;
 
 /** WorkerOptions of a worker. All of them may be left out. */
 export interface WorkerOptions {
@@ -34,6 +35,11 @@ export interface WorkerOptions {
   poll?: Duration;
   /** How long handlers may go on after a stop. Defaults to 30 s. */
   drain?: Duration;
+  /**
+   * Keep what the handler returns for an hour, for who calls wait: a value as in publish, or a Message with its content type;
+   * undefined is kept as null. Defaults to false.
+   */
+  results?: boolean;
   /** Defaults to console. */
   logger?: Logger;
 }
@@ -163,8 +169,9 @@ export class Worker<T = unknown> {
   /** #decide calls the handler, and says what becomes of its message. */
   async #decide(delivery: Delivery): Promise<Settlement> {
     try {
-      await this.handler(delivery as Delivery<T>);
-      return { delivery, outcome: "ack", emit: delivery.emitted };
+      const value = await this.handler(delivery as Delivery<T>);
+      const result = this.options.results ? newMessage(value ?? null) : undefined;
+      return { delivery, outcome: "ack", emit: delivery.emitted, result };
     } catch (error) {
       if (error instanceof Outcome) return settlementOf(delivery, error);
       if (delivery.signal.aborted) return { delivery, outcome: "release" };

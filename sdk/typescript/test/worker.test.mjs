@@ -44,6 +44,25 @@ describe("worker", () => {
     return out;
   }
 
+  it("keeps what handlers return", async () => {
+    const handle = (m) => {
+      if (m.value === "bytes") return new Message(new Uint8Array([255]), { contentType: "image/png" });
+      if (m.value === "nothing") return undefined;
+      if (m.attempt === 1 && m.value === "no form") return () => {};
+      if (m.attempt === 1 && m.value === "too large") return "x".repeat(64 << 10);
+      return { got: m.value };
+    };
+    const values = ["json", "bytes", "nothing", "no form", "too large"];
+    const ids = [];
+    for (const value of values) ids.push((await client.publish(name, value, { retry: { delays: [50] } })).id);
+    await working(handle, { results: true }, async () => {
+      const got = await Promise.all(ids.map((id) => client.wait(name, id, { timeout: 60_000 })));
+      const want = [{ got: "json" }, new Uint8Array([255]), null, { got: "no form" }, { got: "too large" }];
+      assert.deepEqual(got.map(({ value }) => value), want);
+      assert.deepEqual(got.map(({ attempt }) => attempt), [1, 1, 1, 2, 2]);
+    });
+  });
+
   it("takes outcomes as exceptions", async () => {
     const seen = [];
     const handle = (m) => {
@@ -86,7 +105,7 @@ describe("worker", () => {
       await client.publish(name, value, { maxAttempts: 1 });
       await working(wrong, {}, () => eventually(async () => (await deadLetters()).some((letter) => letter.value === value), "a dead letter"));
     }
-    for (const letter of await deadLetters()) assert.match(letter.error, /what it emits is refused/);
+    for (const letter of await deadLetters()) assert.match(letter.error, /what it emits or returns is refused/);
   });
 
   it("handles messages of one key in order, one at a time", async () => {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from . import bodies
 from .durations import Duration, from_text, to_text
-from .message import Message, to_message
+from .message import Message, to_line, to_message
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -57,7 +57,9 @@ class Delivery:
 
     def emit(self, topic: str, value: Any, **options: "Unpack[Options]") -> None:
         """Publish a follow-up no later than this message is acknowledged, and not at all if its handler fails."""
-        self.emitted.append((topic, to_message(value, options)))
+        message = to_message(value, options)
+        to_line(message.to_json(topic))  # what has no form in JSON fails the handler, and not the worker
+        self.emitted.append((topic, message))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Delivery":
@@ -95,6 +97,8 @@ class Settlement:
     reason: str = ""
     error: str = ""
     emit: Sequence[Follow] = ()
+    #: What the handler returned, for who waits for it. Goes with an ack.
+    result: Optional[Message] = None
 
     def to_json(self) -> Dict[str, Any]:
         """The settlement as the server reads it."""
@@ -107,4 +111,6 @@ class Settlement:
             out["error"] = self.error
         if self.emit:
             out["emit"] = [message.to_json(topic) for topic, message in self.emit]
+        if self.result is not None:
+            out["result"] = self.result.body()
         return out

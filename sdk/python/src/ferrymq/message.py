@@ -95,10 +95,11 @@ class Message:
         out["at"] = None if self.at is None else _time(self.at)
         out["retry"] = None if self.retry is None else self.retry.to_json()
         out = {name: value for name, value in out.items() if value}
-        out.update(self._body())
+        out.update(self.body())
         return out
 
-    def _body(self) -> Dict[str, Any]:
+    def body(self) -> Dict[str, Any]:
+        """The body alone as the server reads it."""
         if isinstance(self.value, (bytes, bytearray, memoryview)):
             kind = self.content_type or "application/octet-stream"
             return {"body_base64": base64.b64encode(self.value).decode(), "content_type": kind}

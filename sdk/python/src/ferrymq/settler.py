@@ -88,9 +88,9 @@ class Settler:
             self._leases.lose(held, error.detail)
         elif error.transient:
             return False
-        elif settlement.emit:
-            self._log.error("ferry: %s emits what is refused, and is retried: %s", held.delivery.id, error)
-            self.add(held, Settlement(settlement.delivery, "retry", error=f"what it emits is refused: {error}"))
+        elif settlement.emit or settlement.result is not None:
+            self._log.error("ferry: %s emits or returns what is refused, and is retried: %s", held.delivery.id, error)
+            self.add(held, Settlement(settlement.delivery, "retry", error=f"what it emits or returns is refused: {error}"))
         else:
             self._log.error("ferry: %s cannot be settled, and comes again: %s", held.delivery.id, error)
             self._leases.drop(held)

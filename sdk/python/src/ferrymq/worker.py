@@ -20,13 +20,15 @@ from .durations import Duration, seconds
 from .errors import FerryError, Invalid
 from .lanes import Lanes
 from .leases import Held, Leases
+from .message import Message, to_line, to_message
 from .outcomes import Dead, Drop, Outcome, Release, Retry
 from .settler import Settler
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Handler = Union[Callable[[Delivery], None], Callable[[Delivery], Awaitable[None]]]
+#: Handles one message, with or without asyncio. What it returns is its result, for a worker that keeps results.
+Handler = Union[Callable[[Delivery], Any], Callable[[Delivery], Awaitable[Any]]]
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -38,6 +40,7 @@ class WorkerOptions(TypedDict, total=False):
     lease: Optional[Duration]
     poll: Duration
     drain: Duration
+    results: bool
     logger: Optional[logging.Logger]
 
 
@@ -59,6 +62,8 @@ class AsyncWorker:
     ``concurrency`` is the most handlers at once, ``prefetch`` the most messages that wait for one (as many, by default). ``lease``
     is how long a message stays with a worker that is not heard of; the broker's default if none is given. ``poll`` is how long one
     request waits for messages, and so the least time that a stop may take. ``drain`` is how long handlers may go on after a stop.
+    With ``results`` what the handler returns is kept for an hour, for who calls ``wait``: a value as in ``publish``, or a
+    ``Message`` with its content type.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class AsyncWorker:
         lease: Optional[Duration] = None,
         poll: Duration = 2,
         drain: Duration = 30,
+        results: bool = False,
         logger: Optional[logging.Logger] = None,
     ) -> None:
         if concurrency < 1 or (prefetch is not None and prefetch < 0):
@@ -86,6 +92,7 @@ class AsyncWorker:
         self._lease = lease
         self._poll = poll
         self._drain = seconds(drain)
+        self._results = results
         self._log = logger or logging.getLogger("ferrymq")
         self._threads: Optional[ThreadPoolExecutor] = None
         self._stop: Optional[asyncio.Event] = None
@@ -225,9 +232,10 @@ class AsyncWorker:
         delivery = held.delivery
         try:
             if self._threads is None:
-                await self._handler(delivery)  # type: ignore[misc]
+                value = await self._handler(delivery)
             else:
-                await asyncio.get_running_loop().run_in_executor(self._threads, self._handler, delivery)
+                value = await asyncio.get_running_loop().run_in_executor(self._threads, self._handler, delivery)
+            result = _result(value) if self._results else None
         except asyncio.CancelledError:
             if delivery.cancelled.is_set():
                 return Settlement(delivery, "release")
@@ -239,7 +247,7 @@ class AsyncWorker:
                 return Settlement(delivery, "release")
             self._log.warning("ferry: attempt %d of %s/%s failed", delivery.attempt, delivery.topic, delivery.id, exc_info=error)
             return Settlement(delivery, "retry", error=f"{type(error).__name__}: {error}")
-        return Settlement(delivery, "ack", emit=delivery.emitted)
+        return Settlement(delivery, "ack", emit=delivery.emitted, result=result)
 
     # Stopping
 
@@ -283,6 +291,13 @@ def _settlement(delivery: Delivery, outcome: Outcome) -> Settlement:
     if isinstance(outcome, Drop):
         return Settlement(delivery, "drop")
     return Settlement(delivery, "retry", error=str(outcome))
+
+
+def _result(value: Any) -> Message:
+    """What a handler returned. What has no form in JSON is refused here, as a failed attempt."""
+    message = to_message(value)
+    to_line(message.body())
+    return message
 
 
 async def _wait(tasks: "Set[asyncio.Task[None]]", timeout: float) -> None:
