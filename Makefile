@@ -28,7 +28,7 @@ START      := $(shell date +%s)
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak console test-kafka test-failover test-failpoints
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak console test-console-all test-kafka test-failover test-failpoints
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,10 @@ mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis|redi
 
 soak: ## Run long, fail on growth, plot to soak.html (BROKER MINUTES)
 	go run ./test/torture/cmd/soak -broker $(or $(BROKER),memory) -minutes $(or $(MINUTES),60)
+
+test-console-all: ## The console on disk and then on Redis, every screen in every look, a million messages, measured scrolling; minutes
+	go test -count=1 -timeout $(TIMEOUT) -run TestBrowser -v ./console
+	FERRY_CONSOLE_ALL=1 go test -count=1 -timeout $(TIMEOUT) -run TestBrowser -v ./console
 
 test-kafka: ## The tests of the Kafka driver alone, on a real broker
 	scripts/kafka.sh

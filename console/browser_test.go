@@ -15,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
+
+// everything has all tasks done on Redis, too, every screen drawn in every look, and what only a quiet machine can measure measured.
+var everything = os.Getenv("FERRY_CONSOLE_ALL") != ""
 
 const password = "correct horse battery"
 
@@ -36,36 +40,71 @@ func TestBrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := startServer(t)
-	s.fill()
-	startWorker(t, s)
-	npm(t, []string{"FERRY_CONSOLE_URL=" + s.url, "FERRY_CONSOLE_PASSWORD=" + password, "FERRY_CONSOLE_SHOTS=" + shots,
-		"FERRY_CONSOLE_CHROMIUM=" + strings.TrimSpace(string(chromium))}, "run", "e2e")
+	binary := build(t)
+	redis, fragileRedis := redistest.Single(t, redistest.Options{}), redistest.Single(t, redistest.Options{AOF: "always"})
+	broker := "disk://" + t.TempDir()
+	if everything {
+		broker = redis.URL()
+	}
+	main := newServer(t, binary, broker, configuration)
+	main.configure()
+	main.serve()
+	main.callBack()
+	main.fill()
+	startWorker(t, main)
+	if everything {
+		main.fillMillion()
+	}
+	fragile := newServer(t, binary, fragileRedis.URL(), "environment: production")
+	fragile.serve()
+	fragile.fillBroken()
+	streams := newServer(t, binary, strings.Replace(redis.URL(), "redis", "redisstream", 1)+"?prefix=streams", "")
+	streams.serve()
+	streams.api("PUT", "/topics/orders/groups/default", map[string]any{})
+	specs := strings.Fields(os.Getenv("FERRY_CONSOLE_SPECS"))
+	npm(t, []string{"FERRY_CONSOLE_URL=" + main.url, "FERRY_CONSOLE_PASSWORD=" + password, "FERRY_CONSOLE_SHOTS=" + shots,
+		"FERRY_CONSOLE_CHROMIUM=" + strings.TrimSpace(string(chromium)), "FERRY_CONSOLE_STREAMS=" + streams.url,
+		"FERRY_CONSOLE_OUTAGE=" + startOutage(t, fragile, fragileRedis)}, append([]string{"run", "e2e", "--"}, specs...)...)
 }
 
-// ferryServer is ferry serve on a disk, with users.
+// ferryServer is ferry serve on a broker, with users.
 type ferryServer struct {
 	*testing.T
 	binary, broker, url, token string
+	process                    *exec.Cmd
 
 	config string   // file
 	env    []string // with the secrets of the configuration
 	vendor *wecomtest.Server
 }
 
-func startServer(t *testing.T) *ferryServer {
+func build(t *testing.T) string {
 	t.Helper()
-	s := &ferryServer{T: t, binary: filepath.Join(t.TempDir(), "ferry"), broker: "disk://" + t.TempDir()}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "../cmd/ferry").CombinedOutput(); err != nil {
+	binary := filepath.Join(t.TempDir(), "ferry")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/ferry").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
+// newServer is a server that is not started yet. The configuration is a text.
+func newServer(t *testing.T, binary, broker, config string) *ferryServer {
+	t.Helper()
+	s := &ferryServer{T: t, binary: binary, broker: broker, config: filepath.Join(t.TempDir(), "ferry.yaml")}
+	if err := os.WriteFile(s.config, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	s.ferry(password, "user", "set", "boss", "--role", "admin", "--password-stdin")
 	s.ferry(password, "user", "set", "viewer", "--role", "viewer", "--password-stdin")
 	s.token = strings.TrimSpace(s.ferry("", "token", "create", "test", "--scope", "publish,view,operate,admin,consume"))
-	s.configure(t)
-	s.run()
-	s.callBack()
 	return s
+}
+
+// serve serves until the test ends.
+func (s *ferryServer) serve() {
+	s.Helper()
+	s.start()
+	s.Cleanup(s.stop)
 }
 
 // ferry runs a command on the broker, before it is served.
@@ -82,22 +121,19 @@ func (s *ferryServer) ferry(input string, args ...string) string {
 	return string(out)
 }
 
-// run serves until the test ends.
-func (s *ferryServer) run() {
+// start serves, somewhere.
+func (s *ferryServer) start() {
 	s.Helper()
-	c := exec.Command(s.binary, "serve", "--broker", s.broker, "--listen", "127.0.0.1:0", "--config", s.config)
-	c.Env = s.env
-	out, err := c.StdoutPipe()
+	s.url = ""
+	s.process = exec.Command(s.binary, "serve", "--config", s.config, "--broker", s.broker, "--listen", "127.0.0.1:0")
+	s.process.Env = s.env
+	out, err := s.process.StdoutPipe()
 	if err == nil {
-		err = c.Start()
+		err = s.process.Start()
 	}
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM)
-		_ = c.Wait()
-	})
 	for lines := bufio.NewScanner(out); s.url == "" && lines.Scan(); {
 		if _, url, found := strings.Cut(lines.Text(), "✓ running  "); found {
 			s.url = url
@@ -106,6 +142,11 @@ func (s *ferryServer) run() {
 	if s.url == "" {
 		s.Fatal("the server does not say where it is")
 	}
+}
+
+func (s *ferryServer) stop() {
+	_ = s.process.Process.Signal(syscall.SIGTERM)
+	_ = s.process.Wait()
 }
 
 // fill publishes what the screens show. Groups are made first, so that they receive it.

@@ -14,8 +14,12 @@ func npm(t *testing.T, env []string, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "../scripts/console.sh", args...)
 	c.Env = append(os.Environ(), env...)
-	if out, err := c.CombinedOutput(); err != nil {
+	out, err := c.CombinedOutput()
+	if err != nil {
 		t.Fatalf("npm %v: %v\n%s", args, err, out)
+	}
+	if everything {
+		t.Logf("%s", out) // it has what was measured
 	}
 }
 

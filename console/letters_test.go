@@ -12,24 +12,47 @@ import (
 // failedLetters is how many dead letters are replayed at once.
 const failedLetters = 1000
 
+// brokenLetters is how many are mended one by one.
+const brokenLetters = 8
+
 // fillLetters makes dead letters: many of one kind, some to be mended, and hostile ones.
 func (s *ferryServer) fillLetters(corpus []string) {
 	s.Helper()
-	for _, topic := range []string{"failed", "broken"} {
-		s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
-	}
-	var failed, broken bytes.Buffer
+	s.api("PUT", "/topics/failed/groups/default", map[string]any{})
+	var failed bytes.Buffer
 	for i := range failedLetters {
 		_, _ = fmt.Fprintf(&failed, `{"id":"failed-%d","json":{"id":%d}}`+"\n", i, i)
 	}
-	for i := range 3 {
+	s.gateway("/topics/failed/messages", "application/x-ndjson", failed.Bytes(), nil)
+	s.die("failed", failedLetters, func(n int) string { return fmt.Sprintf("timeout to billing after %d ms", n) })
+	s.die("hostile", len(corpus), func(n int) string { return corpus[n] })
+	s.fillBroken()
+}
+
+// fillMillion publishes a million messages.
+func (s *ferryServer) fillMillion() {
+	s.Helper()
+	s.api("PUT", "/topics/million/groups/default", map[string]any{})
+	const million, part = 1_000_000, 5_000
+	for from := 0; from < million; from += part {
+		var lines bytes.Buffer
+		for i := from; i < from+part; i++ {
+			_, _ = fmt.Fprintf(&lines, `{"id":"million-%d","json":{"id":%d}}`+"\n", i, i)
+		}
+		s.gateway("/topics/million/messages", "application/x-ndjson", lines.Bytes(), nil)
+	}
+}
+
+// fillBroken makes dead letters to be mended.
+func (s *ferryServer) fillBroken() {
+	s.Helper()
+	s.api("PUT", "/topics/broken/groups/default", map[string]any{})
+	var broken bytes.Buffer
+	for i := range brokenLetters {
 		_, _ = fmt.Fprintf(&broken, `{"id":"broken-%d","json":{"id":%d,"user":"nobody"},"headers":{"tenant":"a"}}`+"\n", i, i)
 	}
-	s.gateway("/topics/failed/messages", "application/x-ndjson", failed.Bytes(), nil)
 	s.gateway("/topics/broken/messages", "application/x-ndjson", broken.Bytes(), nil)
-	s.die("failed", failedLetters, func(n int) string { return fmt.Sprintf("timeout to billing after %d ms", n) })
-	s.die("broken", 3, func(int) string { return "no such user" })
-	s.die("hostile", len(corpus), func(n int) string { return corpus[n] })
+	s.die("broken", brokenLetters, func(int) string { return "no such user" })
 }
 
 // die receives messages of a topic and gives them up.

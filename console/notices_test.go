@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"testing"
 
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -36,17 +34,13 @@ wecom:
 `
 
 // configure gives the server a configuration, and the secrets that it needs.
-func (s *ferryServer) configure(t *testing.T) {
-	t.Helper()
+func (s *ferryServer) configure() {
+	s.Helper()
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-	t.Cleanup(hook.Close)
+	s.Cleanup(hook.Close)
 	s.vendor = wecomtest.Start(wecomtest.Options{})
-	t.Cleanup(s.vendor.Close)
+	s.Cleanup(s.vendor.Close)
 	s.vendor.Say(account, "wmAnn", "你好")
-	s.config = filepath.Join(t.TempDir(), "ferry.yaml")
-	if err := os.WriteFile(s.config, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	c := s.vendor.Config()
 	s.env = append(os.Environ(), "FERRY_NOTIFY_HOOK_OPS_URL="+hook.URL, "FERRY_NOTIFY_HOOK_NIGHTS_URL="+hook.URL,
 		"FERRY_WECOM_CORP="+c.Corp, "FERRY_WECOM_SECRET="+string(c.Secret), "FERRY_WECOM_VENDOR="+c.Vendor,

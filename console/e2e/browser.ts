@@ -1,6 +1,6 @@
 import axe from "axe-core";
 import { mkdirSync } from "node:fs";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
 import { expect } from "vitest";
 
 /** setting is a variable that the Go test sets. */
@@ -37,13 +37,59 @@ export function watch(page: Page): Watched {
   return { page, faults };
 }
 
+/** patience is how long something that is waited for may take, in milliseconds. */
+export const patience = 30_000;
+
+/** everything: also what takes long, or a quiet machine. */
+export const everything = Boolean(process.env["FERRY_CONSOLE_ALL"]);
+
+/** open logs somebody in, in a browser of their own. */
+export async function open(browser: Browser, o: BrowserContextOptions = {}, name = "boss", at = server): Promise<Watched> {
+  const known = sessions.get(`${name} ${at}`);
+  const session = known ? { storageState: known } : {};
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", colorScheme: "light", ...session, ...o });
+  context.setDefaultTimeout(patience);
+  const watched = watch(await context.newPage());
+  if (known) {
+    await watched.page.goto(at);
+    await frame(watched.page);
+  } else {
+    await logIn(watched.page, name, setting("FERRY_CONSOLE_PASSWORD"), at);
+    sessions.set(`${name} ${at}`, await context.storageState());
+  }
+  return watched;
+}
+
+/** sessions that were begun, so that not every test logs in. */
+const sessions = new Map<string, Awaited<ReturnType<BrowserContext["storageState"]>>>();
+
+/** frame waits for what is around every screen. */
+function frame(page: Page): Promise<void> {
+  return page.getByRole("navigation", { name: /^(Navigation|导航)$/ }).or(page.getByRole("button", { name: /^(Menu|菜单)$/ })).first().waitFor();
+}
+
+/** show goes to an address without loading the page again. */
+export async function show(page: Page, to: string): Promise<void> {
+  await page.evaluate((address) => {
+    history.pushState({}, "", address);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, to);
+}
+
+/** api asks the admin API as who is logged in, but not from the page. */
+export async function api(page: Page, method: "get" | "post" | "put" | "delete", path: string, data?: object): Promise<unknown> {
+  const answer = await page.context().request[method](new URL(`/api/v1${path}`, page.url()).href, data ? { data } : {});
+  if (!answer.ok()) throw new Error(`${method} ${path}: ${answer.status()} ${await answer.text()}`);
+  return answer.status() === 204 ? undefined : answer.json();
+}
+
 /** logIn logs in at the page that who has no session sees. */
-export async function logIn(page: Page, name: string, password: string): Promise<void> {
-  await page.goto(server);
+export async function logIn(page: Page, name: string, password: string, at = server): Promise<void> {
+  await page.goto(at);
   await page.getByLabel(/^(Name|用户名)$/).fill(name);
   await page.getByLabel(/^(Password|密码)$/).fill(password);
   await page.getByRole("button", { name: /^(Log in|登录)$/ }).click();
-  await page.getByRole("navigation", { name: /^(Navigation|导航)$/ }).or(page.getByRole("button", { name: /^(Menu|菜单)$/ })).first().waitFor();
+  await frame(page);
 }
 
 /** accessible fails with what axe finds on a page. */

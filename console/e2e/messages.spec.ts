@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { accessible, launch, logIn, server, setting, shoot, watch, type Watched } from "./browser";
-
-const patience = 30_000;
+import { accessible, launch, open, server, shoot, show, type Watched } from "./browser";
 
 let browser: Browser;
 let watched: Watched;
@@ -11,11 +9,8 @@ let page: Page;
 
 beforeAll(async () => {
   browser = await launch();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB" });
-  context.setDefaultTimeout(patience);
-  watched = watch(await context.newPage());
+  watched = await open(browser);
   page = watched.page;
-  await logIn(page, "boss", setting("FERRY_CONSOLE_PASSWORD"));
 });
 afterAll(() => browser.close());
 
@@ -34,7 +29,7 @@ test("a message is found by its id, whatever its topic, and by text", async () =
   await page.goto(`${server}/messages?topic=broken`);
   await page.getByRole("searchbox").fill("nobody");
   await page.keyboard.press("Enter");
-  await page.getByText("3 found").waitFor();
+  await page.getByText("8 found").waitFor();
 });
 
 test("an expression that is wrong says where", async () => {
@@ -110,10 +105,7 @@ test("hostile ids, keys, headers, bodies and errors are text on every page", asy
   await page.getByText(`${lines.length} dead letters`).waitFor();
   await page.getByRole("region", { name: "Dead letters" }).getByRole("link").first().waitFor();
   for (const line of lines) {
-    await page.evaluate((to) => {
-      history.pushState({}, "", to);
-      dispatchEvent(new PopStateEvent("popstate"));
-    }, `/messages/hostile/${encodeURIComponent(line)}`);
+    await show(page, `/messages/hostile/${encodeURIComponent(line)}`);
     await page.getByRole("heading", { name: line, exact: true }).waitFor();
     await page.getByText("Dead:").waitFor();
   }

@@ -1,20 +1,15 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, test } from "vitest";
-import { launch, logIn, server, setting } from "./browser";
+import { launch, open, server } from "./browser";
 
 // What operators do besides topics and messages: limits, workers, groups, delayed messages, schedules, tokens.
-
-const patience = 30_000;
 
 let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
   browser = await launch();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB" });
-  context.setDefaultTimeout(patience);
-  page = await context.newPage();
-  await logIn(page, "boss", setting("FERRY_CONSOLE_PASSWORD"));
+  ({ page } = await open(browser));
 });
 afterAll(() => browser.close());
 

@@ -37,3 +37,12 @@ export async function tryNow(): Promise<void> {
   if (ready) connection.set(undefined);
   else plan(lost.since);
 }
+
+const patience = 5000;
+
+/** check asks whether the server is there, after a stream has broken off or fallen silent. */
+export async function check(): Promise<void> {
+  if (connection.get() || document.hidden) return;
+  const ready = await fetch("/readyz", { signal: AbortSignal.timeout(patience) }).then((a) => a.ok, () => false);
+  if (!ready) lose();
+}

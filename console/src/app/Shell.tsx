@@ -79,7 +79,7 @@ function Frame() {
       <Bar onMenu={() => setMenu(!menu)} onHelp={() => setHelp(true)} onPalette={() => setPalette(true)} menu={menu} />
       <div className="flex grow">
         <Navigation screens={offered} open={menu} onGo={() => setMenu(false)} />
-        <main id="content" tabIndex={-1} className={`min-w-0 grow p-3 outline-none sm:p-4 ${stale ? "opacity-60" : ""}`}>
+        <main id="content" tabIndex={-1} className={`min-w-0 grow p-3 sm:p-4 ${stale ? "outline-2 -outline-offset-2 outline-warn outline-dashed grayscale" : "outline-none"}`}>
           <Outlet />
         </main>
       </div>

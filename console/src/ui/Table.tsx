@@ -4,6 +4,7 @@ import { ArrowDown, ArrowUp } from "lucide-react";
 import { useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { useText } from "@/i18n/text";
 import { messages } from "./messages";
+import { useSteady } from "./steady";
 
 export type Column<T> = ColumnDef<T> & { meta?: { right?: boolean } };
 
@@ -24,7 +25,7 @@ interface TableProps<T> {
   short?: boolean;
 }
 
-/** Table draws only the rows that are seen. j and k move, Enter opens. */
+/** Table draws only the rows that are seen, and keeps them where they are while somebody points at them. j and k move, Enter opens. */
 export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, short = false }: TableProps<T>) {
   const t = useText(messages);
   const scroll = useRef<HTMLDivElement>(null);
@@ -41,7 +42,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
     enableSortingRemoval: false,
     autoResetAll: false, // there are no pages whose number a new list would reset
   });
-  const all = table.getRowModel().rows;
+  const { rows: all, gone, fresh, events } = useSteady(table.getRowModel().rows);
   const virtual = useVirtualizer({
     count: all.length,
     getScrollElement: () => scroll.current,
@@ -111,7 +112,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
             </tr>
           ))}
         </thead>
-        <tbody>
+        <tbody {...events}>
           {before > 0 && <tr aria-hidden style={{ height: before }} />}
           {items.map(({ index }) => {
             const row = all[index];
@@ -122,9 +123,10 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
                 data-row={index}
                 aria-rowindex={index + 2}
                 tabIndex={-1}
+                data-gone={gone.has(row.id) || undefined}
                 onClick={() => setAt(index)}
                 onDoubleClick={() => onOpen?.(row.original)}
-                className="border-t border-line focus:bg-raised"
+                className="border-t border-line focus:bg-raised data-gone:text-muted data-gone:line-through"
                 style={{ height: rowHeight }}
               >
                 {row.getVisibleCells().map((cell) => (
@@ -138,6 +140,11 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
           {after > 0 && <tr aria-hidden style={{ height: after }} />}
         </tbody>
       </table>
+      {(gone.size > 0 || fresh > 0) && (
+        <p role="status" className="sticky bottom-0 left-0 border-t border-line bg-raised px-3 py-1 text-muted">
+          {t("held", { fresh, gone: gone.size })}
+        </p>
+      )}
     </div>
   );
 }

@@ -28,6 +28,7 @@ export const en = {
   "chart.table": "As a table",
   "chart.chart": "As a chart",
   "chart.time": "Time",
+  held: "Held still while you point at it: {fresh} new, {gone} gone",
   rows: "{count} {count|row|rows}",
   tooDeep: "… {count} more",
   search: "Search",

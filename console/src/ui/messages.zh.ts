@@ -30,6 +30,7 @@ export const zh: Record<keyof typeof en, string> = {
   "chart.table": "以表格显示",
   "chart.chart": "以图表显示",
   "chart.time": "时间",
+  held: "指针停留时保持不动：新增 {fresh}，消失 {gone}",
   rows: "{count} 行",
   tooDeep: "… 还有 {count} 项",
   search: "搜索",

@@ -2,6 +2,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
+import { useFirstPage } from "@/api/query";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
 import { Button } from "@/ui/Button";
@@ -18,6 +19,7 @@ type Message = Schemas["Message"];
 type Page = Schemas["MessagePage"];
 
 const pageSize = 100;
+const refresh = 2000;
 
 interface Props {
   topic: string;
@@ -51,13 +53,16 @@ export function MessageTable({ topic, state, where, onWhere }: Props) {
 }
 
 function usePages(topic: string, state: State | undefined, where: string) {
+  const queryKey = ["messages", topic, state, where];
+  const refetchInterval = useFirstPage(queryKey, { topic }, refresh);
   return useInfiniteQuery<Page, Problem, { pages: Page[] }, unknown[], string>({
-    queryKey: ["messages", topic, state, where],
+    queryKey,
     queryFn: ({ pageParam, signal }) =>
       ask("get", "/api/v1/topics/{topic}/messages", { path: { topic }, query: { cursor: pageParam, limit: pageSize, state, where } }, signal),
     initialPageParam: "",
     getNextPageParam: (last) => last.next || undefined,
     placeholderData: keepPreviousData,
+    refetchInterval,
   });
 }
 

@@ -2,7 +2,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
-import { updating } from "@/api/query";
+import { useFirstPage } from "@/api/query";
 import type { groupings } from "./screen";
 import { added } from "./sum";
 
@@ -18,18 +18,20 @@ export interface Selection {
   where?: string;
 }
 
-const refresh = 5000;
+const refresh = 2000;
 const mostRequests = 50; // in a row, without anybody asking
 
 /** useTally counts letters by what they have in common, all of them as far as that can be done quickly. */
 export function useTally(selection: Selection, by: By) {
+  const queryKey = ["tally", selection, by];
+  const refetchInterval = useFirstPage(queryKey, selection.topic ? { topic: selection.topic } : "topics", refresh);
   const query = useInfiniteQuery<Tally, Problem, { pages: Tally[] }, unknown[], string>({
-    queryKey: ["tally", selection, by],
+    queryKey,
     queryFn: ({ pageParam, signal }) => ask("get", "/api/v1/dead/tally", { query: { ...selection, by, cursor: pageParam } }, signal),
     initialPageParam: "",
     getNextPageParam: (last) => last.next || undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state: { data } }) => updating() && (data?.pages.length ?? 0) <= 1 && refresh,
+    refetchInterval,
   });
   const pages = query.data?.pages ?? [];
   const { hasNextPage, isFetching, isError, fetchNextPage } = query;

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
-import { updating, useApi } from "@/api/query";
+import { useApi, useFirstPage } from "@/api/query";
 import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useLanguage, useText } from "@/i18n/text";
@@ -24,7 +24,7 @@ type Page = Schemas["MessagePage"];
 
 const mostTopics = 500;
 const pageSize = 200;
-const refresh = 5000;
+const refresh = 2000;
 
 /** DeadView shows what failed for good, like errors together, and repairs all that a filter selects. */
 export function DeadView() {
@@ -128,13 +128,15 @@ function Chips() {
 
 function Letters({ selection }: { selection: Selection }) {
   const t = useText(messages);
+  const queryKey = ["letters", selection];
+  const refetchInterval = useFirstPage(queryKey, selection.topic ? { topic: selection.topic } : "topics", refresh);
   const query = useInfiniteQuery<Page, Problem, { pages: Page[] }, unknown[], string>({
-    queryKey: ["letters", selection],
+    queryKey,
     queryFn: ({ pageParam, signal }) => ask("get", "/api/v1/dead", { query: { ...selection, cursor: pageParam, limit: pageSize } }, signal),
     initialPageParam: "",
     getNextPageParam: (last) => last.next || undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state: { data } }) => updating() && (data?.pages.length ?? 0) <= 1 && refresh,
+    refetchInterval,
   });
   const pages = query.data?.pages ?? [];
   const rows = pages.flatMap((p) => p.messages ?? []);

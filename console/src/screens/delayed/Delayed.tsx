@@ -1,8 +1,8 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { ask, type Schemas } from "@/api/client";
-import { paused } from "@/api/live";
 import type { Problem } from "@/api/problem";
+import { useFirstPage } from "@/api/query";
 import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
@@ -82,14 +82,16 @@ function List({ topic }: { topic: string }) {
 }
 
 function usePages(topic: string, where: string) {
+  const queryKey = ["delayed", topic, where];
+  const refetchInterval = useFirstPage(queryKey, { topic }, refresh);
   return useInfiniteQuery<Page, Problem, { pages: Page[] }, unknown[], string>({
-    queryKey: ["delayed", topic, where],
+    queryKey,
     queryFn: ({ pageParam, signal }) =>
       ask("get", "/api/v1/topics/{topic}/messages", { path: { topic }, query: { cursor: pageParam, limit: pageSize, state: "delayed", where } }, signal),
     initialPageParam: "",
     getNextPageParam: (last) => last.next || undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state: { error } }) => !paused.get() && !error && refresh,
+    refetchInterval,
   });
 }
 

@@ -16,7 +16,7 @@ export function DelayedView() {
   const t = useText(messages);
   const shown = useLanguage();
   const [{ tab = "messages" }, setFilter] = useFilter(route.useSearch());
-  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { every: 5000 });
+  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { on: "topics", every: 5000 });
   const contents = {
     messages: <Show of={topics}>{({ topics: all }) => <Delayed topics={all ?? []} />}</Show>,
     schedules: <Schedules />,

@@ -1,6 +1,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { Schemas } from "@/api/client";
+import { useFigures } from "@/api/figures";
 import { useApi } from "@/api/query";
 import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
@@ -21,7 +22,7 @@ import type { en } from "./messages.en";
 import { route, screen } from "./screen";
 import { Trend } from "./Trend";
 
-const refresh = 5000;
+const refresh = 2000;
 const mostTopics = 500;
 
 /** Row is a group of a topic. */
@@ -36,7 +37,7 @@ export function GroupsView() {
   const t = useText(messages);
   const shown = useLanguage();
   const [{ q = "" }, setFilter] = useFilter(route.useSearch());
-  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { every: refresh });
+  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { on: "topics", every: refresh });
   const search = (value: string) => setFilter({ q: value || undefined });
   return (
     <div className="flex flex-col gap-3">
@@ -99,7 +100,7 @@ function Groups({ topics, q, onClear }: { topics: Schemas["Topic"][]; q: string;
 
 /** useRows are the groups with what the rates say of them. */
 function useRows(topics: Schemas["Topic"][]): Row[] {
-  const figures = useApi("/api/v1/figures", {}, { every: refresh });
+  const figures = useFigures();
   return useMemo(() => {
     const queues = new Map(figures.data?.queues?.map((queue) => [`${queue.topic}\n${queue.group ?? ""}`, queue]));
     return topics.flatMap((topic) =>

@@ -18,13 +18,13 @@ import { Timeline } from "./Timeline";
 
 type Message = Schemas["Message"];
 
-const refresh = 3000;
+const refresh = 1000;
 
 /** MessageView is everything that is known of one message: in each group, what happened to it and what it says. */
 export function MessageView() {
   const t = useText(messages);
   const { topic, id } = route.useParams();
-  const loaded = useApi("/api/v1/topics/{topic}/messages/{id}", { path: { topic, id } }, { every: refresh });
+  const loaded = useApi("/api/v1/topics/{topic}/messages/{id}", { path: { topic, id } }, { on: { topic }, every: refresh });
   return (
     <div className="flex flex-col gap-3">
       <nav className="text-muted">

@@ -2,7 +2,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
-import { updating } from "@/api/query";
+import { useFirstPage } from "@/api/query";
 import type { State } from "@/parts/messages/state";
 
 type Page = Schemas["MessagePage"];
@@ -17,15 +17,18 @@ interface Found extends Page {
   at: At;
 }
 
-const refresh = 5000;
+const refresh = 2000;
 const pageSize = 200;
 const enough = 200; // rows after which somebody has to ask for more
 const mostRequests = 40; // in a row, without anybody asking
 
 /** useFind searches topics one after the other. It goes on by itself until there is something to look at. */
 export function useFind(topics: string[], state: State | undefined, where: string) {
+  const queryKey = ["find", topics, state, where];
+  const [only] = topics;
+  const refetchInterval = useFirstPage(queryKey, topics.length === 1 && only !== undefined ? { topic: only } : "topics", refresh);
   const query = useInfiniteQuery<Found, Problem, { pages: Found[] }, unknown[], At>({
-    queryKey: ["find", topics, state, where],
+    queryKey,
     queryFn: async ({ pageParam: at, signal }) => {
       const topic = topics[at.topic] ?? "";
       const page = await ask("get", "/api/v1/topics/{topic}/messages", { path: { topic }, query: { cursor: at.cursor, limit: pageSize, state, where } }, signal);
@@ -38,8 +41,7 @@ export function useFind(topics: string[], state: State | undefined, where: strin
     },
     placeholderData: keepPreviousData,
     enabled: topics.length > 0,
-    // What somebody went through page by page does not change under their eyes.
-    refetchInterval: ({ state: { data } }) => updating() && (data?.pages.length ?? 0) <= 1 && refresh,
+    refetchInterval,
   });
   const pages = query.data?.pages ?? [];
   const rows = pages.flatMap((p) => p.messages ?? []);

@@ -12,7 +12,7 @@ export const route = createRoute({
     q: text(raw["q"]),
     topic: text(raw["topic"]),
     state: oneOf(raw["state"], states),
-    tail: oneOf(text(raw["tail"]), ["true"]),
+    tail: oneOf(raw["tail"], ["yes"]),
   }),
   component: lazyRouteComponent(() => import("./view"), "MessagesView"),
 });

@@ -48,7 +48,7 @@ function Buttons() {
   return (
     <>
       {broker.log && (
-        <Button aria-pressed={tail !== undefined} onClick={() => setFilter({ tail: tail ? undefined : "true" })}>
+        <Button aria-pressed={tail !== undefined} onClick={() => setFilter({ tail: tail ? undefined : "yes" })}>
           <Radio aria-hidden className="size-4" />
           {t(tail ? "tailStop" : "tail")}
         </Button>

@@ -19,14 +19,14 @@ import { route } from "./screen";
 
 type Operation = Schemas["Operation"];
 
-const refresh = 2000;
+const refresh = 1000;
 const most = 200;
 
 /** Operations lists long work with its progress, and opens one. */
 export function Operations() {
   const t = useText(messages);
   const [{ open, operation }, setFilter] = useFilter(route.useSearch());
-  const loaded = useApi("/api/v1/operations", { query: { limit: most, open: open ? true : undefined } }, { every: refresh });
+  const loaded = useApi("/api/v1/operations", { query: { limit: most, open: open ? true : undefined } }, { on: "operations", every: refresh });
   return (
     <div className="flex flex-col gap-3">
       <Check label={t("onlyOpen")} checked={open !== undefined} onChange={(e) => setFilter({ open: e.target.checked ? "yes" : undefined })} />

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import type { Schemas } from "@/api/client";
-import { useStream } from "@/api/live";
+import { useFigures } from "@/api/figures";
 import { useApi } from "@/api/query";
 import { useMay, useSession } from "@/api/session";
 import { useFormat } from "@/i18n/format";
@@ -18,7 +18,7 @@ import { totalsOf, type Totals } from "./totals";
 
 const Chart = lazy(() => import("@/ui/Chart").then((m) => ({ default: m.Chart })));
 
-const refresh = 10000;
+const refresh = 5000;
 const mostPoints = 360;
 const mostProblems = 5;
 
@@ -47,7 +47,7 @@ const tones: Record<Schemas["Health"]["status"], Tone> = { healthy: "good", degr
 /** Health is the verdict, with its reasons as the server words them. */
 function Health() {
   const t = useText(messages);
-  const health = useApi("/api/v1/health", {}, { every: refresh });
+  const health = useApi("/api/v1/health", {}, { on: "topics", every: refresh });
   return (
     <Show of={health}>
       {({ status, reasons }) => (
@@ -75,9 +75,8 @@ function Health() {
 function Live() {
   const t = useText(messages);
   const f = useFormat();
-  const first = useApi("/api/v1/figures", {});
   const [points, setPoints] = useState<{ at: number; totals: Totals }[]>([]);
-  useStream<"/api/v1/figures/events", Schemas["Figures"]>("/api/v1/figures/events", {}, "figures", (figures) => {
+  const first = useFigures((figures) => {
     const point = { at: Date.parse(figures.at ?? "") / 1000, totals: totalsOf(figures.queues ?? []) };
     setPoints((old) => [...old, point].slice(-mostPoints));
   });
@@ -129,7 +128,7 @@ function Workers() {
 /** Problems are the topics in which messages wait for something that does not come, or died. */
 function Problems() {
   const t = useText(messages);
-  const topics = useApi("/api/v1/topics", { query: { limit: 500 } }, { every: refresh });
+  const topics = useApi("/api/v1/topics", { query: { limit: 500 } }, { on: "topics", every: refresh });
   return (
     <Panel title={t("problems")}>
       <Show of={topics}>
@@ -214,7 +213,7 @@ function BrokerCard() {
 function Actions() {
   const t = useText(messages);
   const f = useFormat();
-  const actions = useApi("/api/v1/actions", { query: { limit: 8 } }, { every: refresh });
+  const actions = useApi("/api/v1/actions", { query: { limit: 8 } }, { every: 30000 });
   return (
     <Panel title={t("actions")}>
       <Show of={actions}>

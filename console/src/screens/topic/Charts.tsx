@@ -58,7 +58,7 @@ export function Charts({ topic }: { topic: Schemas["Topic"] }) {
 }
 
 function usePoints(topic: string, group: string | undefined, span: "5m" | "24h"): Point[] {
-  const series = useApi("/api/v1/topics/{topic}/series", { path: { topic }, query: { group, span } }, { every: refresh });
+  const series = useApi("/api/v1/topics/{topic}/series", { path: { topic }, query: { group, span } }, { on: { topic }, every: refresh });
   return series.data?.points ?? [];
 }
 

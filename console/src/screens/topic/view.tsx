@@ -20,13 +20,13 @@ import { route, tabs } from "./screen";
 
 const Charts = lazy(() => import("./Charts").then((m) => ({ default: m.Charts })));
 
-const refresh = 5000;
+const refresh = 1000;
 
 /** TopicView shows everything about one topic. */
 export function TopicView() {
   const t = useText(messages);
   const { topic } = route.useParams();
-  const loaded = useApi("/api/v1/topics/{topic}", { path: { topic } }, { every: refresh });
+  const loaded = useApi("/api/v1/topics/{topic}", { path: { topic } }, { on: { topic }, every: refresh });
   return (
     <div className="flex flex-col gap-3">
       <nav className="text-muted">

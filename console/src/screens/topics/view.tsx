@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Schemas } from "@/api/client";
+import { useFigures } from "@/api/figures";
 import { useApi } from "@/api/query";
 import { useFilter } from "@/app/filter";
 import { useFormat } from "@/i18n/format";
@@ -15,7 +16,7 @@ import { columnsOf, type Row } from "./columns";
 import { messages } from "./messages";
 import { route, screen } from "./screen";
 
-const refresh = 5000;
+const refresh = 2000;
 const mostTopics = 500;
 
 /** TopicsView lists the topics with their counts, rates and states. */
@@ -23,7 +24,7 @@ export function TopicsView() {
   const t = useText(messages);
   const shown = useLanguage();
   const [{ q = "" }, setFilter] = useFilter(route.useSearch());
-  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { every: refresh });
+  const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } }, { on: "topics", every: refresh });
   const search = (value: string) => setFilter({ q: value || undefined });
   return (
     <div className="flex flex-col gap-3">
@@ -74,7 +75,7 @@ function Topics({ all, q, onClear }: { all: Schemas["Topic"][]; q: string; onCle
 
 /** useRows are the topics that fit the filter, with the rates of their groups. */
 function useRows(all: Schemas["Topic"][], q: string): Row[] {
-  const figures = useApi("/api/v1/figures", {}, { every: refresh });
+  const figures = useFigures();
   return useMemo(() => {
     const rates = new Map<string, { in: number; out: number }>();
     for (const queue of figures.data?.queues ?? []) {

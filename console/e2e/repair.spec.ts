@@ -1,0 +1,39 @@
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { en } from "../src/screens/message/messages.en";
+import { zh } from "../src/screens/message/messages.zh";
+import { accessible, launch, open, server, setting, shoot } from "./browser";
+
+// What a newcomer comes for: find a failed message, see why, mend it and replay it. On another broker, in another language and look.
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+const [redis = ""] = setting("FERRY_CONSOLE_OUTAGE").split(" ");
+
+test.each([
+  ["redis-light", redis, {}, en, "broken-3"],
+  ["zh-dark", server, { locale: "zh-CN", colorScheme: "dark" }, zh, "broken-3"],
+] as [string, string, BrowserContextOptions, typeof zh, string][])("a failed message is found, understood, mended and replayed: %s", async (name, at, options, text, id) => {
+  const { page, faults } = await open(browser, options, "boss", at);
+  await page.getByRole("navigation").getByRole("link", { name: /^(Dead letters|死信)$/ }).click();
+  await page.getByRole("button", { name: /^no such user/ }).click();
+  await page.getByRole("link", { name: id }).click();
+  await page.getByRole("heading", { name: id }).waitFor();
+  await page.getByRole("list").getByText("no such user").first().waitFor();
+  await accessible(page, name);
+  await shoot(page, `repair-${name}`);
+  await page.getByRole("button", { name: text.edit }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(text.body).fill('{\n  "id": 3,\n  "user": "ann"\n}');
+  await dialog.getByRole("region", { name: text.difference }).getByText('"user": "nobody"').waitFor();
+  await shoot(page, `repair-edit-${name}`);
+  await dialog.getByRole("button", { name: text.replay }).click();
+  await page.getByText(text.replayed).waitFor();
+  await page.getByText(text.ready).waitFor();
+  expect(faults).toEqual([]);
+});
