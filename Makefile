@@ -103,9 +103,9 @@ bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|redisstrea
 bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)
 	cd bench && go run ./cmd/compare -old $(or $(OLD),HEAD) -new $(or $(NEW),.) -pkg "$(PKG)" -bench "$(or $(BENCH),.)" -count $(or $(COUNT),10)
 
-torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES); FAULT=spool: producers with a spool and their Redis (OUTAGES); FAULT=wecom: pulls of customer service (MESSAGES); FAULT=notify: notifications (MESSAGES)
+torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES); FAULT=spool: producers with a spool and their Redis (OUTAGES); FAULT=wecom: pulls of customer service (BROKER MESSAGES); FAULT=notify: notifications (MESSAGES)
 	@if [[ "$(BROKER)" == kafka* ]]; then scripts/kafka.sh; fi
-	@if [[ "$(FAULT)" == wecom ]]; then scripts/kafka.sh; FERRY_TORTURE_WECOM=$(or $(MESSAGES),100000) exec go test -count=1 -v -timeout 60m -run 'TestNothingIsLost|TestKilledPullers|TestNoisyUsers' ./wecom; fi; \
+	@if [[ "$(FAULT)" == wecom ]]; then scripts/kafka.sh; FERRY_TORTURE_WECOM=$(or $(MESSAGES),100000) exec go test -count=1 -v -timeout 60m -run '(TestNothingIsLost|TestKilledPullers|TestNoisyUsers)$(if $(BROKER),/^$(BROKER)$$)' ./wecom; fi; \
 	if [[ "$(FAULT)" == spool ]]; then FERRY_TORTURE_SPOOL=$(or $(OUTAGES),50) exec go test -count=1 -v -timeout 60m -run 'TestKills$$' ./spool/spooldisk; fi; \
 	if [[ "$(FAULT)" == notify ]]; then FERRY_TORTURE_NOTIFY=$(or $(MESSAGES),100000) exec go test -count=1 -v -timeout 60m -run TestEverythingIsKilled ./notify; fi; \
 	set -x; go run ./test/torture/cmd/torture -broker $(or $(BROKER),memory) -fault $(or $(FAULT),all) -seed $(or $(SEED),1) -minutes $(or $(MINUTES),1)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 	"time"
 
@@ -48,27 +47,27 @@ func (s *storm) puller(url string) *exec.Cmd {
 	return c
 }
 
-// A puller that is killed in the middle of its work loses nothing, and publishes nothing twice. Each of them is killed
-// after some pages, wherever it is then: FERRY_TORTURE_WECOM says how many.
+const (
+	// killBurst is how many messages come before a puller is killed.
+	killBurst = 500
+	// killsFor is how many messages of a torture are worth as many kills as a test has.
+	killsFor = 4000
+)
+
+// A puller that is killed in the middle of its work loses nothing, and publishes nothing twice where ids are known for
+// long. Each of them is killed after some pages, wherever it is then.
 func TestKilledPullers(t *testing.T) {
 	t.Parallel()
-	kills := 4
-	if n, err := strconv.Atoi(os.Getenv("FERRY_TORTURE_WECOM")); err == nil {
-		kills = max(kills, n/1000)
-	}
-	for name, url := range brokers(t) {
-		if name != "redis" && name != "redisstream" { // a disk ends with its process, and on Kafka a kill costs a session
-			continue
-		}
+	for name, kills := range map[string]int{"redis": 4, "redisstream": 4, "kafka": 1} { // where one costs a session of 6 s
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := url()
+			kills := kills * max(1, tortured()/killsFor)
+			url := places[name](t).url
 			s := newStorm(t, url, 10)
 			s.start(s.handler)
 			s.kill(url, kills)
-			count := kills * 500
 			last := s.puller(url)
-			s.finish(count, true)
+			s.finish(kills*killBurst, name != "kafka")
 			_ = last.Process.Kill()
 			_ = last.Wait()
 		})
@@ -80,7 +79,7 @@ func (s *storm) kill(url string, kills int) {
 	random := rand.New(rand.NewPCG(1, uint64(kills)))
 	said := map[string]int{}
 	for range kills {
-		for i := range 500 {
+		for i := range killBurst {
 			s.say("kf1", fmt.Sprint("user-", i%50), said)
 		}
 		s.call("kf1")

@@ -1,8 +1,8 @@
 package wecom_test
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,47 +17,33 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/guard"
-	"github.com/ferrymq/ferry/internal/kafkatest"
-	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Thousands of messages, one in twenty given again, empty pages, two pullers, and a broker that loses answers and is
-// away: each message is handled once, in the order of its customer. FERRY_TORTURE_WECOM says how many.
-func TestNothingIsLost(t *testing.T) {
-	t.Parallel()
-	count, outage := 10_000, time.Second
-	if n, err := strconv.Atoi(os.Getenv("FERRY_TORTURE_WECOM")); err == nil {
-		count, outage = n, 10*time.Second
-	}
-	for name, url := range brokers(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStorm(t, url(), 500)
-			s.start(s.handler, s.pulls)
-			s.talk(count, outage)
-			s.finish(count, name != "kafka")
-		})
-	}
+// tortured is how many messages a torture wants; 0 in a test.
+func tortured() int {
+	n, _ := strconv.Atoi(os.Getenv("FERRY_TORTURE_WECOM")) // nothing is no number
+	return n
 }
 
-// brokers are the URLs of empty brokers of every kind that survives a process.
-func brokers(t *testing.T) map[string]func() string {
-	server := redistest.Single(t, redistest.Options{AOF: "everysec"})
-	prefix := "?prefix=w" + rand.Text()
-	return map[string]func() string{
-		"disk":  func() string { return "disk://" + t.TempDir() },
-		"redis": func() string { return server.URL() + prefix },
-		"redisstream": func() string {
-			return strings.Replace(server.URL(), "redis", "redisstream", 1) + prefix + "&partitions=4"
-		},
-		"kafka": func() string {
-			return "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=w" + strings.ToLower(rand.Text()) +
-				".&partitions=4&internal_partitions=1"
-		},
+// Thousands of messages, one in twenty given again, empty pages, two pullers, and a broker that loses answers and is
+// away: each message is handled once, in the order of its customer. In a torture the server is killed, too, and comes
+// back after ten seconds.
+func TestNothingIsLost(t *testing.T) {
+	t.Parallel()
+	count := cmp.Or(tortured(), 10_000)
+	for name, open := range places {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := open(t)
+			s := newStorm(t, at.url, 500)
+			s.start(s.handler, s.pulls)
+			s.talk(count, at)
+			s.finish(count, name != "kafka")
+		})
 	}
 }
 
@@ -162,14 +148,14 @@ const (
 	stormBurst = 250
 )
 
-// talk has customers write, and the vendor call back. In the middle the broker loses answers, and then is away.
-func (s *storm) talk(count int, outage time.Duration) {
+// talk has customers write, and the vendor call back. In the middle the broker is not well.
+func (s *storm) talk(count int, at place) {
 	said := map[string]int{}
 	var weather sync.WaitGroup
 	for i := range count {
 		s.say(fmt.Sprint("kf", i%stormAccounts), fmt.Sprint("user-", i%stormUsers), said)
 		if i == count/3 {
-			weather.Go(func() { s.storm(outage) })
+			weather.Go(func() { s.storm(at) })
 		}
 		if i%stormBurst == 0 {
 			s.call(fmt.Sprint("kf", i/stormBurst%stormAccounts))
@@ -187,14 +173,35 @@ func (s *storm) say(account, user string, said map[string]int) {
 	said[user]++
 }
 
-// storm is the time in which the broker is not well.
-func (s *storm) storm(outage time.Duration) {
+// storm is the time in which the broker loses answers, is away, and loses answers again.
+func (s *storm) storm(at place) {
 	for _, mode := range []int32{losesAnswers, isAway, losesAnswers} {
 		s.mode.Store(mode)
-		time.Sleep(outage / 3)
+		time.Sleep(time.Second / 3)
 	}
 	s.mode.Store(answers)
 	s.vendor.ExpireTokens()
+	if tortured() > 0 {
+		s.outage(at)
+	}
+}
+
+// outage is how long the server is away in a torture.
+const outage = 10 * time.Second
+
+// outage kills the server and starts it again. A disk has none: it takes nothing meanwhile.
+func (s *storm) outage(at place) {
+	if at.server == nil {
+		s.mode.Store(isAway)
+		time.Sleep(outage)
+		s.mode.Store(answers)
+		return
+	}
+	at.server.Kill()
+	time.Sleep(outage)
+	if err := at.server.Restart(); err != nil {
+		s.Error(err)
+	}
 }
 
 // call sends a callback until it is taken, as the vendor does, only more patiently.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
 func TestMain(m *testing.M) {
@@ -12,5 +14,5 @@ func TestMain(m *testing.M) {
 	if child() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(kafkatest.Main(m))
 }
