@@ -44,9 +44,15 @@ type account struct {
 	tokens     float64
 	filled     time.Duration // when tokens was right; zero: never used
 	violations int
-	seen       []string      // messages that were violations
+	waits      []waiting     // messages that were refused, the newest last
 	expires    time.Duration // when all but the record may be forgotten
 	record     *record
+}
+
+// waiting is a message that was refused.
+type waiting struct {
+	id        string
+	published time.Duration // a time of the ledger
 }
 
 // record is the part of an account that outlives the process.
@@ -55,6 +61,7 @@ type record struct {
 	Forget      time.Time `json:"forget,omitzero"` // when the level starts at zero again
 	Blocked     bool      `json:"blocked,omitempty"`
 	Until       time.Time `json:"until,omitzero"` // of the block; zero: for good
+	Paid        time.Time `json:"paid,omitzero"`  // what was published before is no violation
 	Override    *Override `json:"override,omitempty"`
 	Whitelisted bool      `json:"whitelisted,omitempty"`
 	Actor       string    `json:"actor,omitempty"`
@@ -82,7 +89,7 @@ func (l *ledger) now() time.Time { return l.epoch.Add(time.Since(l.epoch)) }
 type answer struct {
 	acc         *account // nil: not seen yet
 	ok, blocked bool
-	paced       bool // refused only because it comes too soon after the one before it
+	paced       bool // refused, and only waits for its turn
 	after       time.Duration
 	rule        *Rule // that holds
 }
@@ -98,7 +105,7 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 	for i := range t.Items {
 		acc := l.accounts[id{t.Items[i].Limit, t.Items[i].Key}]
 		a := acc.judge(now, at, l.rule(&t.Items[i]))
-		if a.ok && t.Items[i].Paced {
+		if t.Items[i].Paced {
 			a = acc.pace(at, a)
 		}
 		a.acc = acc
@@ -122,8 +129,11 @@ func (l *ledger) take(now time.Time, t *store.Take) (Verdict, error) {
 		switch {
 		case v.Admitted:
 			acc.count(at, a.rule)
-		case !a.ok && !a.blocked && !a.paced:
-			l.violation(now, acc, &t.Items[i], t.ID, a, &v, i)
+			if acc.violations > 0 && !t.Items[i].Paced && !acc.waited(t.ID) {
+				acc.violations = 0
+			}
+		case !a.ok && !a.blocked:
+			l.refuse(now, acc, t, a, &v, i)
 		}
 	}
 	if !v.Admitted {
@@ -176,8 +186,12 @@ func (acc *account) judge(now time.Time, at time.Duration, rule *Rule) answer {
 	return answer{after: acc.window.at(first+n-rule.Limit) + rule.Window - at, rule: rule}
 }
 
-// pace refuses a message that would pass, but comes too soon after the one before it.
+// pace is the answer to a message that waited for others of its key: it may come too soon after the one before it.
 func (acc *account) pace(at time.Duration, a answer) answer {
+	if !a.ok {
+		a.paced = !a.blocked
+		return a
+	}
 	if acc == nil || acc.window.n == 0 || a.rule.Burst > 0 {
 		return a
 	}
@@ -204,7 +218,6 @@ func (acc *account) level(at time.Duration, rule *Rule) float64 {
 
 // count notes an admitted message.
 func (acc *account) count(at time.Duration, rule *Rule) {
-	acc.violations = 0
 	switch {
 	case rule.Unlimited:
 		acc.expires = max(acc.expires, at+time.Minute)
@@ -219,22 +232,17 @@ func (acc *account) count(at time.Duration, rule *Rule) {
 	}
 }
 
-// violation notes a refused message, once, and blocks its key if there were too many.
-func (l *ledger) violation(now time.Time, acc *account, item *store.Item, message string, a *answer, v *Verdict, i int) {
+// refuse notes a message that item i refused, and blocks its key if there were too many violations.
+func (l *ledger) refuse(now time.Time, acc *account, t *store.Take, a *answer, v *Verdict, i int) {
 	p := a.rule.Penalty
 	if p.After == 0 {
 		return
 	}
-	if message == "" || !slices.Contains(acc.seen, message) {
-		if len(acc.seen) >= seenBound {
-			acc.seen = append(acc.seen[:0:0], acc.seen[1:]...)
-		}
-		if message != "" {
-			acc.seen = append(acc.seen, message)
-		}
+	at := now.Sub(l.epoch)
+	if published := at - t.Age; acc.wait(t.ID, published) && l.violates(acc, published, a) {
 		acc.violations++
-		acc.expires = max(acc.expires, now.Sub(l.epoch)+max(p.History, a.rule.Window))
 	}
+	acc.expires = max(acc.expires, at+max(p.History, a.rule.Window))
 	if v.Item == i {
 		v.Violations = acc.violations
 	}
@@ -242,18 +250,65 @@ func (l *ledger) violation(now time.Time, acc *account, item *store.Item, messag
 		return
 	}
 	acc.violations = 0
+	d := l.penalize(now, acc, &t.Items[i], p)
+	if d > v.After || v.Item == i {
+		v.Item, v.After, v.Penalty = i, d, d
+	}
+}
+
+// wait notes a message that was refused, and reports whether that is new.
+func (acc *account) wait(message string, published time.Duration) bool {
+	if acc.waited(message) {
+		return false
+	}
+	if message != "" {
+		if len(acc.waits) >= waitsBound {
+			acc.waits = append(acc.waits[:0:0], acc.waits[1:]...)
+		}
+		acc.waits = append(acc.waits, waiting{message, published})
+	}
+	return true
+}
+
+// violates reports whether a refused message is a violation. What was published before the last penalty is paid for; what
+// only waits for its turn is a violation if it was published too fast.
+func (l *ledger) violates(acc *account, published time.Duration, a *answer) bool {
+	if r := acc.record; r != nil && published < r.Paid.Sub(l.epoch) {
+		return false
+	}
+	return !a.paced || acc.tooFast(published, a.rule)
+}
+
+// waited reports whether a message was refused before.
+func (acc *account) waited(message string) bool {
+	return message != "" && slices.ContainsFunc(acc.waits, func(w waiting) bool { return w.id == message })
+}
+
+// tooFast reports whether the messages that waited, up to the one that was published then, came faster than a rule
+// admits them.
+func (acc *account) tooFast(published time.Duration, rule *Rule) bool {
+	most, span := rule.TooFast()
+	n := 0
+	for _, w := range acc.waits {
+		if w.published > published-span && w.published <= published {
+			n++
+		}
+	}
+	return n > most
+}
+
+// penalize blocks a key and returns for how long.
+func (l *ledger) penalize(now time.Time, acc *account, item *store.Item, p Penalty) time.Duration {
 	r := l.recordOf(id{item.Limit, item.Key}, acc)
 	if !now.Before(r.Forget) {
 		r.Level = 0
 	}
 	d := blockTime(p, r.Level)
 	r.Level++
-	r.Blocked, r.Until, r.Actor, r.Reason = true, now.Add(d), "", ReasonPenalty
+	r.Blocked, r.Until, r.Paid, r.Actor, r.Reason = true, now.Add(d), now, "", ReasonPenalty
 	r.Forget = r.Until.Add(p.History)
-	if d > v.After || v.Item == i {
-		v.Item, v.After, v.Penalty = i, d, d
-	}
 	l.store(item.Limit, item.Key, r)
+	return d
 }
 
 func (l *ledger) recordOf(k id, acc *account) *record {

@@ -90,15 +90,15 @@ func (acc *account) amend(now time.Time, r *record, c Change) error {
 			r.Until = now.Add(c.For)
 		}
 	case ActionUnblock:
-		*r = record{Override: r.Override, Whitelisted: r.Whitelisted}
-		acc.violations, acc.seen = 0, nil
+		*r = record{Override: r.Override, Whitelisted: r.Whitelisted, Paid: now}
+		acc.violations, acc.waits = 0, nil
 	case ActionOverride:
 		r.Override = &Override{Rule: c.Rule, Until: now.Add(c.For)}
 	case ActionClear:
 		r.Override = nil
 	case ActionWhitelist:
-		*r = record{Override: r.Override, Whitelisted: true}
-		acc.violations, acc.seen = 0, nil
+		*r = record{Override: r.Override, Whitelisted: true, Paid: now}
+		acc.violations, acc.waits = 0, nil
 	case ActionUnwhitelist:
 		r.Whitelisted = false
 	default:

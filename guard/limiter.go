@@ -197,10 +197,11 @@ func (l *Limiter) rule(ctx context.Context, one *limit, key string) (group strin
 // refusal a key goes on at an even pace, or the windows of keys that were refused together would open together for ever.
 func (l *Limiter) requestOf(ctx context.Context, d *ferry.Delivery) store.Take {
 	t := l.request(ctx, d.Message)
+	t.Age = d.ClaimedAt.Sub(d.PublishedAt)
 	if !l.pacer.used.Load() || d.Cause == driver.CauseReleased { // who comes back has waited for its turn
 		return t
 	}
-	published := time.Now().Add(-d.ClaimedAt.Sub(d.PublishedAt)) // by the local clock
+	published := time.Now().Add(-t.Age) // by the local clock
 	for i := range t.Items {
 		t.Items[i].Paced = l.pacer.waited(lineOf(&t.Items[i]), published)
 	}

@@ -91,3 +91,58 @@ func TestWhitelistedKeyIsNotPaced(t *testing.T) {
 		}
 	})
 }
+
+// TestRobotThatWaitsIsBlocked: a key whose messages wait in order is blocked, too, if it goes on writing too fast. What
+// was written stays, and is handled after the block, for which it is not blocked again.
+func TestRobotThatWaitsIsBlocked(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		limit := fiveInTen
+		limit.Rule.Penalty = guard.Penalty{After: 3}
+		var blocked journal
+		limiter := newLimiter(t, guard.LimiterOptions{Limits: []guard.Limit{limit},
+			Hook: func(_ context.Context, e guard.Event) {
+				if e.Kind == guard.EventPenalized {
+					blocked.add("%s after %v", e.Key, r.elapsed().Truncate(10*time.Second))
+				}
+			}})
+		var seen journal
+		r.work(func(_ context.Context, d *ferry.Delivery) error { seen.add("%s", d.Body); return nil },
+			worker.Options{}, []worker.Middleware{limiter.Middleware()})
+		for i := range 50 {
+			r.until(time.Duration(i) * 100 * time.Millisecond)
+			r.publish(fmt.Sprint(i), ferry.Key("robot"))
+		}
+		r.until(30 * time.Minute)
+		equal(t, blocked.all(), "robot after 20s")
+		equal(t, seen.all(), "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
+		if s := r.stats(); s.Ready+s.Waiting+s.Inflight != 39 {
+			t.Errorf("%+v, want 39 messages that wait for the end of the block", s)
+		}
+		r.until(2 * time.Hour)
+		if n := len(seen.all()); n != 50 || len(blocked.all()) != 1 {
+			t.Errorf("%d handled after the block, and blocks: %v", n, blocked.all())
+		}
+	})
+}
+
+// TestBacklogBlocksNobody: a user who writes twice a minute is not blocked because nobody handled it for an hour.
+func TestBacklogBlocksNobody(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		limit := fiveInTen
+		limit.Rule.Penalty = guard.Penalty{After: 2}
+		limiter := newLimiter(t, guard.LimiterOptions{Limits: []guard.Limit{limit}})
+		handled := 0
+		for i := range 130 {
+			if i == 120 {
+				r.work(func(context.Context, *ferry.Delivery) error { handled++; return nil },
+					worker.Options{}, []worker.Middleware{limiter.Middleware()})
+			}
+			r.until(time.Duration(i) * 30 * time.Second)
+			r.publish("x", ferry.Key("calm"))
+		}
+		r.until(70 * time.Minute)
+		if s := limiter.Stats(); handled != 130 || s.Limited == 0 || s.Penalties != 0 {
+			t.Errorf("%d handled, %+v; want all of 130, late and without a penalty", handled, s)
+		}
+	})
+}

@@ -86,7 +86,7 @@ const ReasonPenalty = store.ReasonPenalty
 
 const (
 	day          = 24 * time.Hour
-	seenBound    = 256 // violators of a key that are remembered, so that none counts twice
+	waitsBound   = 256 // refused messages of a key that are remembered, so that none counts twice
 	auditBound   = 1_000
 	reportsBound = 1_000
 )

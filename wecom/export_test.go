@@ -28,3 +28,6 @@ func CheckConfig(c Config) (Config, error) {
 	err := c.check()
 	return c, err
 }
+
+// NormalLimit is how many messages of a normal user pass in a window.
+var NormalLimit = limits[GroupNormal].Limit

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -104,7 +103,7 @@ func (l *load) ok(err error) {
 	}
 }
 
-// compare fails if calm users notice noisy ones, or if those are served less than their limit allows.
+// compare fails if calm users notice noisy ones, or if those are not served first and blocked then.
 func (l *load) compare() {
 	l.Helper()
 	alone, _ := l.run()
@@ -112,15 +111,26 @@ func (l *load) compare() {
 	if among > alone*12/10 {
 		l.Errorf("p99 %v among noisy users, %v without them", among, alone)
 	}
-	windows := 5 * int(l.span/(10*time.Second)) * (lively.users + robots.users) // 5 in 10 s each
-	if handled < windows*9/10 {
-		l.Errorf("%d messages of noisy users in %v, want nearly %d", handled, l.span, windows)
+	noisy := lively.users + robots.users
+	if handled < noisy*wecom.NormalLimit {
+		l.Errorf("%d messages of %d noisy users were handled, want %d of each at least", handled, noisy, wecom.NormalLimit)
+	}
+	if n := l.blocked(); n != noisy {
+		l.Errorf("%d users are blocked in the end, want the %d noisy ones", n, noisy)
 	}
 	l.Logf("p99 %v without noisy users, %v among them; %d messages of theirs", alone, among, handled)
 }
 
+// blocked is how many users are blocked.
+func (l *load) blocked() int {
+	l.Helper()
+	page, err := l.store.List(context.Background(), guard.Query{Kind: guard.KindBlocked, Max: 1000})
+	l.ok(err)
+	return len(page.Keys)
+}
+
 // TestNoisyUsersCostOthersNothing runs the loads that the limits are made for: a thousand users who write twice a
-// minute do not notice a hundred who write every second and ten robots, which are served as fast as their limit allows.
+// minute do not notice a hundred who write every second and ten robots, which are blocked.
 func TestNoisyUsersCostOthersNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +142,7 @@ func TestNoisyUsersCostOthersNothing(t *testing.T) {
 
 // TestNoisyUsersOnRedis is the same on real servers, a part of the torture: it needs minutes and a machine for itself.
 func TestNoisyUsersOnRedis(t *testing.T) {
-	if os.Getenv("FERRY_TORTURE_WECOM") == "" {
+	if tortured() == 0 {
 		t.Skip("make torture FAULT=wecom runs it")
 	}
 	server := redistest.Single(t, redistest.Options{AOF: "everysec"})

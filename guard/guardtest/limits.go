@@ -188,6 +188,88 @@ func rowEnds(s *suite) {
 	}
 }
 
+func rowGoesOn(s *suite) {
+	r := s.rule(guard.Rule{Limit: 1, Window: 3 * s.unit, Penalty: guard.Penalty{After: 2}})
+	s.admitted("m0", item("user", "a", r))
+	v := s.refused("m1", false, item("user", "a", r))
+	s.pass(v.After)
+	s.admitted("m1", item("user", "a", r))
+	if v := s.refused("m2", false, item("user", "a", r)); v.Penalty != time.Hour {
+		s.Errorf("%+v, want a block: who waited did not pass at once", v)
+	}
+}
+
+// inLine takes a message that waited for others of its key and was published some time ago.
+func (s *suite) inLine(id string, age time.Duration, r *guard.Rule) guard.Verdict {
+	s.Helper()
+	late := item("user", "a", r)
+	late.Paced = true
+	v, err := s.store.Take(s.ctx, store.Take{ID: id, Age: age, Items: []store.Item{late}})
+	s.must(err)
+	if v.Admitted {
+		s.Fatalf("message %s passed before its turn: %+v", id, v)
+	}
+	return v
+}
+
+// goesOnTooFast: of a line whose messages come faster than three in an hour, the fourth is the first violation.
+func goesOnTooFast(s *suite) {
+	r := s.rule(guard.Rule{Limit: 3, Window: time.Hour, Penalty: guard.Penalty{After: 3}})
+	s.admitted("first", item("user", "a", r))
+	for i := range 6 {
+		want, age := max(0, i-2), time.Duration(6-i)*time.Minute
+		if v := s.inLine(number(i), age, r); v.Violations != want || (v.Penalty > 0) != (want == 3) {
+			s.Errorf("message %d: %+v, want %d violations", i, v, want)
+		}
+		if want == 3 {
+			break
+		}
+		if v := s.inLine(number(i), age, r); v.Violations != want { // it comes back
+			s.Errorf("message %d again: %+v, want %d violations", i, v, want)
+		}
+	}
+	if st := s.status("user", "a"); st.Block == nil || st.Reason != guard.ReasonPenalty {
+		s.Errorf("%+v, want a block by penalty", st)
+	}
+}
+
+// piledUp: messages that came slowly and are handled late, as after a stop of the workers, wait and violate nothing.
+func piledUp(s *suite) {
+	r := s.rule(guard.Rule{Limit: 3, Window: time.Hour, Penalty: guard.Penalty{After: 1}})
+	s.admitted("first", item("user", "a", r))
+	for i := range 20 {
+		if v := s.inLine(number(i), time.Duration(20-i)*21*time.Minute, r); v.Violations != 0 || v.Penalty != 0 {
+			s.Errorf("message %d: %+v", i, v)
+		}
+	}
+}
+
+// paid: a line that was too fast is penalized once, and goes on afterwards, unless more is added to it too fast.
+func paid(s *suite) {
+	r := s.rule(guard.Rule{Limit: 3, Window: time.Hour, Penalty: guard.Penalty{After: 1, Block: 2 * s.unit}})
+	s.admitted("first", item("user", "a", r))
+	for i := range 4 {
+		if v := s.inLine(number(i), time.Minute, r); (v.Penalty > 0) != (i == 3) {
+			s.Fatalf("message %d: %+v", i, v)
+		}
+	}
+	s.pass(2 * s.unit)
+	for i := 4; i < 10; i++ {
+		if v := s.inLine(number(i), time.Minute, r); v.Penalty != 0 || v.Blocked {
+			s.Errorf("message %d, published before the block: %+v", i, v)
+		}
+	}
+	if v := s.inLine("m10", 0, r); v.Penalty != 4*s.unit {
+		s.Errorf("%+v, want another block", v)
+	}
+	s.change(guard.Change{Action: guard.ActionUnblock, Limit: "user", Key: "a"})
+	for i := 11; i < 16; i++ {
+		if v := s.inLine(number(i), time.Minute, r); v.Penalty != 0 || v.Blocked {
+			s.Errorf("message %d, published before an operator unblocked its key: %+v", i, v)
+		}
+	}
+}
+
 func penaltiesGrow(s *suite) {
 	block, history := time.Hour, 24*time.Hour
 	if !s.Virtual {

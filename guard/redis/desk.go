@@ -25,7 +25,7 @@ func (s *Store) Change(ctx context.Context, c guard.Change) error {
 		return err
 	}
 	names := []string{
-		s.keys.account(c.Limit, c.Key), s.keys.violators(c.Limit, c.Key), s.keys.index(guard.KindBlocked),
+		s.keys.account(c.Limit, c.Key), s.keys.waits(c.Limit, c.Key), s.keys.index(guard.KindBlocked),
 		s.keys.index(guard.KindOverridden), s.keys.index(guard.KindWhitelisted), s.keys.audit(), s.keys.forced(), s.keys.rules(),
 	}
 	reply, err := s.run(ctx, scriptChange, names, string(c.Action), member(c.Limit, c.Key), c.For.Microseconds(), pack(&c.Rule),

@@ -27,9 +27,9 @@ func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, er
 	names := []string{s.keys.index(guard.KindBlocked), s.keys.rules()}
 	args := []any{s.name(s.next())}
 	for _, q := range qs {
-		args = append(args, s.name(q.number), q.ID, flag(q.Peek), len(q.Items))
+		args = append(args, s.name(q.number), q.ID, q.Age.Microseconds(), flag(q.Peek), len(q.Items))
 		for _, item := range q.Items {
-			names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key), s.keys.violators(item.Limit, item.Key))
+			names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key), s.keys.waits(item.Limit, item.Key))
 			args = append(args, member(item.Limit, item.Key), pack(item.Rule), item.RuleName, flag(item.Paced))
 		}
 	}

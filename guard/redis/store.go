@@ -104,14 +104,14 @@ func (s *Store) name(n uint64) string { return s.nonce + strconv.FormatUint(n, 3
 // keys names everything in the store. All share one hash tag.
 type keys struct{ tag string }
 
-func (k keys) account(limit, key string) string   { return k.tag + ":a:" + limit + ":" + key }
-func (k keys) window(limit, key string) string    { return k.tag + ":w:" + limit + ":" + key }
-func (k keys) violators(limit, key string) string { return k.tag + ":v:" + limit + ":" + key }
-func (k keys) slots(limit, key string) string     { return k.tag + ":s:" + limit + ":" + key }
-func (k keys) mark(name, id string) string        { return k.tag + ":m:" + name + ":" + id }
-func (k keys) index(kind guard.Kind) string       { return k.tag + ":i:" + string(kind) }
-func (k keys) rules() string                      { return k.tag + ":rules" }
-func (k keys) audit() string                      { return k.tag + ":audit" }
-func (k keys) forced() string                     { return k.tag + ":forced" }
-func (k keys) reports() string                    { return k.tag + ":reports" }
-func (k keys) reporters() string                  { return k.tag + ":reporters" }
+func (k keys) account(limit, key string) string { return k.tag + ":a:" + limit + ":" + key }
+func (k keys) window(limit, key string) string  { return k.tag + ":w:" + limit + ":" + key }
+func (k keys) waits(limit, key string) string   { return k.tag + ":v:" + limit + ":" + key }
+func (k keys) slots(limit, key string) string   { return k.tag + ":s:" + limit + ":" + key }
+func (k keys) mark(name, id string) string      { return k.tag + ":m:" + name + ":" + id }
+func (k keys) index(kind guard.Kind) string     { return k.tag + ":i:" + string(kind) }
+func (k keys) rules() string                    { return k.tag + ":rules" }
+func (k keys) audit() string                    { return k.tag + ":audit" }
+func (k keys) forced() string                   { return k.tag + ":forced" }
+func (k keys) reports() string                  { return k.tag + ":reports" }
+func (k keys) reporters() string                { return k.tag + ":reporters" }

@@ -22,7 +22,7 @@ type Rule struct {
 }
 
 // Penalty blocks a key after some violations in a row. A violation is one message that is refused, however often it
-// comes back; a message that is admitted ends the row.
+// comes back, or that waits behind such a one and was published too fast. A message that passes at once ends the row.
 type Penalty struct {
 	// After is how many violations in a row block the key. Defaults to 0: no penalty.
 	After int `json:"after,omitempty"`
@@ -126,6 +126,20 @@ func (r Rule) Step() time.Duration {
 		return 0
 	}
 	return r.Window / time.Duration(r.Limit)
+}
+
+// maxFast bounds how many messages TooFast wants to see, so that stores need not remember more.
+const maxFast = 128
+
+// TooFast says when messages that wait for each other are published faster than the rule admits them: more than n within
+// a span. Waiting itself proves nothing: messages also pile up while nobody handles them.
+func (r Rule) TooFast() (n int, span time.Duration) {
+	n = r.Limit
+	if r.Burst > 0 {
+		n = r.Burst
+	}
+	n = min(n, maxFast)
+	return n, time.Duration(float64(n) * float64(r.Window) / float64(r.Limit))
 }
 
 // String describes the rule as people say it, "5 in 10s" for example.

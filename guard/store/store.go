@@ -27,7 +27,7 @@ type Store interface {
 // Limits count what keys do.
 type Limits interface {
 	// Take asks whether a message may pass all its items. If so each counts it; otherwise none does, and those that
-	// refused it count a violation, once for each message.
+	// refused it count a violation, once for each message. One that passes at its first Take, unpaced, ends the row.
 	Take(ctx context.Context, t Take) (Verdict, error)
 	// Return gives back what an admitted Take counted: the message was not handled after all.
 	Return(ctx context.Context, t Take, ticket uint64) error
@@ -37,6 +37,8 @@ type Limits interface {
 type Take struct {
 	// ID is that of the message: it is one violation at most, however often it is refused. Empty: each Take is another.
 	ID string
+	// Age is how long ago the message was published: by that, messages that wait are judged. Zero: right now.
+	Age time.Duration
 	// Items are the limits it must pass.
 	Items []Item
 	// Peek asks only: nothing is counted.
@@ -51,7 +53,7 @@ type Item struct {
 	// RuleName is what RuleName returns. Empty: no shared rule holds in place of Rule.
 	RuleName string
 	// Paced says that the message waited for others of its key: it passes no sooner than Rule.Step after the last one that
-	// did. To be refused for that is no violation. A token bucket paces by itself.
+	// did; a token bucket paces by itself. Its refusal is a violation only if it was published too fast: see Rule.TooFast.
 	Paced bool
 }
 

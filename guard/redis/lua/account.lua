@@ -1,10 +1,11 @@
 -- account: the state of one key of one limit, a hash:
 --   r the rule it was last asked with, v violations in a row, l level of the next penalty, f when that is forgotten,
+--   p what was published before is no violation,
 --   b until when it is blocked (0: for good), o the rule of an override and ou until when, w "1" when whitelisted,
 --   t tokens and ta when that was right, n the newest calls with how many of each passed, g the newest that were given back, a and y actor and reason of the last change,
 --   q the request that caused the last penalty and its length, x when all of it may be forgotten (0: never).
 -- A rule is text: limit, window, burst, unlimited, then of the penalty after, block, factor, max, history; times in us.
-local FIELDS = {'r', 'v', 'l', 'f', 'b', 'o', 'ou', 'w', 't', 'ta', 'n', 'g', 'x', 'a', 'y', 'q'}
+local FIELDS = {'r', 'v', 'l', 'f', 'p', 'b', 'o', 'ou', 'w', 't', 'ta', 'n', 'g', 'x', 'a', 'y', 'q'}
 local function load_account(key)
   local values, s = call('HMGET', key, unpack(FIELDS)), {}
   for i, name in ipairs(FIELDS) do s[name] = values[i] or nil end

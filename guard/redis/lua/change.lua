@@ -1,12 +1,12 @@
 -- change: one change by an operator, with its line in the audit list. Sent twice, it is noted once.
 -- Fragments: head, account.
--- KEYS: 1 account, 2 violators, 3 index of blocked keys, 4 of overridden ones, 5 of whitelisted ones, 6 audit list,
+-- KEYS: 1 account, 2 messages that were refused, 3 index of blocked keys, 4 of overridden ones, 5 of whitelisted ones, 6 audit list,
 --   7 forced breakers, 8 rules that operators set.
 -- ARGV: 1 action, 2 limit and key as the indexes name them, 3 how long (0: for good), 4 rule, 5 actor, 6 reason, 7 the change
 --   as JSON, 8 most lines of the list, 9 name of the breaker, 10 name of the request,
 --   11 name of the rule, 12 most rules.
 -- Returns {}, or {1} if there is no room for another rule.
-local ACCOUNT, VIOLATORS, BLOCKED, OVERRIDDEN, WHITELISTED, AUDIT, FORCED, RULES = unpack(KEYS)
+local ACCOUNT, WAITS, BLOCKED, OVERRIDDEN, WHITELISTED, AUDIT, FORCED, RULES = unpack(KEYS)
 local action, name, length, rule, actor, reason = unpack(ARGV, 1, 6)
 length = tonumber(length)
 local newest = call('LINDEX', AUDIT, 0)
@@ -33,7 +33,8 @@ else
     call('ZREM', WHITELISTED, name)
   elseif action == 'unblock' then
     call('HDEL', ACCOUNT, 'b', 'v', 'l', 'f')
-    call('DEL', VIOLATORS)
+    call('HSET', ACCOUNT, 'p', text(now))
+    call('DEL', WAITS)
     call('ZREM', BLOCKED, name)
   elseif action == 'override' then
     call('HSET', ACCOUNT, 'o', rule, 'ou', text(now + length))
@@ -43,8 +44,8 @@ else
     call('ZREM', OVERRIDDEN, name)
   elseif action == 'whitelist' then
     call('HDEL', ACCOUNT, 'b', 'v', 'l', 'f')
-    call('HSET', ACCOUNT, 'w', '1')
-    call('DEL', VIOLATORS)
+    call('HSET', ACCOUNT, 'w', '1', 'p', text(now))
+    call('DEL', WAITS)
     call('ZREM', BLOCKED, name)
     call('ZADD', WHITELISTED, '+inf', name)
   elseif action == 'unwhitelist' then

@@ -1,12 +1,14 @@
 -- take: asks whether messages may pass their limits, many at once. A message passes all of its limits, and then counts in
--- each, or none; where it is refused it is a violation, once. Sent twice, it counts once.
+-- each, or none; where it is refused it is a violation, once; if it only waits for its turn, it is one if it was published
+-- too fast. Sent twice, it counts once.
 -- Fragments: head, account, rules.
--- KEYS: 1 the index of blocked keys, 2 the rules that operators set; then for each item: account, window, violators.
--- ARGV: 1 name of the call; then for each message: name of the request, id or "", 1 to only ask, number of items; for each
---   item: limit and key as the index names them, rule, name of the rule, 1 if it is paced.
+-- KEYS: 1 the index of blocked keys, 2 the rules that operators set; then for each item: account, window, messages that
+--   were refused by when they were published.
+-- ARGV: 1 name of the call; then for each message: name of the request, id or "", how long ago it was published, 1 to only
+--   ask, number of items; for each item: limit and key as the index names them, rule, name of the rule, 1 if it is paced.
 -- Returns for each message: 1 if it passes, the item that refuses longest, 1 if that is blocked, after how long (-1: never),
 --   violations, length of the penalty, how long it takes until one more may pass.
-local SEEN, NEWEST = 256, 32
+local WAITS, FAST, NEWEST = 256, 128, 32
 local this, replies, k, i = ARGV[1], {}, 3, 2
 
 -- A bucket remembers of its newest calls how many messages passed, so that these pass without tokens when the call is sent
@@ -61,6 +63,10 @@ end
 -- that no longer.
 local function pace(window, a)
   local rule = a.rule
+  if not a.ok then
+    a.paced = true
+    return a
+  end
   if a.again or rule.unlimited or rule.burst > 0 then return a end
   local step = rule.window / rule.limit
   local newest = call('ZRANGE', window, -1, -1, 'WITHSCORES')[2]
@@ -71,7 +77,6 @@ end
 
 local function count(s, key, window, request, a)
   local rule, till = a.rule, now + 60000000
-  if s.v then call('HDEL', key, 'v') end
   if a.again then
     if paid[key] then paid[key] = paid[key] - 1 end
     return
@@ -92,7 +97,26 @@ local function count(s, key, window, request, a)
   lasts(key, s, till)
 end
 
-local function violation(s, key, violators, name, id, a, request)
+-- A message that passes at once ends the row of violations.
+local function end_row(s, key, waits, id, paced)
+  if s.v and not paced and not (id ~= '' and call('ZSCORE', waits, id)) then call('HDEL', key, 'v') end
+end
+
+-- Whether the messages that waited, up to the one that was published then, came faster than a rule admits them.
+local function too_fast(waits, rule, published)
+  local most = math.min(rule.burst > 0 and rule.burst or rule.limit, FAST)
+  local span = floor(most * rule.window / rule.limit)
+  return call('ZCOUNT', waits, '(' .. text(published - span), text(published)) > most
+end
+
+-- What was published before the last penalty is paid for; what only waits for its turn is a violation if it was published
+-- too fast.
+local function violates(s, waits, published, a)
+  if s.p and published < tonumber(s.p) then return false end
+  return not a.paced or too_fast(waits, a.rule, published)
+end
+
+local function violation(s, key, waits, name, id, published, a, request)
   local rule = a.rule
   if a.caused then return rule.after, a.caused end
   if rule.after == 0 then return 0, 0 end
@@ -100,13 +124,14 @@ local function violation(s, key, violators, name, id, a, request)
   local v = tonumber(s.v or 0)
   local fresh = true
   if id ~= '' then
-    fresh = call('ZADD', violators, 'NX', text(now), id) == 1
+    fresh = not call('ZSCORE', waits, id)
     if fresh then
-      call('ZREMRANGEBYRANK', violators, 0, -SEEN - 1)
-      call('PEXPIRE', violators, millis(keep))
+      call('ZREMRANGEBYRANK', waits, 0, -WAITS)
+      call('ZADD', waits, text(published), id)
+      call('PEXPIRE', waits, millis(keep))
     end
   end
-  if fresh then v = call('HINCRBY', key, 'v', 1) end
+  if fresh and violates(s, waits, published, a) then v = call('HINCRBY', key, 'v', 1) end
   if v < rule.after then
     lasts(key, s, now + keep)
     return v, 0
@@ -115,7 +140,7 @@ local function violation(s, key, violators, name, id, a, request)
   local length = math.min(rule.max, floor(rule.block * rule.factor ^ l))
   call('HDEL', key, 'v', 'a')
   s.b, s.f = text(now + length), text(now + length + rule.history)
-  call('HSET', key, 'l', l + 1, 'b', s.b, 'f', s.f, 'y', 'penalty', 'q', request .. ' ' .. text(length))
+  call('HSET', key, 'l', l + 1, 'b', s.b, 'f', s.f, 'p', text(now), 'y', 'penalty', 'q', request .. ' ' .. text(length))
   call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now))
   call('ZADD', KEYS[1], s.b, name)
   lasts(key, s, 0)
@@ -123,14 +148,15 @@ local function violation(s, key, violators, name, id, a, request)
 end
 
 while i <= #ARGV do
-  local request, id, peek, items = ARGV[i], ARGV[i + 1], ARGV[i + 2] == '1', tonumber(ARGV[i + 3])
-  i = i + 4
+  local request, id, published = ARGV[i], ARGV[i + 1], now - tonumber(ARGV[i + 2])
+  local peek, items = ARGV[i + 3] == '1', tonumber(ARGV[i + 4])
+  i = i + 5
   local passes, worst, reply, states, answers, rules_held = true, 0, {0, 0, 0, 0, 0, 0, 0}, {}, {}, {}
   for j = 1, items do
     local key, window, arg = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], i + 4 * (j - 1)
     local s, packed = load_account(key), rule_named(KEYS[2], ARGV[arg + 2], ARGV[arg + 1])
     local a = judge(s, key, window, packed, request)
-    if a.ok and ARGV[arg + 3] == '1' then a = pace(window, a) end
+    if ARGV[arg + 3] == '1' then a = pace(window, a) end
     states[j], answers[j], rules_held[j] = s, a, packed
     if not a.ok then
       local after = a.after < 0 and math.huge or a.after
@@ -143,7 +169,7 @@ while i <= #ARGV do
   end
   if passes then reply[1] = 1 end
   for j = 1, peek and 0 or items do
-    local key, window, violators = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], KEYS[k + 3 * (j - 1) + 2]
+    local key, window, waits = KEYS[k + 3 * (j - 1)], KEYS[k + 3 * (j - 1) + 1], KEYS[k + 3 * (j - 1) + 2]
     local name, packed = ARGV[i + 4 * (j - 1)], rules_held[j]
     local s, a = states[j], answers[j]
     if s.r ~= packed then
@@ -153,8 +179,9 @@ while i <= #ARGV do
     end
     if passes then
       count(s, key, window, request, a)
-    elseif not a.ok and not a.blocked and not a.paced then
-      local v, length = violation(s, key, violators, name, id, a, request)
+      end_row(s, key, waits, id, ARGV[i + 4 * (j - 1) + 3] == '1')
+    elseif not a.ok and not a.blocked then
+      local v, length = violation(s, key, waits, name, id, published, a, request)
       if reply[2] == j - 1 then reply[5] = v end
       if length > 0 and (length > worst or reply[2] == j - 1) then
         worst = length
