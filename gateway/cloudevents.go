@@ -46,18 +46,37 @@ func wantsEvents(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), eventBatchType)
 }
 
+// leased returns a delivery as a CloudEvent, with what its client needs to settle it.
+func leased(d delivery) cloudevents.Event {
+	e := eventOf(d.message)
+	e.Extensions[leaseAttribute] = d.Lease
+	e.Extensions[leaseForAttribute] = time.Duration(d.LeaseFor).String()
+	e.Extensions[attemptAttribute] = strconv.Itoa(d.Attempt)
+	return e
+}
+
 // answerEvents answers a receive with a batch of CloudEvents.
 func answerEvents(ctx context.Context, w http.ResponseWriter, ds []delivery) {
 	events := make([]json.RawMessage, len(ds))
 	for i, d := range ds {
-		e := eventOf(d.message)
-		e.Extensions[leaseAttribute] = d.Lease
-		e.Extensions[leaseForAttribute] = time.Duration(d.LeaseFor).String()
-		e.Extensions[attemptAttribute] = strconv.Itoa(d.Attempt)
-		events[i], _ = cloudevents.Structured.Marshal(ctx, d.Topic, e) // it has what an event needs, and its data is what it says
+		events[i], _ = cloudevents.Structured.Marshal(ctx, d.Topic, leased(d)) // it has what an event needs, and its data is what it says
 	}
 	w.Header().Set("Content-Type", eventBatchType)
 	_ = json.NewEncoder(w).Encode(events) // who has gone is not told
+}
+
+// answerEvent answers a receive with one CloudEvent in a mode, or with nothing.
+func answerEvent(ctx context.Context, w http.ResponseWriter, ds []delivery, mode string) {
+	if len(ds) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	body, contentType, attributes, _ := contentOf(ctx, leased(ds[0]), ds[0].Topic, mode) // it has what an event needs
+	w.Header().Set("Content-Type", contentType)
+	for name, value := range attributes {
+		w.Header().Set(name, headerText(value))
+	}
+	_, _ = w.Write(body) // who has gone is not told
 }
 
 // Modes of events that are posted.
@@ -69,14 +88,8 @@ const (
 // content returns the body of a post, its content type, and the attributes that stand in headers: those of the message if it is an
 // event in binary mode, unless the subscription wants every message to be an event.
 func (p pushed) content(ctx context.Context, m *driver.Message) (body []byte, contentType string, attributes map[string]string, err error) {
-	switch p.Events {
-	case structuredEvents:
-		body, err = cloudevents.Structured.Marshal(ctx, m.Topic, eventOf(m))
-		return body, cloudevents.Structured.ContentType(), nil, err
-	case binaryEvents:
-		e := eventOf(m)
-		attributes, err = e.Headers()
-		return e.Data, e.DataContentType, attributes, err
+	if p.Events != "" {
+		return contentOf(ctx, eventOf(m), m.Topic, p.Events)
 	}
 	attributes = map[string]string{}
 	for name, value := range m.Headers {
@@ -85,4 +98,14 @@ func (p pushed) content(ctx context.Context, m *driver.Message) (body []byte, co
 		}
 	}
 	return m.Body, m.ContentType, attributes, nil
+}
+
+// contentOf is an event in a mode of HTTP: the body with its type, and the attributes that stand in headers.
+func contentOf(ctx context.Context, e cloudevents.Event, topic, mode string) (body []byte, contentType string, attributes map[string]string, err error) {
+	if mode == structuredEvents {
+		body, err = cloudevents.Structured.Marshal(ctx, topic, e)
+		return body, cloudevents.Structured.ContentType(), nil, err
+	}
+	attributes, err = e.Headers()
+	return e.Data, e.DataContentType, attributes, err
 }

@@ -52,3 +52,43 @@ func TestReceiveEvents(t *testing.T) {
 		}
 	})
 }
+
+// A receive of one message may ask for an event of HTTP, as a push is: attributes in headers, or all of it in the body.
+func TestReceiveOneEvent(t *testing.T) {
+	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
+		const path = "/v1/topics/jobs/messages"
+		ask := func(body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodPost, "/v1/topics/jobs/groups/g/receive", strings.NewReader(body))
+			w := httptest.NewRecorder()
+			c.g.ServeHTTP(w, r.WithContext(auth.With(t.Context(), c.who)))
+			return w
+		}
+		c.ok(path, "\xff", "Content-Type", "image/png", "Ce-Specversion", "1.0", "Ce-Id", "e1", "Ce-Source", "/shop", "Ce-Type", "made", "Ce-Subject", "Euro%20%E2%82%AC")
+		w := ask(`{"events": "binary"}`)
+		for name, want := range map[string]string{"Ce-Id": "e1", "Ce-Subject": "Euro%20%E2%82%AC", "Content-Type": "image/png", "Ce-Ferryattempt": "1"} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		if got := c.settle(w.Header().Get("Ce-Ferrylease"), ""); got["ok"] != true || w.Body.String() != "\xff" {
+			t.Errorf("got %q, settled as %v", w.Body, got)
+		}
+		c.ok(path, "hello", "Content-Type", "text/plain", "Idempotency-Key", "plain")
+		var e map[string]any
+		w = ask(`{"events": "structured"}`)
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Header().Get("Content-Type") != "application/cloudevents+json" || e["data"] != "hello" {
+			t.Errorf("got %v %s, %v", w.Header(), w.Body, err)
+		}
+		if got := c.settle(e["ferrylease"], ""); got["ok"] != true {
+			t.Errorf("settled as %v", got)
+		}
+		if w := ask(`{"events": "binary", "wait": "1s"}`); w.Code != http.StatusNoContent || w.Body.Len() > 0 {
+			t.Errorf("without a message: %d %q", w.Code, w.Body)
+		}
+		for _, body := range []string{`{"events": "loud"}`, `{"events": "binary", "max": 2}`, `{"events": "binary", "settle": [{"lease": "a"}]}`} {
+			if w := ask(body); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"hint"`) {
+				t.Errorf("%s: %d %s", body, w.Code, w.Body)
+			}
+		}
+	})
+}

@@ -53,6 +53,9 @@ const (
 	pushListExample = `{"push": {"billing": {"topic": "orders", "group": "billing", "url": "https://billing.example/hook", "concurrency": 10, "timeout": "10s", "paused": false, ` +
 		`"health": {"state": "failing", "failures": 3, "last_error": "the endpoint answered with status 502", "last_error_at": "2026-01-31T08:00:01.000Z"}}}}`
 
+	eventExample = `{"specversion": "1.0", "id": "order-1", "source": "/topics/orders", "type": "ferry.message", "datacontenttype": "application/json", "data": {"id": 1}, ` +
+		`"ferrylease": "n7c2.JBSWY3DPEHPK3PXP.2.x4qkZg", "ferryleasefor": "30s", "ferryattempt": "1", "partitionkey": "ann"}`
+
 	problemExample = `{"title": "Bad Request", "status": 400, "code": "invalid", "detail": "there is no priority \"loud\"", "hint": "use low, normal, high or urgent", "request_id": "0198f2"}`
 	lostExample    = `{"title": "Conflict", "status": 409, "code": "lease_lost", "detail": "the gateway holds no such delivery for this client", ` +
 		`"hint": "extend leases in time; the message is delivered again"}`
@@ -69,8 +72,9 @@ var (
 	}}
 	receiveAnswers = []content{
 		{jsonType, received{}, receivedExample},
-		{eventBatchType, []map[string]any{}, `[{"specversion": "1.0", "id": "order-1", "source": "/topics/orders", "type": "ferry.message", "datacontenttype": "application/json", "data": {"id": 1}, ` +
-			`"ferrylease": "n7c2.JBSWY3DPEHPK3PXP.2.x4qkZg", "ferryleasefor": "30s", "ferryattempt": "1", "partitionkey": "ann"}]`},
+		{"application/cloudevents+json", map[string]any{}, eventExample},
+		{"*/*", nil, ""}, // the data of an event in binary mode
+		{eventBatchType, []map[string]any{}, "[" + eventExample + "]"},
 	}
 	resultQuery = []parameter{{"wait", "How long to wait until it has ended", "", "5s"}}
 )

@@ -33,6 +33,8 @@ type receiveRequest struct {
 	Wait   *jsontime.Duration `json:"wait,omitempty"`
 	Lease  jsontime.Duration  `json:"lease,omitempty"`
 	Settle []settlement       `json:"settle,omitempty"`
+	// Events asks for one message as a CloudEvent of HTTP, in this mode.
+	Events string `json:"events,omitempty" enum:"binary,structured"`
 }
 
 // received is the answer to a receive.
@@ -44,6 +46,9 @@ type received struct {
 }
 
 func (q *receiveRequest) check(poll time.Duration) error {
+	if err := q.checkEvents(); err != nil {
+		return err
+	}
 	if q.Max == 0 {
 		q.Max = defaultMax
 	}
@@ -61,6 +66,26 @@ func (q *receiveRequest) check(poll time.Duration) error {
 		return invalid(fmt.Sprintf("wait is %v", wait), fmt.Sprintf("wait at most %v, and ask again", poll), nil)
 	}
 	return nil
+}
+
+// checkEvents refuses what a single event has no place for.
+func (q *receiveRequest) checkEvents() error {
+	switch {
+	case q.Events == "":
+		return nil
+	case q.Events != binaryEvents && q.Events != structuredEvents:
+		return invalid(fmt.Sprintf("there is no mode %.40q of events", q.Events), "use binary or structured", nil)
+	case q.Max > 1:
+		return invalid("an event of HTTP is one message", "leave max out, or accept "+eventBatchType, nil)
+	case len(q.Settle) > 0:
+		return errNoPlace()
+	}
+	q.Max = 1
+	return nil
+}
+
+func errNoPlace() error {
+	return invalid("events have no place for what became of settlements", "settle with /v1/settle, or accept application/json", nil)
 }
 
 // checkLease refuses a lease that no broker gives. Zero is the one that the broker recommends.
@@ -86,7 +111,7 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if wantsEvents(r) && len(q.Settle) > 0 {
-		refuse(w, r, invalid("a batch of events has no place for what became of settlements", "settle with /v1/settle, or accept application/json", nil))
+		refuse(w, r, errNoPlace())
 		return
 	}
 	settled := g.settleAll(r.Context(), q.Settle)
@@ -95,7 +120,11 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
-	if wantsEvents(r) {
+	switch {
+	case q.Events != "":
+		answerEvent(r.Context(), w, messages, q.Events)
+		return
+	case wantsEvents(r):
 		answerEvents(r.Context(), w, messages)
 		return
 	}

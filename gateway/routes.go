@@ -48,7 +48,7 @@ func table() []route {
 			headers: publishHeaders, request: publishBodies, answers: publishAnswers, serve: (*Gateway).servePublish},
 		{method: "POST", path: "/v1/topics/{topic}/groups/{group}/receive", id: "receive", summary: "Settle, and wait for messages",
 			request: inJSON(receiveRequest{}, receiveExample),
-			answers: map[int][]content{200: receiveAnswers}, serve: (*Gateway).serveReceive},
+			answers: map[int][]content{200: receiveAnswers, 204: nil}, serve: (*Gateway).serveReceive},
 		{method: "GET", path: "/v1/topics/{topic}/groups/{group}/stream", id: "stream", summary: "Messages as they come, one in a line",
 			query: streamQuery, answers: streamAnswers, serve: (*Gateway).serveStream},
 		{method: "POST", path: "/v1/settle", id: "settle", summary: "End deliveries",
