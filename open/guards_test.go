@@ -19,7 +19,7 @@ import (
 // block blocks a key of a limit, and blocked demands that it is.
 func block(t *testing.T, s guard.Store) {
 	t.Helper()
-	c := guard.Change{Actor: "ann", Reason: "test", Action: guard.ActionBlock, Limit: "mails", Key: "bob", For: guard.Forever}
+	c := guard.Change{Actor: "ann", Reason: "test", Action: guard.ActionBlock, Limit: "mails", Key: "bob"} // without an end
 	if err := s.Change(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
