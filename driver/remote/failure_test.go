@@ -20,7 +20,7 @@ type way struct {
 }
 
 func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := w.node.Load().pipes.dial(ctx, network, address)
+	c, err := w.node.Load().pipes.Dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/ferrymq/ferry"
@@ -14,47 +12,15 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/remote"
 	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/internal/pipetest"
 )
-
-// pipes is a listener inside the process, so that everything runs in virtual time.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070} }
-
-// dial connects to the server, or says that there is none.
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.done:
-	case <-ctx.Done():
-	}
-	return nil, errors.Join(errors.New("connection refused"), here.Close(), there.Close())
-}
 
 // node is a gateway behind a listener, as a process that serves it.
 type node struct {
 	gateway *gateway.Gateway
 	server  *http.Server
 	served  chan struct{}
-	pipes   *pipes
+	pipes   *pipetest.Listener
 }
 
 func serve(t testing.TB, d driver.Driver) *node {
@@ -67,7 +33,7 @@ func serve(t testing.TB, d driver.Driver) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{gateway: g, served: make(chan struct{}), pipes: newPipes()}
+	n := &node{gateway: g, served: make(chan struct{}), pipes: pipetest.Listen()}
 	n.server = &http.Server{Handler: as(operator(), g), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() {
 		defer close(n.served)
@@ -104,7 +70,7 @@ func (n *node) kill() error {
 // connect opens a remote driver to the node.
 func (n *node) connect(t testing.TB) driver.Driver {
 	t.Helper()
-	d, err := remote.New(context.Background(), remote.Options{URL: "ferry://test", Dial: n.pipes.dial})
+	d, err := remote.New(context.Background(), remote.Options{URL: "ferry://test", Dial: n.pipes.Dial})
 	if err != nil {
 		t.Fatal(err)
 	}

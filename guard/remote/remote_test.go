@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,43 +18,14 @@ import (
 	"github.com/ferrymq/ferry/guard/guardtest"
 	"github.com/ferrymq/ferry/guard/remote"
 	"github.com/ferrymq/ferry/guard/store"
+	"github.com/ferrymq/ferry/internal/pipetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pipes is a listener inside the process, so that everything runs in virtual time.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.done:
-	case <-ctx.Done():
-	}
-	return nil, errors.Join(errors.New("connection refused"), here.Close(), there.Close())
-}
-
 // server is a gateway with a guard store.
 type server struct {
-	pipes *pipes
+	pipes *pipetest.Listener
 	stop  func()
 }
 
@@ -70,7 +39,7 @@ func serve(t testing.TB, who *auth.Identity, s guard.Store) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &server{pipes: &pipes{conns: make(chan net.Conn), done: make(chan struct{})}}
+	x := &server{pipes: pipetest.Listen()}
 	h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
 	}), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
@@ -94,7 +63,7 @@ func serve(t testing.TB, who *auth.Identity, s guard.Store) *server {
 
 func (x *server) open(t testing.TB) *remote.Store {
 	t.Helper()
-	s, err := remote.Open(context.Background(), remote.Options{URL: "ferry://test", Dial: x.pipes.dial})
+	s, err := remote.Open(context.Background(), remote.Options{URL: "ferry://test", Dial: x.pipes.Dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +122,7 @@ func TestWhoMay(t *testing.T) {
 		"everything":     {token(nil), guard.NewMemory(guard.MemoryOptions{}), nil, nil},
 	} {
 		server := serve(t, x.who, x.store)
-		s, err := remote.Open(t.Context(), remote.Options{URL: "ferry://test", Dial: server.pipes.dial})
+		s, err := remote.Open(t.Context(), remote.Options{URL: "ferry://test", Dial: server.pipes.Dial})
 		if !errors.Is(err, x.open) {
 			t.Errorf("%s: opened with %v, want %v", what, err, x.open)
 		}
