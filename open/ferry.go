@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver/remote"
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // tokenVariable is where the token for a server is, unless a file has it.
@@ -32,8 +33,8 @@ func token(p *parameters) (text, file string) {
 	if file = p.text("token_file"); file == "" {
 		return os.Getenv(tokenVariable), ""
 	}
-	if _, err := os.ReadFile(file); err != nil {
-		p.bad = append(p.bad, `parameter "token_file" must name a readable file`)
+	if _, err := privatefile.ReadSecret(file); err != nil {
+		p.bad = append(p.bad, `parameter "token_file" must name a file that you can read and others cannot (chmod 600)`)
 	}
 	return "", file
 }

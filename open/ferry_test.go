@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -57,6 +58,32 @@ func TestServerWithAToken(t *testing.T) {
 	publishes(t, url+"?token_file="+file)
 	t.Setenv("FERRY_TOKEN", canary)
 	publishes(t, url)
+}
+
+// TestTokenIsPrivate: a token that others can read is refused, when the broker is opened and when the file becomes so later.
+func TestTokenIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes do not tell who can read a file")
+	}
+	url := tokenServer(t, canary)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := open.URL(t.Context(), url+"?token_file="+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open.URL(t.Context(), url+"?token_file="+file); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("opened with %v, want ErrInvalid and what to do", err)
+	}
+	if _, err := ferry.Publish(t.Context(), b, "jobs", "x"); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("published with %v, want ErrInvalid and what to do", err)
+	}
 }
 
 // TestTokenIsReplaced: the file with the token is read for each call, so that another token needs no other broker.

@@ -110,7 +110,7 @@ var kinds = []kind{
 	{
 		name: "ferry", title: "A server", forms: []string{"ferry://host:7070", "ferrys://host:7070 (TLS)"},
 		options: []option{
-			{"token_file", "a file", "holds the token. Defaults to none: the token is in the variable `FERRY_TOKEN`"},
+			{"token_file", "a file", "holds the token; others must not be able to read it. Defaults to none: the token is in the variable `FERRY_TOKEN`"},
 			{"ca", file, "over TLS: whom to trust, instead of the system's authorities"},
 			insecure,
 		},

@@ -37,7 +37,7 @@ func (p process) readContexts() (*contexts, error) {
 	if all.file == "" {
 		return all, nil
 	}
-	text, err := readSecret(all.file)
+	text, err := privatefile.ReadSecret(all.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}

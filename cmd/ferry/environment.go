@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // setFromEnvironment gives every flag that is not on the command line the value of its FERRY_* variable.
@@ -51,11 +53,11 @@ func variable(name string, env func(string) (string, bool)) (string, bool, error
 	case path == "":
 		return value, value != "", nil
 	}
-	content, err := readSecret(path)
-	var shared *errShared
+	content, err := privatefile.ReadSecret(path)
+	var shared *privatefile.Shared
 	switch {
 	case errors.As(err, &shared):
-		return "", false, usage(fmt.Sprintf("the file that %s_FILE names is not private: %s", name, shared.text), shared.hint)
+		return "", false, usage(fmt.Sprintf("the file that %s_FILE names is not private: %s", name, shared.Text), shared.Hint)
 	case err != nil:
 		return "", false, usage(fmt.Sprintf("the file that %s_FILE names cannot be read: %v", name, err), "check the path and its permissions")
 	}

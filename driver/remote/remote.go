@@ -27,7 +27,8 @@ type Options struct {
 	URL string
 	// Token says who asks. Empty: nobody, which few servers accept.
 	Token string
-	// TokenFile has the token instead. It is read for each call, so that a token can be replaced while the program runs.
+	// TokenFile has the token instead, and nobody else may read it. It is read for each call, so that a token can be replaced while
+	// the program runs.
 	TokenFile string
 	// TLS is for ferrys://. Defaults to the system's authorities.
 	TLS *tls.Config

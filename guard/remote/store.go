@@ -24,7 +24,7 @@ type Options struct {
 	URL string
 	// Token says who asks: one with the scope consume on every topic.
 	Token string
-	// TokenFile has the token instead. It is read for each call.
+	// TokenFile has the token instead, and nobody else may read it. It is read for each call.
 	TokenFile string
 	// TLS is for ferrys://. Defaults to the system's authorities.
 	TLS *tls.Config

@@ -6,15 +6,16 @@ package framecall
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // Options of a Client.
@@ -23,7 +24,8 @@ type Options struct {
 	URL string
 	// Token says who asks. Empty: nobody.
 	Token string
-	// TokenFile has the token instead. It is read for each call, so that a token can be replaced while the program runs.
+	// TokenFile has the token instead, and nobody else may read it. It is read for each call, so that a token can be replaced while
+	// the program runs.
 	TokenFile string
 	// TLS is for ferrys://. Nil: the system's authorities.
 	TLS *tls.Config
@@ -36,11 +38,15 @@ func (o *Options) token() (string, error) {
 	if o.TokenFile == "" {
 		return o.Token, nil
 	}
-	data, err := os.ReadFile(o.TokenFile)
-	if err != nil {
+	text, err := privatefile.ReadSecret(o.TokenFile)
+	var shared *privatefile.Shared
+	switch {
+	case errors.As(err, &shared):
+		return "", driver.NewError(driver.ErrInvalid, "the file with the token is not private: "+shared.Text, shared.Hint, nil)
+	case err != nil:
 		return "", driver.NewError(driver.ErrNotApplied, "the file with the token cannot be read", "see that it is there and readable; a new one replaces it by a rename", err)
 	}
-	return strings.TrimSpace(string(data)), nil
+	return strings.TrimSpace(text), nil
 }
 
 const (

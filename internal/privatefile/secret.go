@@ -1,4 +1,4 @@
-package main
+package privatefile
 
 import (
 	"errors"
@@ -6,11 +6,16 @@ import (
 	"os"
 )
 
-// maxSecret bounds what is read of a file that a variable names.
+// maxSecret bounds what is read of a file with a secret.
 const maxSecret = 64 << 10
 
-// readSecret reads the file that a NAME_FILE variable names, unless others can read it or have planted it.
-func readSecret(path string) (_ string, err error) {
+// Shared is the error for a secret that is none: others can read its file, or may have planted it.
+type Shared struct{ Text, Hint string }
+
+func (s *Shared) Error() string { return s.Text }
+
+// ReadSecret reads a file with a secret, unless others can read it or have planted it, which is a *Shared.
+func ReadSecret(path string) (_ string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -25,8 +30,3 @@ func readSecret(path string) (_ string, err error) {
 	}
 	return string(content), err
 }
-
-// errShared is a secret that is none.
-type errShared struct{ text, hint string }
-
-func (e *errShared) Error() string { return e.text }

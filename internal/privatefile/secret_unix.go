@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package privatefile
 
 import (
 	"fmt"
@@ -16,15 +16,15 @@ func private(path string, f *os.File) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 || mode&0o020 != 0 {
-		return &errShared{fmt.Sprintf("its mode %04o lets others read or change it", mode),
+		return &Shared{fmt.Sprintf("its mode %04o lets others read or change it", mode),
 			"run chmod 600 on it; for a secret of Kubernetes set defaultMode: 0440"}
 	}
 	if !trusted(info) {
-		return &errShared{"it belongs to another user", "use a file of your own or of root"}
+		return &Shared{"it belongs to another user", "use a file of your own or of root"}
 	}
 	link, err := os.Lstat(path)
 	if err == nil && link.Mode()&os.ModeSymlink != 0 && !trusted(link) {
-		return &errShared{"it is a link that belongs to another user, who may let it point anywhere", "name the file itself"}
+		return &Shared{"it is a link that belongs to another user, who may let it point anywhere", "name the file itself"}
 	}
 	return err
 }
