@@ -25,22 +25,26 @@ type Log interface {
 	Trim(ctx context.Context, topic string) (TrimReport, error)
 }
 
-// Wrapper is a Driver around another one. What is optional of that, its Log, is found through it; a Pipeliner is not, since a wrapper changes Publish.
+// Wrapper is a Driver around another one. What is optional of that, its Log or Follower, is found through it; a Pipeliner is not, since a wrapper
+// changes Publish.
 type Wrapper interface{ Unwrap() Driver }
 
 // LogOf returns the Log of a driver, or of the one that it wraps; nil where there is none.
-func LogOf(d Driver) Log {
+func LogOf(d Driver) Log { return optional[Log](d) }
+
+// optional returns what a driver, or the one that it wraps, can do beside the seam; the zero value where it cannot.
+func optional[T any](d Driver) (none T) {
 	for d != nil {
-		if l, ok := d.(Log); ok {
-			return l
+		if o, ok := d.(T); ok {
+			return o
 		}
 		w, ok := d.(Wrapper)
 		if !ok {
-			return nil
+			return none
 		}
 		d = w.Unwrap()
 	}
-	return nil
+	return none
 }
 
 // Partition is one partition of a topic.

@@ -24,6 +24,7 @@ func Cases() []Case {
 		{"input/queries", badQueries},
 		{"input/cursors", badCursors},
 		{"input/log calls", badLogCalls},
+		{"input/follow queries", badFollowQueries},
 		{"input/topic configurations", badConfigurations},
 		{"input/group options", badGroupOptions},
 		{"input/defaults", defaultsAreApplied},
@@ -234,6 +235,9 @@ func Cases() []Case {
 		{"log/pending", logPending},
 		{"log/replay of a range", logReplay},
 		{"log/retention", logRetention},
+
+		{"follow/what comes", followOn},
+		{"follow/the newest", followNewest},
 
 		{"manage/ensure topic", ensureTopicIsIdempotent},
 		{"manage/ensure topic shows the difference", ensureTopicShowsTheDifference},

@@ -159,7 +159,15 @@ func (t *topic) view(e *entry, now moment) view {
 		v.DueAt = now.wall(e.due)
 	}
 	v.Message = e.message(t.name, e)
+	v.setUndecoded(e)
 	return v
+}
+
+// setUndecoded shows what was not decoded yet as it is.
+func (v *view) setUndecoded(e *entry) {
+	if x := e.extra; x != nil && x.raw != nil {
+		v.Raw, v.Body = append([]byte(nil), x.raw...), append([]byte(nil), x.raw...)
+	}
 }
 
 var itemStates = [...]driver.State{ready: driver.StateReady, inflight: driver.StateInflight, waiting: driver.StateWaiting,
@@ -174,9 +182,7 @@ func (it *item) view(now moment) view {
 		Message: it.e.message(it.g.t.name, it.content()), Ref: it.e.ref(), Group: it.g.name, State: itemStates[it.state],
 		Attempt: int(it.failures) + 1, Deliveries: int(it.lost) + 1, ExpiresAt: now.wall(it.e.expires()),
 	}}
-	if x := it.e.extra; x != nil && x.raw != nil { // not looked at yet: shown as it is
-		v.Raw, v.Body = append([]byte(nil), x.raw...), append([]byte(nil), x.raw...)
-	}
+	v.setUndecoded(it.e)
 	if it.more != nil {
 		v.History = append([]driver.Failure(nil), it.more.history...)
 		v.edited = it.more.edited

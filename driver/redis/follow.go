@@ -1,0 +1,97 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+)
+
+var _ driver.Follower = (*Driver)(nil)
+
+// Follow returns what was published after an earlier page. What several shards have is put in the order of publishing.
+func (d *Driver) Follow(ctx context.Context, q driver.FollowQuery) (driver.FollowPage, error) {
+	page := driver.FollowPage{}
+	q, err := q.Resolve()
+	if err != nil {
+		return page, err
+	}
+	t, err := d.existing(ctx, q.Topic)
+	if err != nil {
+		return page, err
+	}
+	ends, err := t.ends(ctx)
+	if err != nil {
+		return page, err
+	}
+	for i, s := range t.shards {
+		page.Last = append(page.Last, s.ref(ends[i].seq))
+		page.Published += ends[i].published
+		entries, err := s.between(ctx, q.Since(int32(i), ends[i].seq), ends[i].seq, q.Limit)
+		if err != nil {
+			return driver.FollowPage{}, err
+		}
+		page.Entries = append(page.Entries, entries...)
+	}
+	slices.SortStableFunc(page.Entries, func(a, b driver.Entry) int { return a.PublishedAt.Compare(b.PublishedAt) })
+	page.Entries = page.Entries[max(0, len(page.Entries)-q.Limit):]
+	return page, nil
+}
+
+// end is how far a shard has come: the last sequence number, and how many messages had one. Others went to what became ready again.
+type end struct{ seq, published uint64 }
+
+// ends asks all shards at once.
+func (t *topic) ends(ctx context.Context) ([]end, error) {
+	d, cmds := t.shards[0].d, make([]*goredis.SliceCmd, len(t.shards))
+	_, err := d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, s := range t.shards {
+			cmds[i] = p.HMGet(ctx, s.keys[keyTopic], "seq", "published")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	ends := make([]end, len(cmds))
+	for i, c := range cmds {
+		seq, ok := c.Val()[0].(string)
+		if !ok {
+			return nil, d.gone(t)
+		}
+		published, _ := c.Val()[1].(string)
+		ends[i].seq, _ = strconv.ParseUint(seq, 10, 64)
+		ends[i].published, _ = strconv.ParseUint(published, 10, 64)
+	}
+	return ends, nil
+}
+
+// between returns the messages with numbers behind after and up to last, as the topic has them: of many the newest.
+func (s *shard) between(ctx context.Context, after, last uint64, most int) (entries []driver.Entry, err error) {
+	if last > after+uint64(most) {
+		after = last - uint64(most)
+	}
+	if after == last {
+		return nil, nil
+	}
+	var seqs []string
+	for n := after + 1; n <= last; n++ {
+		seqs = append(seqs, strconv.FormatUint(n, 10))
+	}
+	v, err := s.load(ctx, seqs, []string{})
+	if err != nil || v == nil {
+		return nil, err
+	}
+	for _, seq := range seqs {
+		if e, ok := v.ofTopic(seq); ok {
+			entries = append(entries, e)
+		} else if body, ok := v.bodies[seq]; ok {
+			entries = append(entries, driver.Entry{Message: v.message(seq, body), Ref: v.ref(seq)})
+		}
+	}
+	return entries, nil
+}
