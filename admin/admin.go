@@ -65,6 +65,7 @@ type API struct {
 	masks      []Mask
 	series     *series
 	streams    chan struct{} // a place for each stream
+	tails      tails
 
 	mux  *http.ServeMux
 	huma huma.API
@@ -84,7 +85,7 @@ func New(o Options) (*API, error) {
 		return nil, driver.NewError(driver.ErrInvalid, "MaxStreams is negative", "leave it zero for the default", nil)
 	}
 	a := &API{o: o, broker: o.Broker, driver: o.Broker.Driver(), log: o.Broker.Logger(), started: time.Now(),
-		series: newSeries(), streams: make(chan struct{}, o.MaxStreams)}
+		series: newSeries(), streams: make(chan struct{}, o.MaxStreams), tails: tails{of: map[string]*tail{}}}
 	var err error
 	if a.masks, err = checkMasks(o.Masks); err != nil {
 		return nil, err

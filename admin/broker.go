@@ -25,7 +25,7 @@ func (a *API) showBroker(ctx context.Context, _ *struct{}) (api.Broker, error) {
 	_, noLog := a.broker.Log()
 	u, err := a.driver.Usage(ctx)
 	return api.Broker{Driver: c.Driver, Environment: a.o.Environment, Version: a.o.Version, Capabilities: viewCapabilities(c), Log: noLog == nil,
-		Guards: a.o.Guards != nil, Actions: a.o.Actions != nil, Alerts: a.o.Watch != nil, WeCom: a.o.WeCom != nil,
+		Tail: a.canTail(), Guards: a.o.Guards != nil, Actions: a.o.Actions != nil, Alerts: a.o.Watch != nil, WeCom: a.o.WeCom != nil,
 		Usage: api.Usage{Memory: u.Memory, MemoryLimit: u.MemoryLimit, Disk: u.Disk, DiskFree: u.DiskFree, Connections: u.Connections}}, err
 }
 

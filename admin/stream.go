@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/ferrymq/ferry/admin/internal/input"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/operation"
@@ -22,7 +21,6 @@ const (
 	streamEvery       = time.Second
 	streamQuiet       = 15 * time.Second // after which a comment shows that the stream lives
 	streamPatience    = 10 * time.Second // for which a client may take nothing; then it is dropped
-	tailPart          = 100              // messages that a tail reads at once
 )
 
 const eventStream = "text/event-stream"
@@ -215,63 +213,4 @@ func (w *writer) operations(ctx context.Context, ops []operation.Operation, sent
 		}
 	}
 	return w.control.Flush()
-}
-
-// tailTopic sends the messages of a topic as they come, where the broker keeps them in partitions.
-func (a *API) tailTopic(ctx context.Context, in *input.TopicPath, w *writer) error {
-	log, err := a.broker.Log()
-	if err != nil {
-		return without("this broker has no log to follow", "consume the topic in a group of its own: ferry sub "+in.Topic+" --group NAME")
-	}
-	partitions, err := log.Partitions(ctx, in.Topic)
-	if err != nil {
-		return err
-	}
-	t := tail{api: a, log: log, topic: in.Topic, at: map[int32]driver.Ref{}}
-	for _, p := range partitions {
-		t.at[p.Partition] = p.Last
-	}
-	return a.streaming(ctx, func(ctx context.Context) error {
-		w.begin()
-		if err := w.control.Flush(); err != nil {
-			return err
-		}
-		return w.every(ctx, func() (bool, error) { return t.send(ctx, w) })
-	})
-}
-
-// tail follows the partitions of a topic.
-type tail struct {
-	api   *API
-	log   driver.Log
-	topic string
-	at    map[int32]driver.Ref // the last message that was sent or skipped, of each partition
-}
-
-// send sends what has come since, and reports whether that was anything.
-func (t *tail) send(ctx context.Context, w *writer) (bool, error) {
-	wrote := false
-	for p, at := range t.at {
-		from := driver.Position{From: driver.FromBegin}
-		if !at.IsZero() {
-			from = driver.Position{From: driver.FromRef, Ref: at}
-		}
-		page, err := t.log.Range(ctx, driver.RangeQuery{Topic: t.topic, Partition: p, From: from, Limit: tailPart})
-		if ctx.Err() != nil {
-			return false, nil
-		}
-		if err != nil {
-			return wrote, err
-		}
-		for _, e := range page.Entries {
-			if e.Ref == at {
-				continue
-			}
-			if err := w.event("message", t.api.viewEntry(ctx, t.topic, e)); err != nil {
-				return wrote, err
-			}
-			t.at[p], wrote = e.Ref, true
-		}
-	}
-	return wrote, nil
 }

@@ -7,6 +7,7 @@ type Broker struct {
 	Version      string       `json:"version,omitempty" doc:"Of the server"`
 	Capabilities Capabilities `json:"capabilities"`
 	Log          bool         `json:"log" doc:"It keeps messages in partitions: partitions, pending, range, replay, retention and trim answer"`
+	Tail         bool         `json:"tail" doc:"Topics can be watched live: their tail answers"`
 	Guards       bool         `json:"guards" doc:"The server has a store of guards: limits and breakers answer"`
 	Actions      bool         `json:"actions" doc:"The server records who did what"`
 	Alerts       bool         `json:"alerts" doc:"The server evaluates rules of alerts: its rules answer"`

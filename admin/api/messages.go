@@ -175,3 +175,12 @@ type Half struct {
 	ID    string   `json:"id"`
 	Delay Duration `json:"delay,omitempty"`
 }
+
+// Skipped is what the tail of a topic did not show before the message that follows.
+type Skipped struct {
+	Count int64 `json:"count" doc:"Messages: settled before they could be looked at, or more than a tail shows"`
+	More  bool  `json:"more,omitempty" doc:"There were others beside them, nobody counted how many"`
+}
+
+// Any reports whether anything was skipped.
+func (s Skipped) Any() bool { return s.Count > 0 || s.More }

@@ -60,7 +60,7 @@ func TestClassicRoutes(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/script/classic",
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "dies": scriptDies, "serves": scriptServes,
-					"asks": scriptAsks, "awaits": scriptAwaits, "captures": scriptCaptures},
+					"asks": scriptAsks, "awaits": scriptAwaits, "captures": scriptCaptures, "tails": scriptTails},
 				Setup: func(env *testscript.Env) error {
 					address, err := on.broker(t, env)
 					if err != nil {
@@ -150,6 +150,14 @@ func scriptAwaits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func request(ts *testscript.TestScript, method, path, body string) (status int, text string) {
+	res := send(ts, method, path, body)
+	defer func() { _ = res.Body.Close() }()
+	data, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	return res.StatusCode, string(data)
+}
+
+func send(ts *testscript.TestScript, method, path, body string) *http.Response {
 	q, err := http.NewRequestWithContext(context.Background(), method, ts.Getenv("SERVER")+path, strings.NewReader(body))
 	ts.Check(err)
 	q.Header.Set("Authorization", "Bearer "+ts.Getenv("TOKEN"))
@@ -158,10 +166,26 @@ func request(ts *testscript.TestScript, method, path, body string) (status int, 
 	}
 	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
 	ts.Check(err)
-	defer func() { _ = res.Body.Close() }()
-	data, err := io.ReadAll(res.Body)
-	ts.Check(err)
-	return res.StatusCode, string(data)
+	return res
+}
+
+// scriptTails watches a topic, publishes to it, and demands to see the message: tails topic body
+func scriptTails(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tails topic body")
+	}
+	path := "/api/v1/topics/" + args[0]
+	live := send(ts, http.MethodGet, path+"/tail", "")
+	defer func() { _ = live.Body.Close() }()
+	if status, text := request(ts, http.MethodPost, path+"/messages", `{"body":"`+args[1]+`"}`); status != http.StatusOK {
+		ts.Fatalf("publishing answered %d: %s", status, text)
+	}
+	for lines := bufio.NewScanner(live.Body); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "data: ") && strings.Contains(lines.Text(), `"body":"`+args[1]+`"`) {
+			return
+		}
+	}
+	ts.Fatalf("the tail of %s ended without the message", args[0])
 }
 
 // scriptCaptures makes a variable of what a group of a regexp matches in the last output: captures ID "id":"([^"]+)"

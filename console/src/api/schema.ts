@@ -1934,6 +1934,8 @@ export interface components {
             guards: boolean;
             /** @description It keeps messages in partitions: partitions, pending, range, replay, retention and trim answer */
             log: boolean;
+            /** @description Topics can be watched live: their tail answers */
+            tail: boolean;
             usage: components["schemas"]["Usage"];
             /** @description Of the server */
             version?: string;
