@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	browseAtATime = 128 // messages read in one go
+	browseAtATime = 128     // messages read in one go
+	browseTries   = 1024    // sequence numbers for them, of which some are gone
+	browseBytes   = 4 << 20 // of messages, beyond which no further one is read
 	segmentSize   = 1024
 	maxSegment    = maxSeq / segmentSize
 	maxSeq        = 100_000_000_000_000 // numbers below are exact in scripts
@@ -39,10 +41,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	}
 	for b.shard < len(t.shards) {
 		b.s = t.shards[b.shard]
-		if err := b.check(ctx, t); err != nil {
-			return driver.Page{}, err
-		}
-		ended, err := b.look(ctx)
+		ended, err := b.look(ctx, t)
 		if err != nil {
 			return driver.Page{}, err
 		}
@@ -110,12 +109,16 @@ func (b *browser) groupKey(k int) string {
 }
 
 // look reads the shard until it ends or the page is full, and reports whether it ended.
-func (b *browser) look(ctx context.Context) (bool, error) {
+func (b *browser) look(ctx context.Context, t *topic) (bool, error) {
+	if b.q.State == driver.StateReady {
+		return b.segments(ctx, t)
+	}
+	if err := b.check(ctx, t); err != nil {
+		return false, err
+	}
 	switch b.q.State {
 	case driver.StateDone:
 		return true, nil // nothing is kept
-	case driver.StateReady:
-		return b.segments(ctx)
 	case driver.StateInflight:
 		return b.inflight(ctx)
 	case driver.StateWaiting:
@@ -213,12 +216,17 @@ func (b *browser) show(ctx context.Context, seqs []string) error {
 	if err != nil || v == nil {
 		return err
 	}
+	b.add(v, seqs)
+	return nil
+}
+
+// add adds the entries of a view that are in the wanted state.
+func (b *browser) add(v *view, seqs []string) {
 	for _, seq := range seqs {
 		if e, ok := v.entry(seq, b.q.Group); ok && e.State == b.q.State {
 			b.page.Entries = append(b.page.Entries, e)
 		}
 	}
-	return nil
 }
 
 // entry returns a message as a group sees it, or as the topic does.
@@ -267,78 +275,43 @@ func decimal(ns []uint64) []string {
 }
 
 // segments goes through all messages of the topic, in the order of their sequence numbers.
-func (b *browser) segments(ctx context.Context) (bool, error) {
+func (b *browser) segments(ctx context.Context, t *topic) (bool, error) {
 	for b.room() > 0 {
-		after, _ := strconv.ParseUint(b.at, 10, 64)
-		seqs, ended, err := b.s.following(ctx, after, b.room())
-		if err != nil || ended {
-			return ended, err
-		}
-		if err := b.show(ctx, decimal(seqs)); err != nil {
+		step, err := b.step(ctx)
+		if err != nil {
 			return false, err
 		}
-		b.at = strconv.FormatUint(seqs[len(seqs)-1], 10)
+		if step.view == nil {
+			return false, b.s.d.gone(t)
+		}
+		if names := step.view.g.names; !slices.Contains(names, b.q.Group) {
+			return false, t.noGroup(b.q.Group, names)
+		}
+		b.at = step.at
+		b.page.Scanned += len(step.seqs)
+		b.add(step.view, step.seqs)
+		if step.ended {
+			return true, nil
+		}
 	}
 	return false, nil
 }
 
-// following returns up to most sequence numbers of messages behind one, and whether there are none.
-func (s *shard) following(ctx context.Context, after uint64, most int) (seqs []uint64, ended bool, err error) {
-	first := after + 1
-	for {
-		segment, there, err := s.segmentFrom(ctx, first/segmentSize)
-		if err != nil || !there {
-			return nil, !there, err
-		}
-		first = max(first, segment*segmentSize)
-		for last := (segment+1)*segmentSize - 1; first <= last; {
-			count := min(last-first+1, 256)
-			candidates := make([]uint64, count)
-			for i := range candidates {
-				candidates[i] = first + uint64(i)
-			}
-			if seqs, err = s.present(ctx, candidates); err != nil {
-				return nil, false, err
-			}
-			if len(seqs) > 0 {
-				return seqs[:min(len(seqs), most)], false, nil
-			}
-			first += count
-		}
-	}
+// step is what lua/page.lua answers: messages behind those that were looked at, in one call.
+type step struct {
+	view  *view // nil when the topic is gone
+	seqs  []string
+	at    string
+	ended bool
 }
 
-// segmentFrom returns the first segment in use that is not before another. The score alone tells which one it is: a member that
-// differs from it is damaged, which Audit tells, and must not lead back.
-func (s *shard) segmentFrom(ctx context.Context, least uint64) (segment uint64, there bool, err error) {
-	zs, err := s.d.client.ZRangeByScoreWithScores(ctx, s.keys[keySegments], &goredis.ZRangeBy{
-		Min: strconv.FormatUint(least, 10), Max: strconv.Itoa(maxSegment), Count: 1}).Result()
-	if err != nil {
-		return 0, false, redisconn.Classify(err)
-	}
-	if len(zs) == 0 {
-		return 0, false, nil
-	}
-	return uint64(zs[0].Score), true, nil
-}
-
-// present returns those of the sequence numbers that have a message.
-func (s *shard) present(ctx context.Context, seqs []uint64) ([]uint64, error) {
-	cmds := make([]*goredis.BoolCmd, len(seqs))
-	_, err := s.d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		for i, n := range seqs {
-			cmds[i] = p.HExists(ctx, s.keys[keyBodies], strconv.FormatUint(n, 10))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	var there []uint64
-	for i, c := range cmds {
-		if c.Val() {
-			there = append(there, seqs[i])
-		}
-	}
-	return there, nil
+func (b *browser) step(ctx context.Context) (next step, err error) {
+	after, _ := strconv.ParseUint(b.at, 10, 64)
+	next.view, err = b.s.looking(func(q viewQuery) ([]string, []any, error) {
+		reply, err := b.s.d.run(ctx, &b.s.d.scripts.page, append(q.keys, b.s.keys[keySegments]),
+			after, b.room(), browseTries, browseBytes, maxSegment)
+		next.at, next.ended, next.seqs = text(reply, 0), integer(reply, 1) == 1, texts(reply, 2)
+		return next.seqs, list(reply, 3), err
+	}, []string{b.q.Group})
+	return next, err
 }

@@ -10,11 +10,9 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
-	"github.com/ferrymq/ferry/internal/redisconn"
-	goredis "github.com/redis/go-redis/v9"
 )
 
-// view is everything that a shard knows of some messages: read in one transaction, then looked at.
+// view is everything that a shard knows of some messages: read by one script (lua/viewing.lua), then looked at.
 type view struct {
 	s         *shard
 	g         *groups
@@ -38,89 +36,93 @@ type groupView struct {
 	holders   map[string]string // sequence number to instance, of all in flight
 }
 
-// load reads what there is about messages, by their sequence numbers, as some groups see them (nil: all).
+// load reads what there is about messages, by their sequence numbers, as some groups see them (nil: all). It returns nil when
+// the topic is gone.
 func (s *shard) load(ctx context.Context, seqs []string, only []string) (*view, error) {
+	args := make([]any, len(seqs))
+	for i, seq := range seqs {
+		args[i] = seq
+	}
+	return s.looking(func(q viewQuery) ([]string, []any, error) {
+		reply, err := s.d.run(ctx, &s.d.scripts.view, q.keys, args...)
+		return seqs, reply, err
+	}, only)
+}
+
+// looking makes a view of what ask answers, which is asked again when the groups have changed.
+func (s *shard) looking(ask func(viewQuery) (seqs []string, reply []any, err error), only []string) (*view, error) {
 	for range staleTries {
-		g := s.groups()
-		v := &view{s: s, g: g}
-		q := &viewQuery{}
-		_, err := s.d.client.TxPipelined(ctx, func(p goredis.Pipeliner) error { q.ask(ctx, p, s, g, seqs, only); return nil })
-		if err != nil && !isNil(err) {
-			return nil, redisconn.Classify(err)
+		q := s.viewQuery(only)
+		seqs, reply, err := ask(q)
+		if err != nil {
+			return nil, err
 		}
-		topic := q.topic.Val()
-		if topic[0] == nil {
+		epoch, names := text(list(reply, 0), 0), text(list(reply, 0), 1)
+		if epoch == "" {
 			return nil, nil
 		}
-		if epoch, _ := topic[0].(string); epoch != g.epoch {
-			names, _ := topic[1].(string)
-			s.learn(epoch, names)
-			continue
+		if epoch == q.g.epoch {
+			return q.view(s, seqs, reply), nil
 		}
-		v.solo, _ = topic[2].(string)
-		q.read(v, seqs)
-		return v, v.publishTimes(ctx)
+		s.learn(epoch, names)
 	}
 	return nil, driver.NewError(driver.ErrNotApplied, "the groups of the topic keep changing", "try again", nil)
 }
 
-// viewQuery are the answers that make up a view.
+// viewQuery is what lua/viewing.lua is asked.
 type viewQuery struct {
-	topic, bodies, live, pending *goredis.SliceCmd
-	due, expires                 []*goredis.FloatCmd
-	groups                       []groupQuery
+	g      *groups
+	keys   []string
+	groups []int // of g, in the order of the keys
 }
 
-type groupQuery struct {
-	letter                             *goredis.StringCmd
-	states, records, histories, edited *goredis.SliceCmd
-	leases                             *goredis.StringSliceCmd
-}
-
-func (q *viewQuery) ask(ctx context.Context, p goredis.Pipeliner, s *shard, g *groups, seqs, only []string) {
-	q.topic = p.HMGet(ctx, s.keys[keyTopic], "epoch", "groups", "solo")
-	q.bodies, q.live, q.pending = p.HMGet(ctx, s.keys[keyBodies], seqs...), p.HMGet(ctx, s.keys[keyLive], seqs...), p.HMGet(ctx, s.keys[keyPending], seqs...)
-	for _, seq := range seqs {
-		q.due = append(q.due, p.ZScore(ctx, s.keys[keyDelayed], seq))
-		q.expires = append(q.expires, p.ZScore(ctx, s.keys[keyExpires], seq))
+func (s *shard) viewQuery(only []string) viewQuery {
+	q := viewQuery{g: s.groups()}
+	for _, k := range []int{keyTopic, keyBodies, keyLive, keyPending, keyDelayed, keyExpires, keyIDs} {
+		q.keys = append(q.keys, s.keys[k])
 	}
-	q.groups = make([]groupQuery, len(g.names))
-	for i, name := range g.names {
+	for i, name := range q.g.names {
 		if only != nil && !slices.Contains(only, name) {
 			continue
 		}
-		of := g.keys[topicKeys+i*groupKeys:]
-		q.groups[i] = groupQuery{letter: p.HGet(ctx, of[keyGroup], "i"), states: p.HMGet(ctx, of[keyState], seqs...),
-			records: p.HMGet(ctx, of[keyRecord], seqs...), histories: p.HMGet(ctx, of[keyHistory], seqs...),
-			edited: p.HMGet(ctx, of[keyEdited], seqs...), leases: p.HVals(ctx, of[keyLease])}
+		of := q.g.keys[topicKeys+i*groupKeys:]
+		q.groups = append(q.groups, i)
+		q.keys = append(q.keys, of[keyGroup], of[keyState], of[keyRecord], of[keyHistory], of[keyEdited], of[keyLease])
 	}
+	return q
 }
 
-func (q *viewQuery) read(v *view, seqs []string) {
-	v.bodies, v.live, v.pending = strung(seqs, q.bodies), strung(seqs, q.live), strung(seqs, q.pending)
-	v.due, v.expires = map[string]float64{}, map[string]float64{}
-	for i, seq := range seqs {
-		if q.due[i].Err() == nil {
-			v.due[seq] = q.due[i].Val()
-		}
-		if q.expires[i].Err() == nil {
-			v.expires[seq] = q.expires[i].Val()
+// view reads the answer.
+func (q viewQuery) view(s *shard, seqs []string, reply []any) *view {
+	v := &view{s: s, g: q.g, solo: text(list(reply, 0), 2), bodies: strung(seqs, list(reply, 1)), live: strung(seqs, list(reply, 2)),
+		pending: strung(seqs, list(reply, 3)), due: scored(seqs, list(reply, 4)), expires: scored(seqs, list(reply, 5)),
+		published: map[string]time.Time{}, groups: make([]groupView, len(q.g.names))}
+	for seq, indexed := range strung(seqs, list(reply, 6)) {
+		if it, ok := parseItem(indexed); ok && it.seq == seq {
+			v.published[seq] = it.published
 		}
 	}
-	v.groups = make([]groupView, len(q.groups))
-	for i, gq := range q.groups {
-		if gq.letter == nil {
-			continue
-		}
-		v.groups[i] = groupView{letter: gq.letter.Val(), states: strung(seqs, gq.states), records: strung(seqs, gq.records),
-			histories: strung(seqs, gq.histories), edited: strung(seqs, gq.edited), holders: holders(gq.leases.Val())}
+	for n, i := range q.groups {
+		of := list(reply, 7+n)
+		v.groups[i] = groupView{letter: text(of, 0), states: strung(seqs, list(of, 1)), records: strung(seqs, list(of, 2)),
+			histories: strung(seqs, list(of, 3)), edited: strung(seqs, list(of, 4)), holders: holders(texts(of, 5))}
 	}
+	return v
 }
 
-// strung turns an answer to HMGET into a map of what exists.
-func strung(seqs []string, c *goredis.SliceCmd) map[string]string {
+// scored is strung of numbers.
+func scored(seqs []string, values []any) map[string]float64 {
+	m := map[string]float64{}
+	for seq, text := range strung(seqs, values) {
+		m[seq], _ = strconv.ParseFloat(text, 64)
+	}
+	return m
+}
+
+// strung turns values, of which some may be missing, into a map of what exists.
+func strung(seqs []string, values []any) map[string]string {
 	m := map[string]string{}
-	for i, x := range c.Val() {
+	for i, x := range values {
 		if text, ok := x.(string); ok {
 			m[seqs[i]] = text
 		}
@@ -140,31 +142,6 @@ func holders(leases []string) map[string]string {
 		}
 	}
 	return m
-}
-
-// publishTimes asks the index when messages were published.
-func (v *view) publishTimes(ctx context.Context) error {
-	v.published = map[string]time.Time{}
-	var ids, seqs []string
-	for seq, body := range v.bodies {
-		if m, err := envelope.Decode([]byte(body)); err == nil {
-			ids, seqs = append(ids, indexID(m.ID)), append(seqs, seq)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	list, err := v.s.d.client.HMGet(ctx, v.s.keys[keyIDs], ids...).Result()
-	if err != nil {
-		return redisconn.Classify(err)
-	}
-	for i, x := range list {
-		text, _ := x.(string)
-		if it, ok := parseItem(text); ok && it.seq == seqs[i] {
-			v.published[seqs[i]] = it.published
-		}
-	}
-	return nil
 }
 
 // message decodes the content of a message. What cannot be decoded is shown as it is.

@@ -25,6 +25,8 @@ var (
 	luaAnswers string
 	//go:embed lua/once.lua
 	luaOnce string
+	//go:embed lua/identify.lua
+	luaIdentify string
 	//go:embed lua/store.lua
 	luaStore string
 	//go:embed lua/chain.lua
@@ -49,6 +51,8 @@ var (
 	luaClaiming string
 	//go:embed lua/quick.lua
 	luaQuick string
+	//go:embed lua/viewing.lua
+	luaViewing string
 )
 
 // One operation each.
@@ -101,6 +105,10 @@ var (
 	luaTidy string
 	//go:embed lua/stats.lua
 	luaStats string
+	//go:embed lua/view.lua
+	luaView string
+	//go:embed lua/page.lua
+	luaPage string
 )
 
 type script = redisconn.Script
@@ -108,7 +116,7 @@ type script = redisconn.Script
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
 	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek, tidy, stats                                                          script
+	del, move, purge, drop, invalid, repair, peek, tidy, stats, view, page                                              script
 }
 
 // newScripts puts fragments and operations together. Those that relieve a full server may write when it is out of memory:
@@ -123,7 +131,7 @@ func newScripts(flags bool) *scripts {
 	}
 	head := luaHead + "\n" + luaTypes + "\n"
 	guarded := luaHead + "\n" + luaGuard + "\n" + luaTypes + "\n"
-	store := luaMemory + "\n" + luaAnswers + "\n" + luaStore
+	store := luaMemory + "\n" + luaAnswers + "\n" + luaIdentify + "\n" + luaStore
 	group := head + store + luaChain + luaState
 	return &scripts{
 		publish:   plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
@@ -141,15 +149,17 @@ func newScripts(flags bool) *scripts {
 		group:     plain(head, luaGroup),
 		ungroup:   relief(head, luaUngroup),
 		configure: relief(head, luaConfigure),
-		del:       relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaDelete),
-		move:      relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
-		purge:     relief(guarded, luaMemory, luaAnswers, luaOnce, luaStore, luaChain, luaState, luaFlight, luaPurge),
+		del:       relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState, luaFlight, luaDelete),
+		move:      relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
+		purge:     relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState, luaFlight, luaPurge),
 		drop:      relief(guarded, luaDrop),
 		invalid:   relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFlight, luaInvalid),
 		repair:    relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
 		peek:      plain(luaPeek),
 		tidy:      relief(luaTidy),
 		stats:     plain(luaStats),
+		view:      plain(luaIdentify, luaViewing, luaView),
+		page:      plain(luaIdentify, luaViewing, luaPage),
 	}
 }
 

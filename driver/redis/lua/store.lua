@@ -1,4 +1,4 @@
--- store: messages in the topic, whoever needs them, and the counters.
+-- store: messages in the topic, whoever needs them, and the counters. It needs identify.
 local counts, tallies, emptied, woken = {}, {}, {}, {}
 
 -- count and tally note changes of counters, of the topic and of a group; commit writes them.
@@ -39,17 +39,6 @@ local function overdue(seq)
   if not ttls then return false end
   local at = call('ZSCORE', EXPIRES, seq)
   return at and tonumber(at) <= now
-end
-
--- identify finds the id in an envelope, as the index has it, and whether the producer chose it.
-local function identify(body)
-  local _, _, tag, size = string.byte(body, 1, 4)
-  if part(body, 1, 2) ~= '\8\1' or not size then return nil end
-  if tag == 18 and size == 16 then return '\0' .. part(body, 5, 20), part(body, 21, 22) == '\32\1' end
-  if tag ~= 26 then return nil end
-  local at = 5
-  if size >= 128 then size, at = size - 128 + string.byte(body, 5) * 128, 6 end
-  return part(body, at, at + size - 1), part(body, at + size, at + size + 1) == '\32\1'
 end
 
 -- erase removes a message that nobody needs any more.
