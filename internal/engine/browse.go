@@ -80,8 +80,11 @@ func (b *browser) take(t *topic) error {
 	return err
 }
 
-func (b *browser) full() bool {
-	return len(b.page.Entries)+len(b.seen) >= b.q.Limit || b.page.Scanned >= b.q.MaxScan
+func (b *browser) full() bool { return b.room() <= 0 }
+
+// room is how many more entries may be looked at now.
+func (b *browser) room() int {
+	return min(b.q.Limit-len(b.page.Entries)-len(b.seen), b.q.MaxScan-b.page.Scanned, browseAtATime)
 }
 
 // look continues for a while, and reports whether there is more.

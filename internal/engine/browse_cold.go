@@ -14,7 +14,7 @@ func (b *browser) lookCold(ctx context.Context, t *topic, now moment) error {
 		return ctx.Err()
 	}
 	w := t.beginThaw(max(b.at+1, b.cold.first), b.cold.last)
-	w.most = browseAtATime
+	w.most = b.room() // what is not shown is not read
 	return w.load(t.unlock(now), func(now moment) error {
 		g, ok := t.group(b.q.Group)
 		if !ok {
