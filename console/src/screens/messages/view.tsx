@@ -37,7 +37,7 @@ export function MessagesView() {
   );
 }
 
-/** Buttons are for one topic: publishing to it, and seeing what comes where the broker has a log. */
+/** Buttons are for one topic: publishing to it, and seeing what comes where the broker can tell. */
 function Buttons() {
   const t = useText(messages);
   const may = useMay();
@@ -47,7 +47,7 @@ function Buttons() {
   if (topic === undefined) return null;
   return (
     <>
-      {broker.log && (
+      {broker.tail && (
         <Button aria-pressed={tail !== undefined} onClick={() => setFilter({ tail: tail ? undefined : "yes" })}>
           <Radio aria-hidden className="size-4" />
           {t(tail ? "tailStop" : "tail")}
@@ -74,7 +74,7 @@ function Search({ all }: { all: Schemas["Topic"][] }) {
   const topics = topic === undefined ? names : [topic];
   const bodies = topics.every((name) => may("payload", name));
   const search = searchOf(q, bodies);
-  const tailing = tail !== undefined && topic !== undefined && broker.log;
+  const tailing = tail !== undefined && topic !== undefined && broker.tail;
   const found = useFind(tailing ? [] : topics, state, search.where);
   const wrong = q !== "" && found.error?.status === 400 ? found.error : undefined;
 
