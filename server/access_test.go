@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -359,4 +360,61 @@ func TestWrongOptions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestStreamsEndWithTheirCredentials: a token that is revoked, a user that is disabled, or has another role, reads no stream any more.
+func TestStreamsEndWithTheirCredentials(t *testing.T) {
+	t.Parallel()
+	stream := func(contentType string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = io.WriteString(w, "\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+	}
+	r := start(t, Options{Mounts: []Mount{{Path: "/events", Handler: stream("text/event-stream")},
+		{Path: "/lines", Handler: stream("application/x-ndjson"), Programs: true}}})
+	ctx := context.Background()
+	revoked, kept := r.token(), r.token()
+	r.user("ann", "correct horse 1", auth.Operator)
+	r.user("bob", "correct horse 2", auth.Operator)
+	ann := r.form("name=ann&password=correct+horse+1").cookie(t)
+	bob := r.form("name=bob&password=correct+horse+2").cookie(t)
+	good := r.read("/lines", "Authorization", kept)
+	ending := []io.ReadCloser{r.read("/events", "Authorization", revoked), r.read("/lines", "Authorization", revoked),
+		r.read("/events", "Cookie", ann), r.read("/lines", "Cookie", bob)}
+	id := strings.Split(revoked, "_")[1]
+	lower := auth.User{Name: "bob", Grants: []auth.Grant{{Role: auth.Viewer}}}
+	if err := errors.Join(r.tokens.Revoke(ctx, id), r.users.Disable(ctx, "ann"), r.users.Put(ctx, lower, auth.Secret{})); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range ending {
+		_, _ = io.Copy(io.Discard, body) // until it ends
+		_ = body.Close()
+	}
+	r.streams.mu.Lock()
+	defer r.streams.mu.Unlock()
+	if len(r.streams.open) != 1 {
+		t.Errorf("%d streams are open, not the one that may be", len(r.streams.open))
+	}
+	_ = good.Close()
+}
+
+// read opens a stream, and returns when it has begun.
+func (r *rig) read(path string, header ...string) io.ReadCloser {
+	r.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, r.URL()+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set(header[0], header[1])
+	res, err := r.http.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := io.ReadFull(res.Body, make([]byte, 1)); err != nil || res.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %s, %v", path, res.Status, err)
+	}
+	return res.Body
 }

@@ -24,8 +24,8 @@ type request struct {
 	bytes   int64
 	who     *auth.Identity
 	nonce   string
-	program bool   // asks as often as it has work
-	stream  func() // is called when the answer turns out to be a stream
+	program bool               // asks as often as it has work
+	stream  func(endless bool) // is called when the answer turns out to be a stream
 }
 
 type requestKey struct{}
@@ -48,8 +48,11 @@ func Nonce(ctx context.Context) string {
 func (n *request) WriteHeader(status int) {
 	if n.status == 0 {
 		n.status = status
-		if strings.HasPrefix(n.Header().Get("Content-Type"), "text/event-stream") {
-			n.stream()
+		switch kind, _, _ := strings.Cut(n.Header().Get("Content-Type"), ";"); kind {
+		case "text/event-stream":
+			n.stream(true)
+		case "application/x-ndjson":
+			n.stream(false) // an export ends
 		}
 	}
 	n.ResponseWriter.WriteHeader(status)
@@ -78,7 +81,9 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(auth.WithRequestID(r.Context(), id))
 		defer cancel()
 		n := &request{ResponseWriter: w, nonce: rand.Text()}
-		n.stream = func() { s.streams.add(n, cancel) }
+		n.stream = func(endless bool) {
+			s.streams.add(n, stream{endless, cancel, func() (*auth.Identity, error) { return s.identify(r) }})
+		}
 		defer s.streams.remove(n)
 		w.Header().Set("X-Request-Id", id)
 		begin := time.Now()

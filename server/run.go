@@ -22,6 +22,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.beMember(background) })
 	all.Go(func() { s.flushActions(background) })
+	all.Go(func() { s.streams.check(background) })
 	for _, m := range s.o.Mounts {
 		if m.Run != nil {
 			all.Go(func() { s.runMount(background, m) })
