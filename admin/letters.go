@@ -97,11 +97,28 @@ func (a *API) replayLetter(ctx context.Context, in *replayLetter, note *auth.Act
 			return api.Replayed{}, err
 		}
 	}
+	if err := a.mayChange(ctx, in.Topic, o.To, o.Edit != nil && o.Edit.Patch != nil); err != nil {
+		return api.Replayed{}, err
+	}
 	edit, err := editOf(o.Edit)
 	if err != nil {
 		return api.Replayed{}, err
 	}
 	return a.replayOne(ctx, in.Target(), deadletter.ReplayOptions{To: o.To, ToGroup: o.ToGroup, After: time.Duration(o.After), Edit: edit}, note)
+}
+
+// mayChange returns a problem if a replay would show whoever asks what they may not see: by patching bodies, or in another topic.
+func (a *API) mayChange(ctx context.Context, topic, to string, patch bool) error {
+	m := a.maskOf(topic)
+	if patch {
+		if err := m.patches(auth.From(ctx).May(auth.Payload, topic)); err != nil {
+			return err
+		}
+	}
+	if to == "" || to == topic {
+		return nil
+	}
+	return m.leaves(a.maskOf(to))
 }
 
 // replayOne replays the death of a letter that is there now.
@@ -189,9 +206,7 @@ type exportLetters struct {
 // exportLetters writes letters as they are found. What is masked cannot be exported: a file that hides parts is no copy.
 func (a *API) exportLetters(ctx context.Context, in *exportLetters, w *writer) error {
 	if m := a.maskOf(in.Topic); len(m.Fields)+len(m.Headers) > 0 {
-		p := forbidden(auth.Payload, in.Topic)
-		p.Detail, p.Hint = "the server masks parts of these messages, so that they are not exported", "export them with ferry dlq export, on the broker itself"
-		return p
+		return unseen("the server masks parts of these messages, so that they are not exported", "export them with ferry dlq export, on the broker itself")
 	}
 	sel, err := a.selection(ctx, in.Letters)
 	if err != nil {

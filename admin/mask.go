@@ -24,6 +24,11 @@ type Mask struct {
 	Fields []string `json:"fields,omitempty" yaml:"fields"`
 }
 
+// Masked reports whether masks hide parts of the messages of a topic.
+func Masked(all []Mask, topic string) bool {
+	return slices.ContainsFunc(all, func(m Mask) bool { return m.covers(topic) && len(m.Headers)+len(m.Fields) > 0 })
+}
+
 // masked stands where something is hidden.
 const masked = "***"
 
@@ -86,6 +91,9 @@ func (m Mask) show(v *api.Message, payload bool) {
 		v.Hidden = v.Body != nil || v.BodyBase64 != nil || v.RawBase64 != nil
 		v.Body, v.BodyBase64, v.RawBase64 = nil, nil, nil
 		return
+	}
+	if len(m.Headers) > 0 && v.RawBase64 != nil {
+		v.RawBase64, v.Masked = nil, true // what could not be decoded may hold the headers
 	}
 	m.body(v)
 }
@@ -171,13 +179,41 @@ func (m Mask) asks(f *deadletter.Filter, payload bool) error {
 	case f == nil:
 		return nil
 	case body && !payload:
-		p := forbidden(auth.Payload, "")
-		p.Detail = "a filter on body or json takes the scope payload"
-		return p
+		return unseen("a filter on body or json takes the scope payload", askForIt)
 	case body && len(m.Fields) > 0, f.Reads("headers") && len(m.Headers) > 0:
-		p := forbidden(auth.Payload, "")
-		p.Detail, p.Hint = "the server masks parts of what the filter looks at", "filter by other fields: key, reason, error, size, published_at"
-		return p
+		return unseen("the server masks parts of what the filter looks at", "filter by other fields: key, reason, error, size, published_at")
 	}
 	return nil
+}
+
+// patches returns a problem if a JSON patch would touch a body that whoever asks may not see whole: its tests tell what is there, and
+// its copies put it where nothing is masked.
+func (m Mask) patches(payload bool) error {
+	switch {
+	case !payload:
+		return unseen("a patch of the body takes the scope payload", askForIt)
+	case len(m.Fields) > 0:
+		return unseen("the server masks parts of what the patch would change", "give a whole body, or patch it with ferry dlq replay, on the broker itself")
+	}
+	return nil
+}
+
+// leaves returns a problem if a message would come to a topic that hides less of it.
+func (m Mask) leaves(to Mask) error {
+	if subset(m.Headers, to.Headers) && subset(m.Fields, to.Fields) {
+		return nil
+	}
+	return unseen("the server masks parts of these messages, and not in the topic that they would come to",
+		"mask them there, too, or replay them with ferry dlq replay, on the broker itself")
+}
+
+func subset(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+}
+
+// unseen is the problem of who asks for what they may not see.
+func unseen(detail, hint string) *api.Problem {
+	p := forbidden(auth.Payload, "")
+	p.Detail, p.Hint = detail, hint
+	return p
 }

@@ -76,8 +76,11 @@ func forbidden(scope auth.Scope, topic string) *api.Problem {
 		on = fmt.Sprintf("topic %.80q", topic)
 	}
 	return &api.Problem{Status: http.StatusForbidden, Code: api.CodeForbidden, Detail: fmt.Sprintf("this takes the scope %s for %s", scope, on),
-		Hint: "ask an administrator for a role or a token that has it"}
+		Hint: askForIt}
 }
+
+// askForIt is the hint for who lacks a scope.
+const askForIt = "ask an administrator for a role or a token that has it"
 
 // deny records that somebody was not allowed to change something.
 func (a *API) deny(ctx context.Context, r route, topic string) {

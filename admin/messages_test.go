@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/internal/jsontime"
+	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
 func messagesPath(query string) string {
@@ -117,6 +119,48 @@ func TestMasks(t *testing.T) {
 		r.refused(http.StatusForbidden, "GET", messagesPath("where="+url.QueryEscape(`headers["authorization"] startsWith "c"`)), nil)
 		r.refused(http.StatusForbidden, "GET", api.Base+"/dead/export?topic="+topic, nil)
 	})
+}
+
+// TestMaskedLettersStayMasked: a replay does not show what is masked: not by the tests and copies of a patch, and not in a topic that
+// hides less.
+func TestMaskedLettersStayMasked(t *testing.T) {
+	o := Options{Masks: []Mask{{Topics: []string{"ord*"}, Fields: []string{"Card"}}, {Topics: []string{"ord*", "mails"}, Headers: []string{"Authorization"}}}}
+	virtual(t, o, func(r *rig) {
+		id := r.kill(1, "timeout")[0]
+		patch := []api.PatchStep{{Op: "copy", From: "/card", Path: "/seen"}}
+		for _, one := range []api.ReplayOne{{Edit: &api.Edit{Patch: patch}}, {To: "mails"}, {To: "open"}} {
+			r.refused(http.StatusForbidden, "POST", letterPath(id)+"/replay", one)
+		}
+		for _, many := range []api.ReplayMany{{Patch: patch}, {To: "mails"}, {To: "open"}} {
+			r.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay", many) // of every topic
+			many.Topic = topic
+			r.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay", many)
+		}
+		var done api.Replayed
+		r.ask(http.StatusOK, "POST", letterPath(id)+"/replay", api.ReplayOne{To: "orders.again"}, &done)
+	})
+}
+
+// TestPatchesNeedPayload: whether a patch applies tells what is in a body.
+func TestPatchesNeedPayload(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		id := r.kill(1, "timeout")[0]
+		bob := *r
+		bob.who = &auth.Identity{Name: "bob", Kind: auth.KindToken, Grants: boss.Grants, Scopes: []auth.Scope{auth.View, auth.Operate}}
+		patch := []api.PatchStep{{Op: "test", Path: "/card", Value: json.RawMessage(`"4111"`)}}
+		bob.refused(http.StatusForbidden, "POST", letterPath(id)+"/replay", api.ReplayOne{Edit: &api.Edit{Patch: patch}})
+		bob.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay", api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic}, Patch: patch})
+		bob.ask(http.StatusOK, "POST", letterPath(id)+"/replay", nil, nil)
+	})
+}
+
+// TestRawBytesHoldHeaders: of what could not be decoded it is not known where a masked header is.
+func TestRawBytesHoldHeaders(t *testing.T) {
+	v := api.Message{Record: letterjson.Record{RawBase64: []byte("authorization: canary")}}
+	Mask{Headers: []string{"authorization"}}.show(&v, true)
+	if v.RawBase64 != nil || !v.Masked {
+		t.Errorf("shown: %+v", v)
+	}
 }
 
 func TestPublishRescheduleCancel(t *testing.T) {

@@ -184,6 +184,9 @@ func (a *API) replayLetters(ctx context.Context, in *replayLetters, note *auth.A
 	if err != nil {
 		return api.Operation{}, err
 	}
+	if err := a.mayChange(ctx, b.Topic, b.To, b.Patch != nil); err != nil {
+		return api.Operation{}, err
+	}
 	patch, err := patchText(b.Patch)
 	if err != nil {
 		return api.Operation{}, err

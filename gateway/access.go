@@ -21,7 +21,18 @@ func may(ctx context.Context, s auth.Scope, topic string) error {
 	return driver.NewError(driver.ErrRefused, fmt.Sprintf("%s has no scope %q on %s", who, s, where), "use a token with this scope, and a grant on the topic", nil)
 }
 
-// mayRead is for calls that show whole messages.
+// mayBrowse is for calls that show whole messages.
+func (g *Gateway) mayBrowse(ctx context.Context, topic string) error {
+	if err := mayRead(ctx, topic); err != nil {
+		return err
+	}
+	if g.o.Masked != nil && g.o.Masked(topic) {
+		return may(ctx, auth.Consume, topic)
+	}
+	return nil
+}
+
+// mayRead is for calls that show bodies.
 func mayRead(ctx context.Context, topic string) error {
 	if err := may(ctx, auth.View, topic); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (g *Gateway) replay(ctx context.Context, q *frame.Replay) (frame.Value, err
 }
 
 func (g *Gateway) logRange(ctx context.Context, q *frame.RangeQuery) (frame.Value, error) {
-	if err := mayRead(ctx, q.Topic); err != nil {
+	if err := g.mayBrowse(ctx, q.Topic); err != nil {
 		return nil, err
 	}
 	l, err := g.broker.Log()

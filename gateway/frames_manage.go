@@ -32,7 +32,7 @@ func (g *Gateway) stats(ctx context.Context, q *frame.Place) (frame.Value, error
 }
 
 func (g *Gateway) browse(ctx context.Context, q *frame.Query) (frame.Value, error) {
-	if err := mayRead(ctx, q.Topic); err != nil {
+	if err := g.mayBrowse(ctx, q.Topic); err != nil {
 		return nil, err
 	}
 	p, err := g.driver.Browse(ctx, driver.Query(*q))
@@ -40,7 +40,7 @@ func (g *Gateway) browse(ctx context.Context, q *frame.Query) (frame.Value, erro
 }
 
 func (g *Gateway) get(ctx context.Context, q *frame.Target) (frame.Value, error) {
-	if err := mayRead(ctx, q.Topic); err != nil {
+	if err := g.mayBrowse(ctx, q.Topic); err != nil {
 		return nil, err
 	}
 	es, err := g.driver.Get(ctx, driver.Target(*q))

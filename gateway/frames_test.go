@@ -122,6 +122,29 @@ func TestCallsNeedScopes(t *testing.T) {
 	}
 }
 
+// Whole messages of a topic that is masked are for who may consume it, and gets them anyway.
+func TestMaskedTopics(t *testing.T) {
+	g, _ := newGateway(t, gateway.Options{Masked: func(topic string) bool { return topic == "mails" }})
+	for name, q := range map[string]func(topic string) frame.Value{
+		frame.CallBrowse: func(topic string) frame.Value {
+			return &frame.Query{Topic: topic, Group: "g", State: driver.StateReady}
+		},
+		frame.CallGet:   func(topic string) frame.Value { return &frame.Target{Topic: topic, ID: "a"} },
+		frame.CallRange: func(topic string) frame.Value { return &frame.RangeQuery{Topic: topic} },
+	} {
+		looks, consumes := token([]auth.Scope{auth.View, auth.Payload}), token([]auth.Scope{auth.View, auth.Payload, auth.Consume})
+		if _, err := call(t, g, looks, name, q("mails"), nil); !errors.Is(err, driver.ErrRefused) {
+			t.Errorf("%s of a masked topic: %v", name, err)
+		}
+		if _, err := call(t, g, looks, name, q("jobs"), nil); errors.Is(err, driver.ErrRefused) {
+			t.Errorf("%s of another topic: %v", name, err)
+		}
+		if _, err := call(t, g, consumes, name, q("mails"), nil); errors.Is(err, driver.ErrRefused) {
+			t.Errorf("%s by a consumer: %v", name, err)
+		}
+	}
+}
+
 func without(missing auth.Scope) []auth.Scope {
 	var rest []auth.Scope
 	for _, s := range auth.Scopes() {

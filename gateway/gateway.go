@@ -38,6 +38,9 @@ type Options struct {
 	Guards guard.Store
 	// Actions records who managed what: purges, moves and resets over frames, push subscriptions. Defaults to none.
 	Actions *auth.Actions
+	// Masked reports whether parts of the messages of a topic are masked where people look at them: whole ones are then only for who
+	// may consume it, and gets them anyway. Defaults to none.
+	Masked func(topic string) bool
 	// MaxFrame is the largest call in bytes. Defaults to 32 MiB, or four of the broker's largest bodies.
 	MaxFrame int
 	// Logger gets what cannot be returned to anybody. Defaults to that of the broker.
