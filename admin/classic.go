@@ -41,29 +41,28 @@ func (a *API) classicRetry(ctx context.Context, in *classicRetry, note *auth.Act
 			continue
 		}
 		note.Topic = topic
-		if err := may(ctx, auth.Operate, topic); err != nil {
-			return api.Replayed{}, err
-		}
 		return a.replayOne(ctx, t, deadletter.ReplayOptions{}, note)
 	}
 	return api.Replayed{}, driver.NewError(driver.ErrNotFound, "no dead letter has this id", "see GET /admin/dlq/messages", nil)
 }
 
-// topicsFor returns the topics to look at for one that may not be told.
+// topicsFor returns the topics to look at for a letter: the one that is told, or those in which whoever asks may replay.
 func (a *API) topicsFor(ctx context.Context, topic string) ([]string, error) {
 	if topic != "" {
-		return []string{topic}, nil
+		return []string{topic}, may(ctx, auth.Operate, topic)
 	}
 	all, err := a.driver.Topics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) > mostSearched {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("there are %d topics, too many to search", len(all)), "name the topic: ?topic=", nil)
+	var names []string
+	for _, t := range all {
+		if may(ctx, auth.Operate, t.Topic) == nil { // that a letter is in another topic is not told
+			names = append(names, t.Topic)
+		}
 	}
-	names := make([]string, len(all))
-	for i, t := range all {
-		names[i] = t.Topic
+	if len(names) > mostSearched {
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("there are %d topics, too many to search", len(names)), "name the topic: ?topic=", nil)
 	}
 	return names, nil
 }

@@ -163,6 +163,23 @@ func TestRawBytesHoldHeaders(t *testing.T) {
 	}
 }
 
+// TestNamesOfTopicsAreNotTold: neither by the hint of what does not exist, nor by where a letter lies.
+func TestNamesOfTopicsAreNotTold(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		id := r.kill(1, "timeout")[0]
+		bob := r.as(auth.Grant{Role: auth.Operator, Topics: []string{"mails"}})
+		if p := bob.refused(http.StatusNotFound, "GET", api.Base+"/topics/mails", nil); strings.Contains(p.Hint, topic) {
+			t.Errorf("whoever sees mails is told: %s", p.Hint)
+		}
+		if p := r.refused(http.StatusNotFound, "GET", api.Base+"/topics/mails", nil); !strings.Contains(p.Hint, topic) {
+			t.Errorf("whoever sees everything is told: %s", p.Hint)
+		}
+		bob.refused(http.StatusNotFound, "POST", "/admin/dlq/retry/"+id, nil)
+		bob.refused(http.StatusForbidden, "POST", "/admin/dlq/retry/none?topic="+topic, nil)
+		r.ask(http.StatusOK, "POST", "/admin/dlq/retry/"+id, nil, nil)
+	})
+}
+
 func TestPublishRescheduleCancel(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		path := api.Base + "/topics/" + topic + "/messages"

@@ -51,6 +51,10 @@ func (a *API) problem(ctx context.Context, err error) *api.Problem {
 		p := &api.Problem{Status: known.status, Code: known.code, Detail: known.detail, Hint: "try again; the log of the server says more"}
 		if known.detail == "" {
 			p.Detail, p.Hint = tell(err)
+			var e *driver.Error
+			if errors.As(err, &e) && e.NamesTopics() && may(ctx, auth.View, "") != nil {
+				p.Hint = "see GET /api/v1/topics for those that you may see"
+			}
 		} else {
 			a.log.WarnContext(ctx, "admin: a request failed", "request", auth.RequestID(ctx), "error", err)
 		}

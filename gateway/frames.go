@@ -128,7 +128,7 @@ func (g *Gateway) answer(r *http.Request) *frame.Answer {
 		return &frame.Answer{Err: driver.NewError(driver.ErrInvalid, "the call is no frame", "send Content-Type "+frame.ContentType, nil)}
 	}
 	v, err := run(r.Context(), r.Body, g.o.MaxFrame)
-	return &frame.Answer{Err: err, Value: v}
+	return &frame.Answer{Err: unnamed(r.Context(), err), Value: v}
 }
 
 // statuses are those of the kinds of errors. The first that fits counts.

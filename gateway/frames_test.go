@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -142,6 +143,22 @@ func TestMaskedTopics(t *testing.T) {
 		if _, err := call(t, g, consumes, name, q("mails"), nil); errors.Is(err, driver.ErrRefused) {
 			t.Errorf("%s by a consumer: %v", name, err)
 		}
+	}
+}
+
+// What does not exist is told without the names of topics that who asks may not see.
+func TestNamesOfTopicsAreNotTold(t *testing.T) {
+	g, b := newGateway(t, gateway.Options{})
+	if err := b.Driver().EnsureTopic(t.Context(), "secret", driver.TopicConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := call(t, g, token(nil, "jobs"), frame.CallStats, &frame.Place{Topic: "jobs"}, nil)
+	if !errors.Is(err, driver.ErrNotFound) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("somebody with a grant on jobs is told: %v", err)
+	}
+	_, err = call(t, g, token(nil), frame.CallStats, &frame.Place{Topic: "jobs"}, nil)
+	if !strings.Contains(err.Error(), "existing topics: secret") {
+		t.Errorf("who may see everything is told: %v", err)
 	}
 }
 

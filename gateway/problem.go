@@ -55,10 +55,19 @@ func problemOf(ctx context.Context, err error) *problem {
 		}
 	}
 	var whole *driver.Error
-	if errors.As(err, &whole) {
+	if errors.As(unnamed(ctx, err), &whole) {
 		p.Detail, p.Hint = whole.Text, whole.Hint
 	}
 	return p
+}
+
+// unnamed takes the names of topics out of an error for who may not see them all.
+func unnamed(ctx context.Context, err error) error {
+	var whole *driver.Error
+	if !errors.As(err, &whole) || !whole.NamesTopics() || may(ctx, auth.View, "") == nil {
+		return err
+	}
+	return driver.NewError(whole.Kind, whole.Text, "publish to it, or have it made", nil)
 }
 
 // refuse answers with the problem of an error, and when to come again if that helps.

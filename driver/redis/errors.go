@@ -2,7 +2,6 @@ package redis
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -19,16 +18,4 @@ func errClosed() error {
 func errShape(what string, reply []any) error {
 	return driver.NewError(driver.ErrUnknown, fmt.Sprintf("the server's answer to %s makes no sense: %.200v", what, reply),
 		"another program may use this connection, or the server runs another version of our scripts", nil)
-}
-
-// listed shows at most ten names.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	text := strings.Join(names[:min(len(names), 10)], ", ")
-	if len(names) > 10 {
-		text += fmt.Sprintf(" and %d more", len(names)-10)
-	}
-	return text
 }

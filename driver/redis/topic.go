@@ -175,7 +175,7 @@ func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
 	}
 	names, _ := d.topicNames(ctx)
 	names = slices.DeleteFunc(names, driver.Reserved)
-	return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "existing topics: "+listed(names), nil)
+	return nil, driver.NoTopic(name, names)
 }
 
 // ensure returns a topic and creates it if it does not exist: first in the registry, then in each shard.
@@ -288,5 +288,5 @@ func (d *Driver) gone(t *topic) error {
 func (t *topic) noGroup(name string, names []string) error {
 	names = slices.Clone(names)
 	slices.Sort(names)
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+listed(names), nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+driver.Listed(names), nil)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -278,17 +277,5 @@ func (e *Engine) noTopic(name string) error {
 			names = append(names, t.name)
 		}
 	}
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "existing topics: "+listed(names), nil)
-}
-
-// listed shows at most ten names.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	text := strings.Join(names[:min(len(names), 10)], ", ")
-	if len(names) > 10 {
-		text += fmt.Sprintf(" and %d more", len(names)-10)
-	}
-	return text
+	return driver.NoTopic(name, names)
 }

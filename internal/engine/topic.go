@@ -123,7 +123,7 @@ func (t *topic) noGroup(name string) error {
 	for _, g := range t.groups {
 		names = append(names, g.name)
 	}
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+listed(names), nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+driver.Listed(names), nil)
 }
 
 func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
