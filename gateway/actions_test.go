@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-// Who manages something over frames stands in the chain of actions, with what came of it. What a worker does is not recorded.
+// Who manages something over frames, or sets up a push, stands in the chain of actions, with what came of it, also if it was denied.
+// What a worker does is not recorded, and neither is a look.
 func TestActions(t *testing.T) {
 	b, err := memory.Open(t.Context(), memory.Options{Broker: ferry.Options{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
@@ -43,9 +45,20 @@ func TestActions(t *testing.T) {
 		{ann, frame.CallPurge, &frame.Place{Topic: "jobs", Group: "default"}},
 		{token(without(auth.Operate)), frame.CallPurge, &frame.Place{Topic: "jobs"}},
 		{ann, frame.CallDeleteTopic, &frame.Place{Topic: "none"}},
+		{token(without(auth.Operate)), frame.CallDelete, &frame.Targets{target}},
+		{token(without(auth.Operate)), frame.CallMove, &frame.Moves{{Target: target}}},
+		{token(without(auth.Operate)), frame.CallTrim, &frame.Place{Topic: "jobs"}},
+		{token(without(auth.Operate)), frame.CallRetain, &frame.Retain{Topic: "jobs"}},
+		{token(without(auth.Operate)), frame.CallReplay, &frame.Replay{Topic: "jobs", Group: "default"}},
+		{ann, frame.CallAudit, &frame.Place{Topic: "jobs"}},
+		{ann, frame.CallAudit, &frame.Place{Topic: "jobs", Flag: true}},
 	} {
 		_, _ = call(t, g, x.who, x.name, x.q, nil)
 	}
+	client{t, g, ann}.do(http.MethodPut, "/v1/push/p", `{"topic": "jobs", "url": "https://example.com/", "paused": true}`)
+	eve := client{t, g, token(without(auth.Operate))}
+	eve.do(http.MethodPut, "/v1/push/p", `{"topic": "jobs", "url": "https://example.com/"}`)
+	eve.do(http.MethodDelete, "/v1/push/p", "")
 	page, err := actions.List(t.Context(), auth.ActionQuery{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +70,10 @@ func TestActions(t *testing.T) {
 	want := []string{
 		fmt.Sprint(ann, " group.pause jobs done 0"), fmt.Sprint(ann, " message.delete jobs done 1"), fmt.Sprint(ann, " topic.purge jobs done 0"),
 		fmt.Sprint(token(nil), " topic.purge jobs denied 0"), fmt.Sprint(ann, " topic.delete none failed 0"),
+		fmt.Sprint(token(nil), " message.delete jobs denied 0"), fmt.Sprint(token(nil), " message.move jobs denied 0"),
+		fmt.Sprint(token(nil), " topic.trim jobs denied 0"), fmt.Sprint(token(nil), " topic.retain jobs denied 0"),
+		fmt.Sprint(token(nil), " group.replay jobs denied 0"), fmt.Sprint(ann, " topic.audit jobs done 0"),
+		fmt.Sprint(ann, " push.put jobs done 0"), fmt.Sprint(token(nil), " push.put jobs denied 0"), fmt.Sprint(token(nil), " push.delete jobs denied 0"),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)

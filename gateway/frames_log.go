@@ -35,11 +35,11 @@ func (g *Gateway) pending(ctx context.Context, q *frame.PendingQuery) (frame.Val
 }
 
 func (g *Gateway) replay(ctx context.Context, q *frame.Replay) (frame.Value, error) {
+	var r driver.ResetReport
 	l, err := g.log(ctx, auth.Operate, q.Topic)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r, err = l.Replay(ctx, q.Topic, q.Group, q.Options)
 	}
-	r, err := l.Replay(ctx, q.Topic, q.Group, q.Options)
 	g.record(ctx, auth.Action{What: "group.replay", Topic: q.Topic, Group: q.Group}, err)
 	return (*frame.ResetReport)(&r), err
 }
@@ -58,10 +58,9 @@ func (g *Gateway) logRange(ctx context.Context, q *frame.RangeQuery) (frame.Valu
 
 func (g *Gateway) retain(ctx context.Context, q *frame.Retain) (frame.Value, error) {
 	l, err := g.log(ctx, auth.Operate, q.Topic)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = l.Retain(ctx, q.Topic, q.Retention)
 	}
-	err = l.Retain(ctx, q.Topic, q.Retention)
 	g.record(ctx, auth.Action{What: "topic.retain", Topic: q.Topic}, err)
 	return done(err)
 }
@@ -76,11 +75,11 @@ func (g *Gateway) retention(ctx context.Context, q *frame.Place) (frame.Value, e
 }
 
 func (g *Gateway) trim(ctx context.Context, q *frame.Place) (frame.Value, error) {
+	var r driver.TrimReport
 	l, err := g.log(ctx, auth.Operate, q.Topic)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r, err = l.Trim(ctx, q.Topic)
 	}
-	r, err := l.Trim(ctx, q.Topic)
 	g.record(ctx, auth.Action{What: "topic.trim", Topic: q.Topic}, err)
 	return (*frame.TrimReport)(&r), err
 }

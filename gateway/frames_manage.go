@@ -64,14 +64,20 @@ func (g *Gateway) diagnose(ctx context.Context, _ *frame.Nothing) (frame.Value, 
 }
 
 func (g *Gateway) audit(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	scope := auth.View
 	if q.Flag {
-		scope = auth.Operate
+		return g.repair(ctx, q.Topic)
 	}
-	if err := may(ctx, scope, q.Topic); err != nil {
+	if err := may(ctx, auth.View, q.Topic); err != nil {
 		return nil, err
 	}
-	r, err := g.driver.Audit(ctx, q.Topic, q.Flag)
+	r, err := g.driver.Audit(ctx, q.Topic, false)
+	return (*frame.AuditReport)(&r), err
+}
+
+// repair is an audit that mends what it finds.
+func (g *Gateway) repair(ctx context.Context, topic string) (frame.Value, error) {
+	var r driver.AuditReport
+	_, err := g.managed(ctx, auth.Action{What: "topic.audit", Topic: topic}, func() (err error) { r, err = g.driver.Audit(ctx, topic, true); return err })
 	return (*frame.AuditReport)(&r), err
 }
 
@@ -131,6 +137,7 @@ func (g *Gateway) purge(ctx context.Context, q *frame.Place) (frame.Value, error
 func (g *Gateway) delete(ctx context.Context, q *frame.Targets) (frame.Value, error) {
 	for _, t := range *q {
 		if err := may(ctx, auth.Operate, t.Topic); err != nil {
+			g.record(ctx, auth.Action{What: "message.delete", Topic: t.Topic, Group: t.Group}, err)
 			return nil, err
 		}
 	}
@@ -142,6 +149,7 @@ func (g *Gateway) delete(ctx context.Context, q *frame.Targets) (frame.Value, er
 func (g *Gateway) move(ctx context.Context, q *frame.Moves) (frame.Value, error) {
 	for _, m := range *q {
 		if err := may(ctx, auth.Operate, m.Topic); err != nil {
+			g.record(ctx, auth.Action{What: "message.move", Topic: m.Topic, Group: m.Group}, err)
 			return nil, err
 		}
 	}

@@ -114,10 +114,20 @@ func (g *Gateway) readPush(ctx context.Context, name string) (pushed, uint64, er
 	return p, vs[0].Revision, json.Unmarshal(vs[0].Data, &p)
 }
 
-// mayPush is for who sets up or ends posts of a topic: they consume it, and send it elsewhere.
-func mayPush(ctx context.Context, topic string) error {
-	return errors.Join(may(ctx, auth.Consume, topic), may(ctx, auth.Operate, topic))
+// mayPush is for who sets up or ends posts of a topic: they consume it, and send it elsewhere. Who must not is recorded.
+func (g *Gateway) mayPush(ctx context.Context, what string, p pushed) error {
+	err := errors.Join(may(ctx, auth.Consume, p.Topic), may(ctx, auth.Operate, p.Topic))
+	if err != nil {
+		g.record(ctx, auth.Action{What: what, Topic: p.Topic, Group: p.Group}, err)
+	}
+	return err
 }
+
+// What is recorded of push subscriptions.
+const (
+	putPush    = "push.put"
+	deletePush = "push.delete"
+)
 
 // servePutPush makes or replaces a subscription. Without a secret it keeps the one it has, or gets one.
 func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +137,7 @@ func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 		err = strict(body, &p, "the body")
 	}
 	if err == nil {
-		err = mayPush(r.Context(), p.Topic)
+		err = g.mayPush(r.Context(), putPush, p)
 	}
 	if err == nil && p.Health != nil {
 		err = invalid("the health of an endpoint cannot be set", "leave it out", nil)
@@ -142,7 +152,7 @@ func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, driver.ErrNotFound):
 		err, condition = nil, driver.Absent
 	case err == nil:
-		err = mayPush(r.Context(), old.Topic)
+		err = g.mayPush(r.Context(), putPush, old)
 	}
 	given := p.Secret
 	if given == "" {
@@ -154,7 +164,7 @@ func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		err = g.writePush(r.Context(), r.PathValue("name"), p, condition)
-		g.record(r.Context(), auth.Action{What: "push.put", Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, err)
+		g.record(r.Context(), auth.Action{What: putPush, Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, err)
 	}
 	if err != nil {
 		refuse(w, r, err)
@@ -201,13 +211,13 @@ func (g *Gateway) serveGetPush(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) serveDeletePush(w http.ResponseWriter, r *http.Request) {
 	p, _, err := g.readPush(r.Context(), r.PathValue("name"))
 	if err == nil {
-		err = mayPush(r.Context(), p.Topic)
+		err = g.mayPush(r.Context(), deletePush, p)
 	}
 	if err == nil {
 		err = g.driver.KV().Apply(r.Context(), driver.PushBucket, driver.KVOptions{}, driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
 	}
 	if err == nil {
-		g.record(r.Context(), auth.Action{What: "push.delete", Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, nil)
+		g.record(r.Context(), auth.Action{What: deletePush, Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, nil)
 		err = g.driver.KV().Apply(r.Context(), healthBucket, driver.KVOptions{}, driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
 	}
 	if err != nil {

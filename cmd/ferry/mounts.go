@@ -20,7 +20,9 @@ func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server
 	if err != nil {
 		return nil, err
 	}
-	g, err := gateway.New(b, gateway.Options{Logger: b.Logger(), Guards: o.Guards, Actions: auth.NewActions(b)})
+	o.Actions = auth.NewActions(b) // one for both: the admin API records what it counts
+	g, err := gateway.New(b, gateway.Options{Logger: b.Logger(), Guards: o.Guards, Actions: o.Actions,
+		Masked: func(topic string) bool { return admin.Masked(o.Masks, topic) }})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func mounts(b *ferry.Broker, o admin.Options, service *wecom.Pipeline) ([]server
 
 // adminMounts serve the admin API, and to everybody what describes it.
 func adminMounts(b *ferry.Broker, o admin.Options) ([]server.Mount, error) {
-	o.Broker, o.Actions, o.Version = b, auth.NewActions(b), buildVersion()
+	o.Broker, o.Version = b, buildVersion()
 	a, err := admin.New(o)
 	if err != nil {
 		return nil, err
