@@ -109,6 +109,9 @@ func setHeader(m *driver.Message, name, value string) (err error) {
 		} else if !ok && strings.HasPrefix(name, "ferry-") {
 			return invalid(fmt.Sprintf("there is no header %.60q", name), "use Ferry-Header-NAME for headers of the message", nil)
 		}
+		if ok && !utf8.ValidString(value) { // who receives it in JSON would get something else
+			return invalid(fmt.Sprintf("the value of header %q is not UTF-8", name), "send text, or bytes in base64", nil)
+		}
 		if ok {
 			if m.Headers == nil {
 				m.Headers = map[string]string{}

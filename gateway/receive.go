@@ -104,7 +104,7 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 		err = strict(body, &q, "the body")
 	}
 	if err == nil {
-		err = errors.Join(q.check(g.o.Poll), may(r.Context(), auth.Consume, r.PathValue("topic")))
+		err = errors.Join(q.check(g.o.Poll), mayReceive(r))
 	}
 	if err != nil {
 		refuse(w, r, err)
@@ -134,6 +134,12 @@ func (g *Gateway) serveReceive(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", jsonType)
 	_, _ = w.Write(appendReceived(nil, out)) // who has gone is not told
+}
+
+// mayReceive is for who asks for deliveries. Topics of Ferry's own are for Go programs, which have them over frames.
+func mayReceive(r *http.Request) error {
+	topic := r.PathValue("topic")
+	return errors.Join(driver.CheckTopic(topic), may(r.Context(), auth.Consume, topic))
 }
 
 // receiveFor waits for deliveries of the session that requests like this one share.

@@ -87,14 +87,17 @@ func (g *Gateway) wire() {
 	g.mux.HandleFunc("/", serveNothing)
 }
 
-// check refuses who does not say who asks, names that no broker has, and parameters that are not known: what is misspelt would be
-// ignored.
+// check refuses who does not say who asks, bodies that would be stored as they came, encoded, names that no broker has, and
+// parameters that are not known: what is misspelt would be ignored.
 func (r route) check(req *http.Request) error {
 	switch {
 	case r.frames:
 		return nil
 	case auth.From(req.Context()) == nil:
 		return driver.NewError(driver.ErrRefused, "the request says not who asks", "send a token", nil)
+	}
+	if encoding := req.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return invalid(fmt.Sprintf("the body is encoded as %.40q", encoding), "send it plain; the server compresses what it stores if it is set up so", nil)
 	}
 	for _, what := range []string{"topic", "group"} {
 		if name := req.PathValue(what); name != "" {

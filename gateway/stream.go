@@ -26,7 +26,7 @@ const (
 func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request) {
 	credit, lease, err := streamOptions(r)
 	if err == nil {
-		err = may(r.Context(), auth.Consume, r.PathValue("topic"))
+		err = mayReceive(r)
 	}
 	if err != nil {
 		refuse(w, r, err)
