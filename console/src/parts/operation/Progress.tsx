@@ -2,21 +2,45 @@ import { X } from "lucide-react";
 import type { Schemas } from "@/api/client";
 import { ended, useOperation } from "@/api/operation";
 import { useAct } from "@/api/query";
+import { useMay } from "@/api/session";
 import { useText } from "@/i18n/text";
 import { Badge, type Tone } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { Panel } from "@/ui/Field";
 import { Show } from "@/ui/States";
+import { tell } from "@/ui/tell";
 import { messages } from "./messages";
 
 type Operation = Schemas["Operation"];
 
-const tones: Record<Operation["state"], Tone> = { waiting: "info", running: "info", done: "good", cancelled: "warn", failed: "bad" };
+const tones: Record<Operation["state"], Tone> = { waiting: "info", running: "info", done: "good", cancelled: "paused", failed: "bad" };
 
-/** OperationProgress follows long work until it has ended: how far it is, what was skipped and why. It can be cancelled. */
-export function OperationProgress({ id, title, onClose }: { id: string; title: string; onClose: () => void }) {
+/** OperationState is how far an operation is, in a word. */
+export function OperationState({ of }: { of: Operation }) {
   const t = useText(messages);
-  const loaded = useOperation(id);
+  return <Badge tone={tones[of.state]}>{of.cancelling && !ended(of) ? t("cancelling") : t(of.state)}</Badge>;
+}
+
+/** totalOf is how much there is to look at: the first estimate may be too small. */
+function totalOf(of: Operation): number {
+  return Math.max(of.total, of.scanned);
+}
+
+/** Bar draws how much of an operation is done. */
+export function Bar({ of }: { of: Operation }) {
+  const t = useText(messages);
+  const all = Math.max(totalOf(of), 1);
+  return <progress aria-label={t("progress")} className="h-2 w-full min-w-16 accent-accent" max={all} value={of.state === "done" ? all : of.scanned} />;
+}
+
+/** Progress follows an operation to its end: what was done, what was skipped and why. It can be cancelled. */
+export function Progress({ id }: { id: string }) {
+  return <Show of={useOperation(id)}>{(operation) => <Outcome of={operation} />}</Show>;
+}
+
+/** OperationPanel is the same beside the list that the operation changes. */
+export function OperationPanel({ id, title, onClose }: { id: string; title: string; onClose: () => void }) {
+  const t = useText(messages);
   return (
     <Panel
       title={title}
@@ -26,55 +50,57 @@ export function OperationProgress({ id, title, onClose }: { id: string; title: s
         </Button>
       }
     >
-      <Show of={loaded}>{(operation) => <Progress operation={operation} />}</Show>
+      <Progress id={id} />
     </Panel>
   );
 }
 
-function Progress({ operation: o }: { operation: Operation }) {
+export function Outcome({ of }: { of: Operation }) {
   const t = useText(messages);
-  const cancel = useAct("post", "/api/v1/operations/{id}/cancel");
-  const over = ended(o);
-  const total = Math.max(o.total ?? 0, o.scanned ?? 0, 1);
-  const at = o.state === "done" ? total : (o.scanned ?? 0);
   return (
     <div className="flex flex-col gap-2">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
-        <Badge tone={tones[o.state]}>{t(o.cancelling && !over ? "cancelling" : o.state)}</Badge>
-        <span role="status" className="font-medium">
-          {t(o.dry_run ? "wouldBe" : "outcome", { done: o.done ?? 0, skipped: o.skipped ?? 0 })}
-        </span>
-        <span className="text-muted">{t("looked", { scanned: o.scanned ?? 0, total })}</span>
-        {o.by && <span className="text-muted">{t("by", { who: o.by })}</span>}
-        {!over && (
-          <Button className="ml-auto" disabled={cancel.isPending || o.cancelling} onClick={() => cancel.mutate({ path: { id: o.operation } })}>
-            {t("cancel")}
-          </Button>
-        )}
+        <OperationState of={of} />
+        <span role="status">{t(of.dry_run ? "wouldBe" : "counts", { done: of.done, skipped: of.skipped, scanned: of.scanned, total: totalOf(of) })}</span>
+        {of.by && <span className="text-muted">{t("by", { who: of.by })}</span>}
+        <Cancel of={of} />
       </div>
-      <div role="progressbar" aria-label={t("progress")} aria-valuemin={0} aria-valuemax={total} aria-valuenow={at} className="h-1.5 rounded bg-raised">
-        <div className="h-full rounded bg-accent" style={{ width: `${(100 * at) / total}%` }} />
-      </div>
-      {o.problem && <p className="font-mono wrap-anywhere text-bad">{o.problem}</p>}
-      <Skipped why={o.why} />
+      <Bar of={of} />
+      <Reasons of={of} />
+      <Failure of={of} />
     </div>
   );
 }
 
-/** Skipped says what was left alone, and why. */
-export function Skipped({ why }: { why: Operation["why"] }) {
+/** Failure is why an operation has ended before its time. */
+export function Failure({ of }: { of: Operation }) {
+  return of.problem && <p className="font-mono wrap-anywhere text-bad">{of.problem}</p>;
+}
+
+/** Reasons say why messages were skipped. */
+export function Reasons({ of }: { of: Operation }) {
   const t = useText(messages);
-  const reasons = Object.entries(why ?? {});
+  const reasons = Object.entries(of.why ?? {});
   if (reasons.length === 0) return null;
   return (
-    <dl className="grid grid-cols-[auto_1fr] gap-x-3">
-      <dt className="col-span-2 text-muted">{t("why")}</dt>
+    <ul className="list-inside list-disc text-muted">
       {reasons.map(([reason, count]) => (
-        <div key={reason} className="contents">
-          <dt className="text-right tabular-nums">{count}</dt>
-          <dd className="wrap-anywhere">{reason}</dd>
-        </div>
+        <li key={reason} className="wrap-anywhere">
+          {t("whyNot", { count, reason })}
+        </li>
       ))}
-    </dl>
+    </ul>
+  );
+}
+
+function Cancel({ of }: { of: Operation }) {
+  const t = useText(messages);
+  const may = useMay();
+  const cancel = useAct("post", "/api/v1/operations/{id}/cancel");
+  if (ended(of) || of.cancelling || !may("operate")) return null;
+  return (
+    <Button look="danger" className="ml-auto" disabled={cancel.isPending} onClick={() => cancel.mutate({ path: { id: of.operation } }, tell(t("cancelledNow")))}>
+      {t("cancel")}
+    </Button>
   );
 }

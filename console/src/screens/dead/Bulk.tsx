@@ -1,12 +1,11 @@
 import { ArrowRightLeft, Download, Pencil, RotateCcw, Trash2, type LucideIcon } from "lucide-react";
 import { useEffect, useState } from "react";
-import { address, type Schemas } from "@/api/client";
-import { ended, useOperation } from "@/api/operation";
-import { useAct } from "@/api/query";
+import { address, ask, type Schemas } from "@/api/client";
 import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useText } from "@/i18n/text";
-import { Skipped } from "@/parts/operation/Progress";
+import { Failure, Reasons } from "@/parts/operation/Progress";
+import { useBulk } from "@/parts/operation/useBulk";
 import { Button } from "@/ui/Button";
 import { Confirm } from "@/ui/Dialog";
 import { field } from "@/ui/Field";
@@ -90,24 +89,31 @@ function BulkDialog({ act, selection, onClose }: { act: Act; selection: Selectio
   const body = bodyOf(act, selection, options);
   const ready = typeof body === "object";
   const wanted = ready ? JSON.stringify(body) : "";
-  const { problem, result, counted, count, run } = useBulk(act);
+  const path = act === "remove" ? "/api/v1/dead/remove" : "/api/v1/dead/replay";
+  const { problem, result, busy, count, run } = useBulk((dry) => ask("post", path, { body: { ...(JSON.parse(wanted) as object), dry_run: dry } }));
+  const [counted, setCounted] = useState(""); // the request, so that what was counted is what is run
+  const look = () => {
+    setCounted(wanted);
+    count();
+  };
   const fresh = result !== undefined && counted === wanted;
+  const some = fresh && result.state === "done" && result.done > 0;
   const immediate = act === "retry" || act === "remove";
   useEffect(() => {
-    if (immediate && wanted !== "") count(wanted);
+    if (immediate && wanted !== "") look();
     // Counted when it is opened; what changes the count has a button.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
-  const confirm = () => run(wanted, (op) => (onClose(), setFilter({ op })));
+  const confirm = () => run((op) => (onClose(), setFilter({ op })));
   return (
     <Confirm
       title={t(`${act}Title`)}
       open
       onClose={onClose}
       action={t(act)}
-      busy={!fresh || result.done === 0}
+      busy={busy || !some}
       onConfirm={confirm}
-      {...(fresh && result.done > 0 && { typed: String(result.done) })}
+      {...(some && { typed: String(result.done) })}
     >
       <div className="flex flex-col gap-3">
         <p>{t(`${act}Text`)}</p>
@@ -117,14 +123,15 @@ function BulkDialog({ act, selection, onClose }: { act: Act; selection: Selectio
         {fresh ? (
           <div role="status">
             <p className="font-medium">{t("would", { done: result.done ?? 0, skipped: result.skipped ?? 0 })}</p>
-            <Skipped why={result.why} />
+            <Reasons of={result} />
+            <Failure of={result} />
           </div>
         ) : counted === wanted && wanted !== "" && !problem ? (
           <p role="status" className="text-muted">
             {t("counting")}
           </p>
         ) : (
-          <Button className="self-start" disabled={!ready} onClick={() => count(wanted)}>
+          <Button className="self-start" disabled={!ready} onClick={look}>
             {t("countIt")}
           </Button>
         )}
@@ -136,28 +143,6 @@ function BulkDialog({ act, selection, onClose }: { act: Act; selection: Selectio
 /** described is a selection in words that the API takes. */
 function described(s: Selection): string {
   return [s.topic && `topic ${s.topic}`, s.group && `group ${s.group}`, s.state, s.where].filter(Boolean).join(", ");
-}
-
-/** useBulk counts and runs an act. The requests are given as JSON, so that what was counted is what is run. */
-function useBulk(act: Act) {
-  const path = act === "remove" ? "/api/v1/dead/remove" : "/api/v1/dead/replay";
-  const dry = useAct("post", path);
-  const real = useAct("post", path);
-  const [counted, setCounted] = useState("");
-  const operation = useOperation(dry.data?.operation);
-  const result = operation.data && operation.data.operation === dry.data?.operation && ended(operation.data) ? operation.data : undefined;
-  return {
-    problem: dry.error ?? operation.problem ?? real.error ?? undefined,
-    result: result?.state === "done" ? result : undefined,
-    counted,
-    count: (request: string) => {
-      setCounted(request);
-      dry.mutate({ body: { ...(JSON.parse(request) as object), dry_run: true } });
-    },
-    run: (request: string, done: (operation: string) => void) => {
-      if (!real.isPending) real.mutate({ body: JSON.parse(request) as object }, { onSuccess: (o) => done(o.operation) });
-    },
-  };
 }
 
 interface FieldsProps {

@@ -9,7 +9,7 @@ import { useLanguage, useText } from "@/i18n/text";
 import { ofKind, searchOf } from "@/lib/condition";
 import { MessageRows } from "@/parts/messages/MessageRows";
 import { TopicChoice } from "@/parts/messages/TopicChoice";
-import { OperationProgress } from "@/parts/operation/Progress";
+import { OperationPanel } from "@/parts/operation/Progress";
 import { Button } from "@/ui/Button";
 import { Head } from "@/ui/Field";
 import { columnOf, SearchBox } from "@/ui/SearchBox";
@@ -40,7 +40,7 @@ export function DeadView() {
   return (
     <div className="flex flex-col gap-3">
       <Head title={screen.title[shown]}>{tally.sum && !wrong && <Bulk selection={selection} matched={tally.sum.matched} />}</Head>
-      {filter.op && <OperationProgress id={filter.op} title={t("operation")} onClose={() => setFilter({ op: undefined })} />}
+      {filter.op && <OperationPanel id={filter.op} title={t("operation")} onClose={() => setFilter({ op: undefined })} />}
       <div className="flex flex-wrap items-start gap-2">
         <Topics />
         <StateChoice />

@@ -7,7 +7,7 @@ import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
-import { Bulk } from "@/parts/bulk/Bulk";
+import { Bulk } from "@/parts/operation/Bulk";
 import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
 import { Select } from "@/ui/Input";

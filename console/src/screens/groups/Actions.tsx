@@ -3,7 +3,7 @@ import { ask } from "@/api/client";
 import { useAct } from "@/api/query";
 import { useMay, useSession } from "@/api/session";
 import { useText } from "@/i18n/text";
-import { Bulk } from "@/parts/bulk/Bulk";
+import { Bulk } from "@/parts/operation/Bulk";
 import { Button } from "@/ui/Button";
 import { Dialog } from "@/ui/Dialog";
 import { Check, Input, Select } from "@/ui/Input";

@@ -4,7 +4,7 @@ import { useOperation } from "@/api/operation";
 import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
-import { Bar, OperationState, Outcome } from "@/parts/bulk/Progress";
+import { Bar, OperationState, Outcome } from "@/parts/operation/Progress";
 import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
 import { Drawer } from "@/ui/Dialog";

@@ -1,13 +1,12 @@
 import { useEffect, useState } from "react";
 import type { Schemas } from "@/api/client";
-import { ended, useOperation } from "@/api/operation";
-import { Problem } from "@/api/problem";
 import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Confirm, Dialog } from "@/ui/Dialog";
 import { ErrorState } from "@/ui/States";
 import { messages } from "./messages";
-import { Progress, Reasons } from "./Progress";
+import { Failure, Progress, Reasons } from "./Progress";
+import { useBulk } from "./useBulk";
 
 type Operation = Schemas["Operation"];
 
@@ -27,22 +26,11 @@ interface Props {
 /** Bulk counts what an operation would do, takes a typed word, and follows it to its end. */
 export function Bulk({ title, action, typed, says, start, onClose }: Props) {
   const t = useText(messages);
-  const [count, setCount] = useState<string>();
   const [running, setRunning] = useState<string>();
-  const [problem, setProblem] = useState<Problem>();
-  const [busy, setBusy] = useState(false);
-  const submit = (dry: boolean) => {
-    setBusy(true);
-    start(dry)
-      .then(({ operation }) => (dry ? setCount(operation) : setRunning(operation)))
-      .catch((p: unknown) => setProblem(p instanceof Problem ? p : new Problem(0, "unknown", String(p))))
-      .finally(() => setBusy(false));
-  };
+  const { result, problem, busy, count, run } = useBulk(start);
   // What it acts on is chosen before it is opened: it counts once.
   // eslint-disable-next-line react-hooks/exhaustive-deps
-  useEffect(() => submit(true), []);
-  const counted = useOperation(count);
-  const result = counted.data && ended(counted.data) ? counted.data : undefined;
+  useEffect(count, []);
   if (running) {
     return (
       <Dialog title={title} open onClose={onClose}>
@@ -55,11 +43,10 @@ export function Bulk({ title, action, typed, says, start, onClose }: Props) {
       </Dialog>
     );
   }
-  const wrong = problem ?? counted.problem;
   const ready = result?.state === "done" && !busy && !problem;
   return (
-    <Confirm title={title} open onClose={onClose} action={action} typed={typed} busy={!ready} onConfirm={() => submit(false)}>
-      {wrong ? <ErrorState problem={wrong} /> : result ? <Counted of={result} says={says} /> : <p role="status">{t("counting")}</p>}
+    <Confirm title={title} open onClose={onClose} action={action} typed={typed} busy={!ready} onConfirm={() => run(setRunning)}>
+      {problem ? <ErrorState problem={problem} /> : result ? <Counted of={result} says={says} /> : <p role="status">{t("counting")}</p>}
     </Confirm>
   );
 }
@@ -69,7 +56,7 @@ function Counted({ of, says }: { of: Operation; says: (count: number) => string 
     <>
       <p role="status">{says(of.done)}</p>
       <Reasons of={of} />
-      {of.problem && <p className="font-mono wrap-anywhere text-bad">{of.problem}</p>}
+      <Failure of={of} />
     </>
   );
 }
