@@ -1,6 +1,7 @@
 import type { components } from "./schema";
 
 type Body = components["schemas"]["Problem"];
+type Field = components["schemas"]["Field"];
 
 /** Problem is an answer that is an error, or that there was no answer: status 0. */
 export class Problem extends Error {
@@ -11,6 +12,7 @@ export class Problem extends Error {
     readonly hint = "",
     readonly requestID = "",
     readonly retryAfter = 0,
+    readonly fields: readonly Field[] = [],
   ) {
     super(detail);
   }
@@ -29,6 +31,7 @@ export class Problem extends Error {
       body.hint,
       body.request_id ?? answer.headers.get("X-Request-Id") ?? "",
       Number(answer.headers.get("Retry-After") ?? 0),
+      body.fields ?? [],
     );
   }
 }

@@ -24,7 +24,7 @@ export function Copy({ text, label }: { text: string; label?: string }) {
 export function Command({ text }: { text: string }) {
   return (
     <div className="flex items-center gap-1 rounded border border-line bg-ground py-0.5 pr-0.5 pl-3 text-left">
-      <code className="grow overflow-x-auto whitespace-nowrap" tabIndex={0}>
+      <code className="min-w-0 grow overflow-x-auto whitespace-nowrap" tabIndex={0}>
         {text}
       </code>
       <Copy text={text} />

@@ -15,10 +15,10 @@ interface StateProps {
 /** EmptyState says what it means that nothing is here, and what to do next. */
 export function EmptyState({ title, children, icon: Icon = Inbox }: StateProps) {
   return (
-    <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-10 text-center">
+    <div className="mx-auto flex w-full max-w-xl flex-col items-center gap-3 px-4 py-10 text-center">
       <Icon aria-hidden className="size-7 text-muted" />
       <p className="text-base font-semibold">{title}</p>
-      {children && <div className="flex w-full flex-col gap-2 text-muted">{children}</div>}
+      {children && <div className="flex w-full min-w-0 flex-col gap-2 text-muted">{children}</div>}
     </div>
   );
 }
@@ -67,7 +67,12 @@ export function Refused({ problem }: { problem: Problem }) {
       <TriangleAlert aria-hidden className="mt-1 size-4 shrink-0 text-bad" />
       <div className="min-w-0 wrap-anywhere">
         <p>{problem.gone || !problem.detail ? t(problem.gone ? "gone.title" : "other.title") : problem.detail}</p>
-        {problem.hint && <p className="text-muted">{problem.hint}</p>}
+        {problem.fields.map(({ location, message }) => (
+          <p key={location + message}>
+            <code>{location.replace(/^body\./, "")}</code>: {message}
+          </p>
+        ))}
+        {problem.hint && problem.fields.length === 0 && <p className="text-muted">{problem.hint}</p>}
         {problem.requestID && <p className="text-xs text-muted">{t("requestID", { id: problem.requestID })}</p>}
       </div>
     </div>

@@ -130,7 +130,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
                 style={{ height: rowHeight }}
               >
                 {row.getVisibleCells().map((cell) => (
-                  <td key={cell.id} className={`max-w-96 truncate px-3 ${align<T>(cell.column.columnDef)} ${cell.column.id === "actions" ? `bg-surface ${atTheEnd}` : ""}`}>
+                  <td key={cell.id} className={`px-3 ${align<T>(cell.column.columnDef)} ${cell.column.id === "actions" ? `bg-surface whitespace-nowrap ${atTheEnd}` : "max-w-96 truncate"}`}>
                     {draw(cell.column.columnDef.cell, cell.getContext())}
                   </td>
                 ))}

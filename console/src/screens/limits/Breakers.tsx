@@ -6,10 +6,10 @@ import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
 import { Badge, type Tone } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
-import { Confirm } from "@/ui/Dialog";
 import { EmptyState, Show } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { tell } from "@/ui/tell";
+import { Because } from "./Because";
 import { messages } from "./messages";
 import type { en } from "./messages.en";
 
@@ -53,16 +53,14 @@ function Force({ name, state, onClose }: Forcing & { onClose: () => void }) {
   const t = useText(messages);
   const force = useAct("put", "/api/v1/breakers/{name}");
   return (
-    <Confirm
+    <Because
       title={t("forceTitle", { name })}
-      open
-      onClose={onClose}
+      text={t(texts[state])}
       action={t(`force.${state}`)}
       busy={force.isPending}
-      onConfirm={() => force.mutate({ path: { name }, body: { state } }, tell(t("forcedNow", { name }), onClose))}
-    >
-      {t(texts[state])}
-    </Confirm>
+      onConfirm={(reason) => force.mutate({ path: { name }, body: { state, ...(reason && { reason }) } }, tell(t("forcedNow", { name }), onClose))}
+      onClose={onClose}
+    />
   );
 }
 

@@ -1,7 +1,7 @@
-import { Ban } from "lucide-react";
+import { Ban, SlidersHorizontal } from "lucide-react";
 import { useState } from "react";
 import type { Schemas } from "@/api/client";
-import { useApi } from "@/api/query";
+import { useApi, type Loaded } from "@/api/query";
 import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
@@ -15,9 +15,11 @@ import { Block } from "./Block";
 import { KeyActions, KeyState, useRule } from "./key";
 import { messages } from "./messages";
 import type { en } from "./messages.en";
+import { Override } from "./Override";
 import { kinds, route } from "./screen";
 
 type Key = Schemas["LimitKey"];
+type Kind = (typeof kinds)[number];
 
 const refresh = 3000;
 const most = 500;
@@ -27,18 +29,24 @@ export function Keys() {
   const t = useText(messages);
   const may = useMay();
   const [{ kind }, setFilter] = useFilter(route.useSearch());
-  const [blocking, setBlocking] = useState(false);
-  const loaded = useApi("/api/v1/limits", { query: { kind, limit: most } }, { every: refresh });
+  const [making, setMaking] = useState<"block" | "override">();
+  const loaded = useKeys(kind);
   const choices = [{ value: "", label: t("any") }, ...kinds.map((value) => ({ value, label: t(value) }))];
   return (
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-2">
         <Select bare label={t("kind")} value={kind ?? ""} choices={choices} onChange={(value) => setFilter({ kind: kinds.find((k) => k === value) })} />
         {may("operate") && (
-          <Button className="ml-auto" onClick={() => setBlocking(true)}>
-            <Ban aria-hidden className="size-4" />
-            {t("block")}
-          </Button>
+          <div className="ml-auto flex flex-wrap gap-2">
+            <Button onClick={() => setMaking("override")}>
+              <SlidersHorizontal aria-hidden className="size-4" />
+              {t("override")}
+            </Button>
+            <Button onClick={() => setMaking("block")}>
+              <Ban aria-hidden className="size-4" />
+              {t("block")}
+            </Button>
+          </div>
         )}
       </div>
       <Show of={loaded}>
@@ -49,9 +57,25 @@ export function Keys() {
           </>
         )}
       </Show>
-      {blocking && <Block onClose={() => setBlocking(false)} />}
+      {making === "block" && <Block onClose={() => setMaking(undefined)} />}
+      {making === "override" && <Override onClose={() => setMaking(undefined)} />}
     </div>
   );
+}
+
+/** useKeys are those of one kind, or of all of them: the API lists one at a time. */
+function useKeys(kind: Kind | undefined): Loaded<Schemas["LimitKeys"]> {
+  const ask = (of: Kind) => ({ query: { kind: of, limit: most } });
+  const options = (of: Kind) => ({ every: refresh, enabled: kind === undefined || kind === of });
+  const blocked = useApi("/api/v1/limits", ask("blocked"), options("blocked"));
+  const overridden = useApi("/api/v1/limits", ask("overridden"), options("overridden"));
+  const whitelisted = useApi("/api/v1/limits", ask("whitelisted"), options("whitelisted"));
+  const all = { blocked, overridden, whitelisted };
+  const parts = kind ? [all[kind]] : Object.values(all);
+  const missing = parts.find((p) => p.data === undefined);
+  const keys = new Map(parts.flatMap((p) => p.data?.keys ?? []).map((k) => [`${k.limit}\n${k.key}`, k]));
+  const next = parts.map((p) => p.data?.next).find(Boolean);
+  return { ...(missing ?? blocked), data: missing ? undefined : { keys: [...keys.values()], ...(next && { next }) } };
 }
 
 function List({ all, filtered, onClear }: { all: Key[]; filtered: boolean; onClear: () => void }) {

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useAct } from "@/api/query";
 import { useMay } from "@/api/session";
@@ -6,7 +7,9 @@ import { useText } from "@/i18n/text";
 import { Badge } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { tell } from "@/ui/tell";
+import { Because } from "./Because";
 import { messages } from "./messages";
+import { Override } from "./Override";
 
 type Key = Schemas["LimitKey"];
 
@@ -37,7 +40,7 @@ export function KeyActions({ of }: { of: Key }) {
   const may = useMay();
   const unblock = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/block");
   const unlist = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/whitelist");
-  const end = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/override");
+  const [open, setOpen] = useState<"change" | "end">();
   const { key, limit } = of;
   if (!may("operate")) return null;
   const path = { limit, key };
@@ -54,10 +57,33 @@ export function KeyActions({ of }: { of: Key }) {
         </Button>
       )}
       {of.override && (
-        <Button look="bare" disabled={end.isPending} onClick={() => end.mutate({ path }, tell(t("overrideEnded", { key })))}>
-          {t("endOverride")}
-        </Button>
+        <>
+          <Button look="bare" onClick={() => setOpen("change")}>
+            {t("change")}
+          </Button>
+          <Button look="bare" onClick={() => setOpen("end")}>
+            {t("endOverride")}
+          </Button>
+        </>
       )}
+      {open === "change" && <Override of={of} onClose={() => setOpen(undefined)} />}
+      {open === "end" && <EndOverride of={of} onClose={() => setOpen(undefined)} />}
     </span>
+  );
+}
+
+function EndOverride({ of, onClose }: { of: Key; onClose: () => void }) {
+  const t = useText(messages);
+  const end = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/override");
+  const { key, limit } = of;
+  return (
+    <Because
+      title={t("endOverrideTitle", { key })}
+      text={t("endOverrideText", { limit })}
+      action={t("endOverride")}
+      busy={end.isPending}
+      onConfirm={(reason) => end.mutate({ path: { limit, key }, query: { reason } }, tell(t("overrideEnded", { key }), onClose))}
+      onClose={onClose}
+    />
   );
 }

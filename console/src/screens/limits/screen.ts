@@ -4,7 +4,7 @@ import { root } from "@/app/root";
 import type { Screen } from "@/app/screen";
 import { oneOf, text, type Raw } from "@/app/search";
 
-export const tabs = ["keys", "check", "breakers", "changes"] as const;
+export const tabs = ["keys", "rules", "check", "breakers", "changes"] as const;
 export const kinds = ["blocked", "overridden", "whitelisted"] as const;
 
 export const route = createRoute({

@@ -7,6 +7,7 @@ import { Changes } from "./Changes";
 import { Check } from "./Check";
 import { Keys } from "./Keys";
 import { messages } from "./messages";
+import { Rules } from "./Rules";
 import { route, screen, tabs } from "./screen";
 
 /** LimitsView shows whom limits and breakers keep out, and changes it. */
@@ -14,7 +15,7 @@ export function LimitsView() {
   const t = useText(messages);
   const shown = useLanguage();
   const [{ tab = "keys" }, setFilter] = useFilter(route.useSearch());
-  const contents = { keys: <Keys />, check: <Check />, breakers: <Breakers />, changes: <Changes /> };
+  const contents = { keys: <Keys />, rules: <Rules />, check: <Check />, breakers: <Breakers />, changes: <Changes /> };
   return (
     <div className="flex flex-col gap-3">
       <Head title={screen.title[shown]} />

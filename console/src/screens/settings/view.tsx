@@ -5,14 +5,15 @@ import { useFormat } from "@/i18n/format";
 import { choice, languages } from "@/i18n/language";
 import { useLanguage, useText } from "@/i18n/text";
 import { useStore } from "@/lib/store";
-import { Command } from "@/ui/Copy";
 import { Entries, Entry } from "@/ui/Entries";
 import { Head, Panel } from "@/ui/Field";
 import { Select } from "@/ui/Input";
 import { Tabs } from "@/ui/Tabs";
+import { Masks } from "./Masks";
 import { messages } from "./messages";
 import { route, screen, tabs } from "./screen";
 import { Tokens } from "./Tokens";
+import { Users } from "./Users";
 
 /** SettingsView shows who looks at what, and sets how it looks and which programs may log in. */
 export function SettingsView() {
@@ -102,24 +103,11 @@ function Look() {
 }
 
 function Access() {
-  const t = useText(messages);
   return (
     <div className="flex flex-col gap-3">
+      <Users />
       <Tokens />
-      <div className="grid gap-3 lg:grid-cols-2">
-        <Panel title={t("users")}>
-          <div className="flex flex-col gap-2">
-            <p className="text-muted">{t("usersText")}</p>
-            <Command text="ferry user set ann --role operator" />
-          </div>
-        </Panel>
-        <Panel title={t("masks")}>
-          <div className="flex flex-col gap-2">
-            <p className="text-muted">{t("masksText")}</p>
-            <Command text="ferry config check ferry.yaml" />
-          </div>
-        </Panel>
-      </div>
+      <Masks />
     </div>
   );
 }
