@@ -85,6 +85,12 @@ avro: subject orders-value, level BACKWARD, version 2: the newer schema cannot r
 billed over HTTP: a ferry boat
 billed over HTTP: two oars
 `,
+	"sharedlimits": `
+ann through web: published
+ann through app: published
+ann through web: published
+ann through app: rate_limited
+`,
 	"priorities": `
 of the first 100 handled: map[high:19 low:2 normal:5 urgent:74]
 in the end:               map[high:100 low:100 normal:100 urgent:100]
