@@ -227,15 +227,16 @@ export class Client {
   }
 }
 
-// What fetch says of a server that was not reached, so that nothing can have been changed.
+// What fetch says of a server that was not reached, so that nothing can have been changed: Node.js in a code, Deno in its text.
 const notReached = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"];
+const notConnected = "client error (Connect)";
 
 /** lost is the error of a request without an answer. */
 function lost(error: unknown): FerryError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = (cause as { code?: unknown }).code;
-  if (typeof code === "string" && notReached.includes(code)) {
-    return new NotApplied(`the server is not reached: ${code}`, { code: "not_applied", hint: "does `ferry serve` run there?" }, { cause: error });
+  if ((typeof code === "string" && notReached.includes(code)) || String(cause).includes(notConnected)) {
+    return new NotApplied(`the server is not reached: ${code ?? cause}`, { code: "not_applied", hint: "does `ferry serve` run there?" }, { cause: error });
   }
   return new Unknown(`there was no answer: ${cause}`, { code: "unknown", hint: "is the server still there?" }, { cause: error });
 }
