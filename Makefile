@@ -43,6 +43,8 @@ setup: ## Download modules and servers, build the pinned tools into ./bin (once)
 	scripts/servers.sh; \
 	scripts/kafka.sh; \
 	scripts/node.sh >/dev/null; \
+	scripts/deno.sh >/dev/null; \
+	scripts/mypy.sh >/dev/null; \
 	scripts/chromium.sh >/dev/null; \
 	scripts/console.sh --version >/dev/null; \
 	$(MAKE) --no-print-directory $(LINT); \

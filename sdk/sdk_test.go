@@ -85,6 +85,29 @@ func TestTypeScript(t *testing.T) {
 	run(t, "typescript", s.env(), node, args...)
 }
 
+// The suite of the TypeScript SDK that needs no other process runs on Deno, too.
+func TestDeno(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	reports(t, s)
+	compiled(t)
+	deno := strings.TrimSpace(run(t, ".", nil, "../scripts/deno.sh"))
+	env := append(s.env(), "DENO_NO_UPDATE_CHECK=1", "DENO_DIR="+t.TempDir())
+	for _, test := range []string{"client", "worker", "lanes", "leases"} {
+		t.Run(test, func(t *testing.T) {
+			t.Parallel() // they mostly wait
+			run(t, "typescript", env, deno, "test", "--allow-all", "--no-check", "--no-remote", filepath.Join("test", test+".test.mjs"))
+		})
+	}
+}
+
+// Every type of the Python SDK is known, and fits.
+func TestPythonTypes(t *testing.T) {
+	t.Parallel()
+	mypy := strings.TrimSpace(run(t, ".", nil, "../scripts/mypy.sh"))
+	run(t, "python", []string{"PYTHONPATH=" + mypy}, "python3", "-m", "mypy", "--strict", "--cache-dir", t.TempDir(), "src")
+}
+
 // The Python SDK is packaged as pip expects it: a wheel with its types, that needs nothing.
 func TestWheel(t *testing.T) {
 	t.Parallel()
