@@ -100,11 +100,14 @@ func (c *Channel) Send(ctx context.Context, r notify.Rendered) (notify.Sent, err
 		return notify.Sent{}, &notify.Error{Code: notify.CodeInvalidMessage, Text: "the mail cannot be made",
 			Cause: err}
 	}
-	client, err := c.client()
+	ctx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	client, err := c.client(ctx)
 	if err != nil {
 		return notify.Sent{}, &notify.Error{Code: notify.CodeInvalidConfig, Text: "the options are wrong", Cause: err}
 	}
-	if err := client.DialAndSendWithContext(ctx, m); err != nil {
+	err = client.DialAndSendWithContext(ctx, m)
+	if err != nil && !m.IsDelivered() { // what fails after the server took it fails only to say goodbye
 		return notify.Sent{}, c.judge(err)
 	}
 	return notify.Sent{ID: id}, nil
@@ -112,7 +115,9 @@ func (c *Channel) Send(ctx context.Context, r notify.Rendered) (notify.Sent, err
 
 // Health connects and logs in, and sends nothing.
 func (c *Channel) Health(ctx context.Context) error {
-	client, err := c.client()
+	ctx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	client, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,15 +127,26 @@ func (c *Channel) Health(ctx context.Context) error {
 	return client.Close()
 }
 
-func (c *Channel) client() (*gomail.Client, error) {
+// client returns one whose connection ends with ctx at the latest: the library looks at ctx only while it connects.
+func (c *Channel) client(ctx context.Context) (*gomail.Client, error) {
+	secure := c.o.TLSConfig
+	if secure == nil {
+		secure = &tls.Config{ServerName: c.o.Host, MinVersion: tls.VersionTLS12}
+	}
 	opts := []gomail.Option{gomail.WithPort(c.o.Port), gomail.WithTimeout(10 * time.Second),
-		gomail.WithTLSPolicy(gomail.TLSMandatory)}
-	if c.o.TLS {
-		opts = append(opts, gomail.WithSSL())
+		gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithTLSConfig(secure)}
+	dial := (&net.Dialer{}).DialContext
+	if c.o.TLS { // the library finds the connection encrypted, and is not to demand STARTTLS
+		dial = (&tls.Dialer{Config: secure}).DialContext
+		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
 	}
-	if c.o.TLSConfig != nil {
-		opts = append(opts, gomail.WithTLSConfig(c.o.TLSConfig))
-	}
+	opts = append(opts, gomail.WithDialContextFunc(func(begin context.Context, network, to string) (net.Conn, error) {
+		conn, err := dial(begin, network, to)
+		if err == nil {
+			context.AfterFunc(ctx, func() { _ = conn.Close() })
+		}
+		return conn, err
+	}))
 	if c.o.Username != "" {
 		opts = append(opts, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(c.o.Username),
 			gomail.WithPassword(c.o.Password))
