@@ -16,6 +16,28 @@ func Redact(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + "/" + hidden
 }
 
+// leastSegment is how long a segment of a path is at least that may be a key: shorter ones are words like "services".
+const leastSegment = 16
+
+// Secrets are what Redact leaves out of a URL, whole and in pieces, for Hide: a server may repeat any of them.
+func Secrets(u *url.URL) []string {
+	found := []string{u.String(), u.RequestURI(), strings.TrimPrefix(u.RequestURI(), "/"), u.RawQuery}
+	for _, values := range u.Query() {
+		found = append(found, values...)
+	}
+	for _, text := range []string{u.EscapedPath(), u.Path} {
+		if len(text) >= leastSegment {
+			found = append(found, text)
+		}
+		for segment := range strings.SplitSeq(text, "/") {
+			if len(segment) >= leastSegment {
+				found = append(found, segment)
+			}
+		}
+	}
+	return found
+}
+
 // leastSecret is how long a secret is at least: hiding shorter ones would make a text unreadable and tell them by its
 // gaps.
 const leastSecret = 4

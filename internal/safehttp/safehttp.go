@@ -173,6 +173,7 @@ func failed(u *url.URL, err error) error {
 	if errors.As(err, &about) {
 		err = about.Err
 	}
+	err = quoted{err, Hide(err.Error(), Secrets(u)...)}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return driver.NewError(driver.ErrNotApplied, "no connection to "+Redact(u),
@@ -184,6 +185,16 @@ func failed(u *url.URL, err error) error {
 	}
 	return driver.NewError(driver.ErrUnknown, "the call to "+Redact(u)+" failed", hint, err)
 }
+
+// quoted is an error that may quote the server, which may have repeated what it was sent.
+type quoted struct {
+	error
+	text string // without secrets
+}
+
+func (q quoted) Error() string { return q.text }
+
+func (q quoted) Unwrap() error { return q.error }
 
 func isTimeout(err error) bool {
 	var t net.Error

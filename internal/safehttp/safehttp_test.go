@@ -3,6 +3,7 @@ package safehttp_test
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -89,6 +90,28 @@ func TestPrivateAddressThatIsAllowed(t *testing.T) {
 	if err != nil || a.Status != http.StatusOK || string(a.Body) != "body!" || a.Cut {
 		t.Errorf("got %+v, %v", a, err)
 	}
+}
+
+// A server that is none of HTTP, and repeats what it got: the error quotes it, without the key.
+func TestErrorThatQuotesTheRequest(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.CopyN(c, c, 100)
+		_ = c.Close()
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	to := "http://" + l.Addr().String() + "/hook?key=" + secret
+	_, err = post(t, newClient(t, safehttp.Options{AllowPrivate: loopback}), to)
+	mustFail(t, err, driver.ErrUnknown)
 }
 
 func TestRedirects(t *testing.T) {

@@ -84,7 +84,7 @@ func (c *Gateway) Send(ctx context.Context, r notify.Rendered) (notify.Sent, err
 		return notify.Sent{}, &notify.Error{Code: notify.CodeInvalidMessage, Text: "the body cannot be made",
 			Cause: err}
 	}
-	header, secrets := vendor.JSONHeader(), []string{c.o.URL}
+	header, secrets := vendor.JSONHeader(), vendor.Secrets(notify.Robot{URL: c.o.URL})
 	for name, value := range c.o.Header {
 		header.Set(name, value)
 		secrets = append(secrets, value)

@@ -143,7 +143,8 @@ func (c *Channel) Send(ctx context.Context, r notify.Rendered) (notify.Sent, err
 	}
 	header := vendor.JSONHeader()
 	sign(header, e.secret, r.ID, now, body)
-	_, err = c.Do(ctx, vendor.Call{URL: e.url, Header: header, Body: body, Secrets: []string{e.url}})
+	_, err = c.Do(ctx, vendor.Call{URL: e.url, Header: header, Body: body,
+		Secrets: vendor.Secrets(notify.Robot{URL: e.url})})
 	return notify.Sent{ID: r.ID}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -75,6 +76,28 @@ func TestErrors(t *testing.T) {
 		c := open(t, webhook.Options{Secret: secret, HTTP: vendortest.Local})
 		_, err := c.Send(t.Context(), notify.Rendered{ID: "m", To: v.URL + "/" + vendortest.Secret, Body: "b"})
 		vendortest.WantCode(t, err, want)
+	}
+}
+
+// A receiver that repeats pieces of its address tells nobody the key in it.
+func TestAnswerRepeatsTheAddress(t *testing.T) {
+	pieces := map[string]func(r *http.Request) string{
+		"all":   func(r *http.Request) string { return r.RequestURI },
+		"path":  func(r *http.Request) string { return r.URL.Path },
+		"query": func(r *http.Request) string { return r.URL.RawQuery },
+		"value": func(r *http.Request) string { return r.URL.Query().Get("key") },
+		"end":   func(r *http.Request) string { return path.Base(r.URL.Path) },
+	}
+	for name, piece := range pieces {
+		v := vendortest.New(t, func(r *http.Request, _ []byte) (int, string) {
+			return http.StatusNotFound, "nothing at " + piece(r)
+		})
+		c := open(t, webhook.Options{Secret: secret, HTTP: vendortest.Local})
+		to := v.URL + "/hooks/" + vendortest.Secret + "-long?key=" + vendortest.Secret
+		_, err := c.Send(t.Context(), notify.Rendered{ID: "m", To: to, Body: "b"})
+		if e := vendortest.WantCode(t, err, notify.CodeInvalidTarget); !strings.Contains(e.Text, "nothing at") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -64,27 +65,19 @@ func (b *Book) Robot(name string) (notify.Robot, error) {
 }
 
 // Post sends JSON to a robot's address, which may differ from its URL by a signature.
-func (b *Book) Post(ctx context.Context, r notify.Robot, url string, v any) (safehttp.Answer, error) {
+func (b *Book) Post(ctx context.Context, r notify.Robot, to string, v any) (safehttp.Answer, error) {
 	body, err := JSON(v)
 	if err != nil {
 		return safehttp.Answer{}, err
 	}
-	return b.Do(ctx, Call{URL: url, Header: JSONHeader(), Body: body, Secrets: Secrets(r)})
+	return b.Do(ctx, Call{URL: to, Header: JSONHeader(), Body: body, Secrets: Secrets(r)})
 }
 
 // Secrets are what is hidden of a robot.
 func Secrets(r notify.Robot) []string {
 	secrets := []string{r.Secret, r.URL}
-	if _, after, ok := strings.Cut(r.URL, "://"); ok {
-		if _, path, ok := strings.Cut(after, "/"); ok {
-			secrets = append(secrets, path)
-		}
-	}
-	if _, query, ok := strings.Cut(r.URL, "?"); ok {
-		for pair := range strings.SplitSeq(query, "&") {
-			_, value, _ := strings.Cut(pair, "=")
-			secrets = append(secrets, value)
-		}
+	if u, err := url.Parse(r.URL); err == nil {
+		secrets = append(secrets, safehttp.Secrets(u)...)
 	}
 	return secrets
 }
