@@ -136,8 +136,8 @@ func retryAfter(h http.Header) time.Duration {
 	if value == "" {
 		return 0
 	}
-	if n, err := strconv.Atoi(value); err == nil {
-		return min(max(time.Duration(n)*time.Second, 0), longestWait)
+	if n, err := strconv.Atoi(value); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(max(n, 0), int(longestWait/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return min(max(time.Until(at), 0), longestWait)
