@@ -34,8 +34,8 @@ type Options struct {
 	Retry Retry
 	// Timeout bounds one send. Defaults to 10 seconds.
 	Timeout time.Duration
-	// Keep is how long receipts are kept after their last change: there is room for 6.4 million of targets. Defaults to
-	// one hour.
+	// Keep is how long receipts are kept after their targets have ended: there is room for 6.4 million of targets.
+	// Defaults to one hour.
 	Keep time.Duration
 	// Shed says what becomes of unimportant messages while many wait. Defaults to nothing.
 	Shed Shed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -129,12 +131,16 @@ func read(ctx context.Context, b *ferry.Broker, id string) (Receipt, []kept, err
 	if len(page.Values) == 0 {
 		return Receipt{}, nil, driver.NewError(ferry.ErrNotFound,
 			fmt.Sprintf("there is no receipt of notification %.80q", id),
-			"receipts are kept for Options.Keep after their last change", nil)
+			"receipts are kept for Options.Keep after a target has ended", nil)
 	}
 	records, targets := make([]kept, len(page.Values)), make([]TargetReceipt, len(page.Values))
 	for i, v := range page.Values {
 		if records[i], err = decodeRecord(v); err != nil {
 			return Receipt{}, nil, err
+		}
+		if records[i].index, err = strconv.Atoi(strings.TrimPrefix(v.Name, prefix(id))); err != nil {
+			return Receipt{}, nil, driver.NewError(ferry.ErrInvalid, "the receipt "+v.Name+" is of no target",
+				"see who else writes it", err)
 		}
 		targets[i] = records[i].TargetReceipt
 	}
@@ -172,12 +178,12 @@ func Watch(ctx context.Context, b *ferry.Broker, id string, progress func(Receip
 
 // awaitChange waits until the first target that has not ended changes, for lookEvery at most. It fails when ctx ends.
 func awaitChange(ctx context.Context, b *ferry.Broker, id string, records []kept) error {
-	for i, k := range records {
+	for _, k := range records {
 		if k.Status.Ended() {
 			continue
 		}
 		short, cancel := context.WithTimeout(ctx, lookEvery)
-		_, err := b.Driver().KV().Wait(short, bucketOf(id), reference{id, i}.value(), k.revision)
+		_, err := b.Driver().KV().Wait(short, bucketOf(id), reference{id, k.index}.value(), k.revision)
 		over := short.Err() != nil
 		cancel()
 		if err != nil && !over && ctx.Err() == nil && !sleep(ctx, lookEvery) { // the broker is away
@@ -197,15 +203,16 @@ func Wait(ctx context.Context, b *ferry.Broker, id string) (Receipt, error) {
 }
 
 // Cancel calls a message back, and returns how many targets are not sent to because of it. A target that is being sent
-// to at this moment may still be reached; its receipt then says so.
+// to at this moment may still be reached, and so may one whose digest was ended and has other members; its receipt then
+// says so.
 func Cancel(ctx context.Context, b *ferry.Broker, id string) (int, error) {
 	_, records, err := read(ctx, b, id)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
-	for i, k := range records {
-		ok, err := cancelTarget(ctx, b, reference{id, i}, k)
+	for _, k := range records {
+		ok, err := cancelTarget(ctx, b, reference{id, k.index}, k)
 		if err != nil {
 			return n, err
 		}

@@ -37,12 +37,14 @@ type records struct {
 // kept is a record as it was read.
 type kept struct {
 	TargetReceipt
+	index    int    // of the target
 	revision uint64 // 0: there is none
 	left     time.Duration
 }
 
 const (
-	// waitFor is how long a receipt outlives its message's due time at least while nothing was tried: a backlog.
+	// waitFor is how long a receipt of a target that has not ended outlives its due time at least: a backlog, or the
+	// wait that a vendor asked for.
 	waitFor = 24 * time.Hour
 	// cancelledFor is how long a cancellation is remembered at least: its message may lie in a queue that nobody
 	// serves.
@@ -60,6 +62,7 @@ func (s records) get(ctx context.Context, rs ...reference) ([]kept, error) {
 		if found[i], err = decodeRecord(values[0]); err != nil {
 			return nil, err
 		}
+		found[i].index = r.Index
 	}
 	return found, nil
 }
@@ -102,7 +105,7 @@ func (s records) create(ctx context.Context, plans []*plan) (wrote []created, er
 			}
 			ref := reference{p.id, j}
 			w := driver.Write{Name: ref.value(), Data: data, If: driver.Absent,
-				TTL: s.keep + waitFor + max(time.Until(p.at), 0), Quiet: true}
+				TTL: s.keep + waitFor + p.window + max(time.Until(p.at), 0), Quiet: true}
 			byBucket[bucket] = append(byBucket[bucket], first{ref, i, w})
 		}
 	}
@@ -152,14 +155,14 @@ const (
 	putPause = 50 * time.Millisecond
 )
 
-// put writes what became of a target over k. What was written meanwhile, by a cancellation for example, is written
-// over, unless it is a success: that one is final.
+// put writes what became of a target over k. What was written meanwhile is written over, unless it is a success or, as
+// long as the target was not reached, a cancellation: those are final, and then k's revision stays the old one.
 func (s records) put(ctx context.Context, r reference, k kept) (revision uint64, err error) {
 	data, err := json.Marshal(k.TargetReceipt)
 	if err != nil {
 		return 0, err
 	}
-	w := driver.Write{Name: r.value(), Data: data, If: condition(k.revision), TTL: s.keep}
+	w := driver.Write{Name: r.value(), Data: data, If: condition(k.revision), TTL: s.keepFor(k)}
 	pause := putPause
 	for try := 1; ; try++ {
 		res := s.kv.Apply(ctx, bucketOf(r.ID), driver.KVOptions{}, w)[0]
@@ -167,8 +170,8 @@ func (s records) put(ctx context.Context, r reference, k kept) (revision uint64,
 		case res.Err == nil:
 			return res.Revision, nil
 		case errors.Is(res.Err, ferry.ErrConflict):
-			if there, err := decodeRecord(res.Value); err == nil && there.Status == Success && k.Status != Success {
-				return there.revision, nil
+			if there, err := decodeRecord(res.Value); err == nil && there.final() && k.Status != Success {
+				return k.revision, nil
 			}
 			w.If = condition(res.Revision)
 		case !transient(res.Err), !sleep(ctx, pause):
@@ -181,6 +184,17 @@ func (s records) put(ctx context.Context, r reference, k kept) (revision uint64,
 		}
 	}
 }
+
+// keepFor is how long a record is kept.
+func (s records) keepFor(k kept) time.Duration {
+	if k.Status.Ended() {
+		return s.keep
+	}
+	return s.keep + waitFor
+}
+
+// final reports whether only a success may be written over the record.
+func (k kept) final() bool { return k.Status == Success || k.Status == Cancelled }
 
 // condition demands a revision, or that there is nothing.
 func condition(revision uint64) driver.Condition {

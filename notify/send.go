@@ -65,6 +65,7 @@ func of(n, i int, err error) error {
 type plan struct {
 	id       string
 	at       time.Time
+	window   time.Duration // of the digest that it asks for
 	priority Priority
 	jobs     []job
 	receipts []TargetReceipt
@@ -83,6 +84,9 @@ func (h *Hub) plan(m *Message) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{id: m.ID, at: m.At, priority: m.Priority}
+	if m.Digest != nil {
+		p.window = m.Digest.resolved().Window
+	}
 	for i, t := range m.Targets {
 		for _, stage := range t.stages() {
 			if err := h.checkTarget(m, stage); err != nil {
