@@ -179,11 +179,11 @@ func (h *Hub) queueDigest(ctx context.Context, summary job, entries []entry) err
 	case len(entries) == 0:
 		return nil
 	}
-	c, err := h.channel(summary.target())
-	if err != nil {
-		return worker.Transient(err)
+	var l Limits
+	if c, err := h.channel(summary.target()); err == nil { // otherwise sending it fails, and the receipts tell
+		l = c.Limits()
 	}
-	summary.write(entries, c.Limits())
+	summary.write(entries, l)
 	return worker.Emit(ctx, h.o.Topic, summary, summary.options()...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -61,13 +62,14 @@ type attempt struct {
 
 // run decides by the receipts what is left to do.
 func (a *attempt) run(ctx context.Context) error {
-	if a.done() {
+	if sent := a.done(); sent != nil {
 		a.counts.skipped.Add(1)
+		a.finish(ctx, *sent)
 		return nil
 	}
 	first := &a.records[0]
 	switch {
-	case first.Status == Cancelled && len(a.job.Members) == 0:
+	case a.cancelled():
 		return worker.Drop(nil)
 	// the process was lost before the next stage was queued
 	case first.Stage > a.job.Stage && first.Stage < len(a.job.Chain):
@@ -85,14 +87,35 @@ func (a *attempt) run(ctx context.Context) error {
 	return a.send(ctx)
 }
 
-// done reports whether the job was sent. Of a digest one member with its id is enough: all were sent with it.
-func (a *attempt) done() bool {
-	for _, k := range a.records {
+// done is a record that says that the job was sent, or nil. Of a digest one member with its id is enough: all were sent
+// with it.
+func (a *attempt) done() *kept {
+	for i := range a.records {
+		k := &a.records[i]
 		if k.Status == Success && (len(a.job.Members) == 0 || k.Digest == a.job.ID) {
-			return true
+			return k
 		}
 	}
-	return false
+	return nil
+}
+
+// finish writes the receipts of a digest that was sent, should its process have been lost before it had written all.
+func (a *attempt) finish(ctx context.Context, sent kept) {
+	missing := false
+	for i := range a.records {
+		if k := &a.records[i]; k.Status != Success {
+			k.Status, k.Code, k.Error, k.Attempts, missing = Success, "", "", sent.Attempts, true
+			k.Reached, k.Digest = sent.Reached, sent.Digest
+		}
+	}
+	if missing {
+		a.put(ctx)
+	}
+}
+
+// cancelled reports whether nobody wants the job any more.
+func (a *attempt) cancelled() bool {
+	return !slices.ContainsFunc(a.records, func(k kept) bool { return k.Status != Cancelled })
 }
 
 // send sends what is left of the job, part by part.

@@ -1,12 +1,15 @@
 package notify_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/ferrytest"
 	"github.com/ferrymq/ferry/notify"
 )
@@ -189,6 +192,104 @@ func TestDigestSurvivesLostSettlements(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A digest that waits for its turn is not sent when all its members were called back.
+func TestCancelWhatADigestWasMadeOf(t *testing.T) {
+	f := &fake{limits: notify.Limits{Rates: []notify.Rate{{Sends: 1, Per: 30 * time.Minute}}}}
+	run(t, notify.Options{Channels: channels("x", f)}, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {
+		send(t, hub, notify.NewMessage("first", "b").AddTarget(toX("a")...))
+		k.Advance(time.Second)
+		var collected []*notify.Handle
+		for range 2 {
+			m := notify.NewMessage("t", "b").WithDigest(notify.Digest{Window: time.Minute}).AddTarget(toX("a")...)
+			collected = append(collected, send(t, hub, m))
+		}
+		k.Advance(10 * time.Minute)
+		for _, h := range collected {
+			cancel(t, h, 1)
+		}
+		k.Drain()
+		wantStatus(t, receipt(t, collected[0]), notify.Cancelled)
+		wantCount(t, f, map[string]int{"a": 1})
+	})
+}
+
+// A channel that is not there any more when a digest ends: the receipts of its members say so.
+func TestDigestOfAChannelThatIsGone(t *testing.T) {
+	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
+		before := newHub(t, k.Broker, notify.Options{Channels: channels("x", &fake{})})
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- before.Run(ctx) }()
+		m := notify.NewMessage("t", "b").WithDigest(notify.Digest{Window: time.Minute}).AddTarget(toX("a")...)
+		h := send(t, before, m)
+		k.Advance(30 * time.Second)
+		stop()
+		if err := <-stopped; err != nil {
+			t.Fatal(err)
+		}
+		k.Start(newHub(t, k.Broker, notify.Options{Channels: channels("y", &fake{})}))
+		k.Advance(time.Minute)
+		r := receipt(t, h)
+		wantStatus(t, r, notify.Failed)
+		if r.Targets[0].Code != notify.CodeInvalidConfig {
+			t.Errorf("the receipt is %+v", r)
+		}
+		k.ExpectDead(notify.DefaultTopic, driver.ReasonRejected, 1)
+	})
+}
+
+// A process that was lost while it wrote the receipts of a digest leaves some to whoever has it next.
+func TestReceiptsOfADigestAreFinished(t *testing.T) {
+	f := &fake{}
+	run(t, notify.Options{Channels: channels("x", f)}, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {
+		var collected []*notify.Handle
+		for range 2 {
+			m := notify.NewMessage("t", "b").WithDigest(notify.Digest{Window: time.Minute}).AddTarget(toX("a")...)
+			collected = append(collected, send(t, hub, m))
+		}
+		k.Drain()
+		forget(t, k.Broker, collected[1].ID)
+		again := published(t, k, "digest-").Clone() // as if its acknowledgement was lost
+		again.ID, again.OwnID = "other", true
+		if _, err := k.Broker.Publish(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		k.Drain()
+		wantStatus(t, receipt(t, collected[1]), notify.Success)
+		wantCount(t, f, map[string]int{"a": 1})
+	})
+}
+
+// published is the last message whose id begins with a prefix.
+func published(t *testing.T, k *ferrytest.Kit, prefix string) *ferry.Message {
+	t.Helper()
+	for _, m := range slices.Backward(k.Published(notify.DefaultTopic)) {
+		if strings.HasPrefix(m.ID, prefix) {
+			return m
+		}
+	}
+	t.Fatal("there is none")
+	return nil
+}
+
+// forget removes the receipts of a message, as if they had not been written.
+func forget(t *testing.T, b *ferry.Broker, id string) {
+	t.Helper()
+	for n := range 64 {
+		bucket := fmt.Sprintf("%s.%02x", driver.NotifyBucket, n)
+		page, err := b.Driver().KV().List(t.Context(), driver.KVQuery{Bucket: bucket, Prefix: "receipt/" + id, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range page.Values {
+			w := driver.Write{Name: v.Name, Delete: true}
+			if err := b.Driver().KV().Apply(t.Context(), bucket, driver.KVOptions{}, w)[0].Err; err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
