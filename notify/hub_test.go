@@ -370,6 +370,8 @@ func TestWrongMessages(t *testing.T) {
 		"format":            good().WithFormat("pdf"),
 		"priority":          good().WithPriority(7),
 		"name of file":      good().Attach(notify.Attachment{Name: "a\r\nb"}),
+		"time":              good().WithScheduledTime(time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)),
+		"type of file":      good().Attach(notify.Attachment{Name: "a", ContentType: "text/plain\r\nX: y"}),
 		"empty destination": good().AddTarget(notify.Target{Channel: "x"}),
 	} {
 		run(t, notify.Options{Channels: channels("x", f)}, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {

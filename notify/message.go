@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"maps"
+	"mime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ const (
 	MaxFallbacks   = 5       // of one target
 	MaxAttachments = 4 << 20 // bytes of all attachments of a message
 	maxTo          = 1024    // bytes of a destination
+	maxAhead       = 100 * 365 * 24 * time.Hour
 )
 
 // The names of channels that the builder's own methods use.
@@ -217,10 +219,17 @@ func (m *Message) checkParts() error {
 			return err
 		}
 	}
+	if time.Until(m.At) > maxAhead {
+		return invalid("use one in the next 100 years", "the time of the notification is too far away")
+	}
 	size := 0
 	for _, a := range m.Attachments {
 		if a.Name == "" || strings.ContainsAny(a.Name, "\r\n\"/\\") {
 			return invalid("use a plain file name", "the name %.60q of an attachment is not usable", a.Name)
+		}
+		if a.ContentType != "" && !isContentType(a.ContentType) {
+			return invalid("write it as text/plain, or leave it out", "the content type %.60q of an attachment is not usable",
+				a.ContentType)
 		}
 		size += len(a.Data)
 	}
@@ -232,6 +241,12 @@ func (m *Message) checkParts() error {
 			"a notification with attachments or fallbacks cannot be collected in a digest")
 	}
 	return nil
+}
+
+// isContentType reports whether a text is one. A line break in it would begin a header of its own.
+func isContentType(text string) bool {
+	_, _, err := mime.ParseMediaType(text)
+	return err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
 // chained reports whether a target has fallbacks.
