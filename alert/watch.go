@@ -274,6 +274,9 @@ func (r *round) settle(ctx context.Context, rule *compiled, a *Alert, now time.T
 		}
 		return nil
 	}
+	if err := r.payOwed(ctx, rule, a); err != nil {
+		return err
+	}
 	return r.change(ctx, rule, a, a.end(now))
 }
 
@@ -282,6 +285,11 @@ func (r *round) step(ctx context.Context, rule *compiled, s *subject, holds, qui
 	a := r.alerts[alertKey{rule.Name, s.name}]
 	if a == nil {
 		a = &Alert{Rule: rule.Name, Subject: s.name, Severity: rule.Severity}
+	}
+	if !holds {
+		if err := r.payOwed(ctx, rule, a); err != nil {
+			return err
+		}
 	}
 	next := a.next(rule, holds, quiet, acked, now)
 	if next.Owed != "" || next.Status != a.Status {
@@ -329,6 +337,15 @@ func (r *round) enter(ctx context.Context, before, now *Alert) {
 	if err != nil {
 		r.log.WarnContext(ctx, "the history of alerts has a gap", "error", err)
 	}
+}
+
+// payOwed queues what is owed of an alert that is about to end. A leader that was lost may have queued it already: who
+// was told is then told that it is over.
+func (r *round) payOwed(ctx context.Context, rule *compiled, a *Alert) error {
+	if a.Status != Firing || a.Owed == "" {
+		return nil
+	}
+	return r.pay(ctx, rule, a)
 }
 
 // pay queues the notice that is owed, then notes that. Whoever leads next and finds it owed queues it under the same

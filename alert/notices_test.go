@@ -1,0 +1,54 @@
+package alert_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/ferrymq/ferry/alert"
+	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
+)
+
+// A leader that is lost after it queued a notice, and before it noted that: who was told that it fires is told by the
+// next leader that it is over, and of the rest nothing twice.
+func TestNoticeOwedByALostLeader(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		ctx, kill := context.WithCancel(t.Context())
+		lost := make(chan error, 1)
+		leader := r.watch(alert.Options{Rules: leak(0, time.Hour)})
+		go func() { lost <- leader.Run(ctx) }()
+		r.set(11)
+		r.k.Advance(20 * time.Second)
+		r.inbox.want(t, "[WARNING] leak")
+		kill()
+		if err := <-lost; err != nil {
+			t.Fatal(err)
+		}
+		r.owe()
+		r.set(0)
+		r.k.Start(r.watch(alert.Options{Rules: leak(0, time.Hour)}))
+		r.k.Advance(time.Minute)
+		r.inbox.want(t, "[RESOLVED] leak")
+	})
+}
+
+// owe takes back what a leader noted of the notice that it had queued.
+func (r *rig) owe() {
+	r.Helper()
+	a, err := alert.Get(r.Context(), r.k.Broker, "leak", "system")
+	if err != nil {
+		r.Fatal(err)
+	}
+	a.Owed, a.Notices, a.Notified = alert.Firing, 0, time.Time{}
+	data, err := json.Marshal(a)
+	if err != nil {
+		r.Fatal(err)
+	}
+	w := driver.Write{Name: "state/leak/system", Data: data}
+	if err := r.k.Broker.Driver().KV().Apply(r.Context(), cluster.LeadBucket(alert.Duty), driver.KVOptions{},
+		w)[0].Err; err != nil {
+		r.Fatal(err)
+	}
+}
