@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -62,15 +63,12 @@ func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[stri
 	}
 	now := time.Now()
 	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), text).
-		WithID(eventID(rule, subject, now, r.Cooldown)).WithPriority(severities[r.Severity]).
+		WithPriority(severities[r.Severity]).
 		AddTarget(targets(r, w.o.Channels)...)
 	if len(ids) > 0 {
 		m.WithMetadata(Messages, strings.Join(ids, ","))
 	}
-	if _, err := notify.Get(ctx, w.broker, m.ID); err == nil {
-		return false, nil // told already in this cool-down
-	}
-	if _, err := w.o.Hub.Send(ctx, m); err != nil {
+	if told, err := w.tell(ctx, r, subject, m); !told {
 		return false, err
 	}
 	return true, record(ctx, kv, Entry{At: now, Rule: rule, Subject: subject, Severity: r.Severity, What: "raised",
@@ -92,10 +90,28 @@ func messagesText(ids []string) string {
 	return text
 }
 
-// eventID is the same for all who raise an event within one cool-down.
-func eventID(rule, subject string, now time.Time, cooldown time.Duration) string {
-	sum := sha256.Sum256([]byte(rule + "/" + subject))
-	return fmt.Sprintf("event-%s-%d", hex.EncodeToString(sum[:8]), now.UnixNano()/int64(cooldown))
+// eventBucket has a value for each event that was told of, for its cool-down.
+var eventBucket = bucket + ".events"
+
+// tell queues the notice of an event, unless another of its subject was within the cool-down. The value comes first, so
+// that of processes that raise it at the same time one tells; should that one be killed in between, nobody does.
+func (w *Watch) tell(ctx context.Context, r *compiled, subject string, m *notify.Message) (bool, error) {
+	kv, sum := w.broker.Driver().KV(), sha256.Sum256([]byte(r.Name+"/"+subject))
+	mark := driver.Write{Name: hex.EncodeToString(sum[:16]), Data: []byte(r.Name), If: driver.Absent,
+		TTL: max(r.Cooldown, driver.MinValueTTL), Quiet: true}
+	first := kv.Apply(ctx, eventBucket, driver.KVOptions{}, mark)[0]
+	switch {
+	case errors.Is(first.Err, ferry.ErrConflict):
+		return false, nil
+	case first.Err != nil:
+		return false, first.Err
+	}
+	_, err := w.o.Hub.Send(ctx, m)
+	if err != nil {
+		kv.Apply(ctx, eventBucket, driver.KVOptions{}, driver.Write{Name: mark.Name, Delete: true,
+			If: driver.Condition(first.Revision)})
+	}
+	return err == nil, err
 }
 
 func (w *Watch) eventRule(name string) *compiled {

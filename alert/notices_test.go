@@ -52,3 +52,25 @@ func (r *rig) owe() {
 		r.Fatal(err)
 	}
 }
+
+// A cool-down begins with the notice, not with the hour.
+func TestEventsWithinACooldown(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		w := r.watch(alert.Options{Rules: []alert.Rule{{Name: "E", Cooldown: 3 * time.Hour, Text: "{who}"}}})
+		raise := func(told bool) {
+			t.Helper()
+			got, err := w.Raise(t.Context(), "E", "s", map[string]any{"who": "li"})
+			if got != told || err != nil {
+				t.Errorf("told: %v, %v", got, err)
+			}
+		}
+		r.k.Advance(179 * time.Minute) // since midnight: the cool-down's own clock would begin anew in a minute
+		raise(true)
+		for range 5 {
+			r.k.Advance(35 * time.Minute) // in all longer than receipts are kept by default
+			raise(false)
+		}
+		r.k.Advance(6 * time.Minute)
+		raise(true)
+	})
+}
