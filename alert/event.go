@@ -62,7 +62,7 @@ func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[stri
 		return false, err
 	}
 	now := time.Now()
-	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), text).
+	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), fit(text)).
 		WithPriority(severities[r.Severity]).
 		AddTarget(targets(r, w.o.Channels)...)
 	if len(ids) > 0 {

@@ -3,12 +3,18 @@ package alert_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/monitor"
+	"github.com/ferrymq/ferry/notify"
 )
 
 // A leader that is lost after it queued a notice, and before it noted that: who was told that it fires is told by the
@@ -72,5 +78,53 @@ func TestEventsWithinACooldown(t *testing.T) {
 		}
 		r.k.Advance(6 * time.Minute)
 		raise(true)
+	})
+}
+
+// A notice that the hub would refuse would tell nobody: a text that is too long is cut.
+func TestLongTexts(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		long := leak(0, time.Hour)
+		long[0].Action = strings.Repeat("长", notify.MaxBody)
+		w := r.watch(alert.Options{Rules: append(long, alert.Rule{Name: "E", Text: "{what}"})})
+		r.k.Start(w)
+		r.set(11)
+		r.k.Advance(20 * time.Second)
+		if _, err := w.Raise(t.Context(), "E", "s", map[string]any{"what": strings.Repeat("x", 5000) + "\xff"}); err != nil {
+			t.Error(err)
+		}
+		r.k.Advance(time.Second)
+		for _, body := range r.inbox.bodies {
+			if utf8.RuneCountInString(body) != notify.MaxBody || !strings.HasSuffix(body, "…") {
+				t.Errorf("%d characters arrived", utf8.RuneCountInString(body))
+			}
+		}
+		r.inbox.want(t, "[WARNING] leak", "[WARNING] E")
+	})
+}
+
+// One target that the hub refuses would keep the notices from all others: it is refused before anything is watched.
+func TestWrongTargets(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		collector, err := monitor.NewCollector(r.k.Broker, monitor.CollectorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, wrong := notify.Target{Channel: "in", To: "ops"}, notify.Target{Channel: "none", To: "ops"}
+		chain := notify.Target{Channel: "in", To: "a", Fallbacks: []notify.Target{good}}
+		for name, o := range map[string]alert.Options{
+			"unknown channel":     {Channels: map[string][]notify.Target{"a": {good, wrong}}},
+			"unknown heartbeat":   {Heartbeat: alert.Heartbeat{Targets: []notify.Target{wrong}}},
+			"fallback in a group": {Channels: map[string][]notify.Target{"a": {chain}}, Group: &notify.Digest{}},
+			"size of a group":     {Group: &notify.Digest{Count: 1000}},
+		} {
+			o.Hub, o.Collector, o.Rules = r.hub, collector, leak(0, 0)
+			if o.Channels == nil {
+				o.Channels = map[string][]notify.Target{"a": {good}}
+			}
+			if _, err := alert.New(r.k.Broker, o); !errors.Is(err, ferry.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	})
 }

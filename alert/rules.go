@@ -89,9 +89,16 @@ func (w *Watch) compileKept(r Rule) (*compiled, error) {
 	return c, w.reachable(c)
 }
 
-// reachable refuses a rule of which nobody would be told.
+// reachable refuses a rule of which nobody would be told: one without a channel, and one whose notices the hub would
+// refuse, for a single target that is wrong.
 func (w *Watch) reachable(r *compiled) error {
-	if r.Disabled || len(targets(r, w.o.Channels)) > 0 {
+	switch {
+	case r.Disabled:
+		return nil
+	case len(targets(r, w.o.Channels)) > 0:
+		if err := w.o.Hub.Check(w.grouped(r.test(w.o.Channels))); err != nil {
+			return fmt.Errorf("the notices of rule %.60q: %w", r.Name, err)
+		}
 		return nil
 	}
 	return bad(r.Name, "the channels are "+strings.Join(slices.Sorted(maps.Keys(w.o.Channels)), ", "),

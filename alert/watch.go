@@ -98,6 +98,11 @@ func New(b *ferry.Broker, o Options) (*Watch, error) {
 			return nil, err
 		}
 	}
+	if len(o.Heartbeat.Targets) > 0 {
+		if err := o.Hub.Check(heartbeat(time.Time{}, o.Heartbeat)); err != nil {
+			return nil, fmt.Errorf("the heartbeat: %w", err)
+		}
+	}
 	w.rules.Store(&ruleSet{all: rules})
 	return w, nil
 }
@@ -375,11 +380,16 @@ func (w *Watch) send(ctx context.Context, rule *compiled, a *Alert) error {
 		m.Title = "[RESOLVED] " + a.Rule
 		m.Body = fmt.Sprintf("%s: over after %v", a.Subject, a.Ended.Sub(a.Since).Round(time.Second))
 	}
+	_, err := w.o.Hub.Send(ctx, w.grouped(m))
+	return err
+}
+
+// grouped has a notice collected with others, as the options say.
+func (w *Watch) grouped(m *notify.Message) *notify.Message {
 	if w.o.Group != nil {
 		m.WithDigest(*w.o.Group)
 	}
-	_, err := w.o.Hub.Send(ctx, m)
-	return err
+	return m
 }
 
 // text is the body of a notice.
@@ -398,6 +408,15 @@ func (w *Watch) text(rule *compiled, s *subject) string {
 	}
 	if rule.Action != "" {
 		text += "\n" + rule.Action
+	}
+	return fit(text)
+}
+
+// fit cuts a text to what a notice takes: one that the hub refuses would tell nobody.
+func fit(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	if r := []rune(text); len(r) > notify.MaxBody {
+		return string(r[:notify.MaxBody-1]) + "…"
 	}
 	return text
 }
@@ -427,10 +446,14 @@ func (r *round) heartbeat(ctx context.Context, beat Beat) error {
 		return nil
 	}
 	r.beat = now
-	m := notify.NewMessage("Alerts are evaluated", now.UTC().Format(time.RFC3339)).
-		WithID(fmt.Sprintf("alert-heartbeat-%d", now.UnixNano()/int64(every))).AddTarget(r.o.Heartbeat.Targets...)
-	_, err = r.o.Hub.Send(ctx, m)
+	_, err = r.o.Hub.Send(ctx, heartbeat(now, r.o.Heartbeat))
 	return err
+}
+
+// heartbeat is the notice of a time. All who send one in the same interval give it the same id.
+func heartbeat(now time.Time, h Heartbeat) *notify.Message {
+	return notify.NewMessage("Alerts are evaluated", now.UTC().Format(time.RFC3339)).
+		WithID(fmt.Sprintf("alert-heartbeat-%d", now.UnixNano()/int64(h.Every))).AddTarget(h.Targets...)
 }
 
 // Alive tells when alerts were last evaluated. It is an ErrNotFound if they never were, or not for three looks.

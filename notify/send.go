@@ -20,6 +20,12 @@ func (h *Hub) Send(ctx context.Context, m *Message) (*Handle, error) {
 	return handles[0], err
 }
 
+// Check says what Send would refuse, and queues nothing.
+func (h *Hub) Check(m *Message) error {
+	_, err := h.plan(m)
+	return err
+}
+
 // SendNow queues a message and waits until every target has ended. It needs a hub that runs, here or elsewhere.
 func (h *Hub) SendNow(ctx context.Context, m *Message) (Receipt, error) {
 	sent, err := h.Send(ctx, m)
