@@ -21,9 +21,10 @@ const (
 
 // figure is a name that conditions may use.
 type figure struct {
-	level level
-	share bool // from 0 to 1
-	told  bool // by processes, stores or sources, if there are any: the monitor does not know it
+	level  level
+	share  bool // from 0 to 1
+	signed bool // may be less than 0
+	told   bool // by processes, stores or sources, if there are any: the monitor does not know it
 }
 
 // breakerOpen is in how many processes a breaker is open.
@@ -37,7 +38,7 @@ var figures = map[string]figure{
 	"dlq_count": {level: ofGroup}, "dlq_hour": {level: ofGroup}, "dlq_day": {level: ofGroup},
 	"dlq_normal":     {level: ofGroup},
 	"oldest_seconds": {level: ofGroup}, "consumers": {level: ofGroup}, "in_per_second": {level: ofGroup},
-	"out_per_second": {level: ofGroup}, "growth": {level: ofGroup}, "consumer_lag": {level: ofGroup},
+	"out_per_second": {level: ofGroup}, "growth": {level: ofGroup, signed: true}, "consumer_lag": {level: ofGroup},
 	"rebalance_count": {level: ofGroup}, "handled": {level: ofGroup},
 	"error_rate": {level: ofGroup, share: true}, "retry_rate": {level: ofGroup, share: true},
 	"timeout_rate":        {level: ofGroup, share: true},

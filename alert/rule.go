@@ -3,6 +3,7 @@ package alert
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -142,6 +143,9 @@ func (r Rule) check() error {
 	if _, ok := severities[r.Severity]; !ok && r.Severity != "" {
 		return bad(r.Name, "use info, warning, critical, page or emergency", "the severity %q does not exist", r.Severity)
 	}
+	if math.IsNaN(r.Threshold) || math.IsInf(r.Threshold, 0) {
+		return bad(r.Name, "use a number", "the threshold is %v: nothing compares with it", r.Threshold)
+	}
 	if r.For < 0 || r.Cooldown < 0 {
 		return bad(r.Name, "use zero or more", "a time is negative")
 	}
@@ -269,7 +273,7 @@ func (r *reader) compare(n *ast.BinaryNode) {
 	switch {
 	case !ok:
 	case f.share && (n.Operator == ">" && limit >= 1 || n.Operator == ">=" && limit > 1),
-		n.Operator == "<" && limit <= 0, n.Operator == "<=" && limit < 0:
+		!f.signed && (n.Operator == "<" && limit <= 0 || n.Operator == "<=" && limit < 0):
 		r.never = fmt.Sprintf("%s %s %v", name.Value, n.Operator, limit)
 	}
 }

@@ -2,6 +2,7 @@ package alert_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,8 @@ func TestWrongRules(t *testing.T) {
 		"pattern":           {Name: "pattern", When: "queue_depth > 1", Topics: []string{"["}},
 		"unknown variable":  {Name: "text", When: "queue_depth > 1", Text: "{nothing}"},
 		"has no '}'":        {Name: "brace", When: "queue_depth > 1", Text: "{queue_depth"},
+		"threshold is NaN":  {Name: "nan", When: "queue_depth > threshold", Threshold: math.NaN()},
+		"threshold is +Inf": {Name: "inf", When: "queue_depth > threshold", Threshold: math.Inf(1)},
 		"format \"x\" in c": {Name: "format", When: "queue_depth > 1", Text: "{queue_depth:x}"},
 	} {
 		err := alert.Check([]alert.Rule{r})
@@ -39,6 +42,15 @@ func TestWrongRules(t *testing.T) {
 	twice := []alert.Rule{{Name: "a", When: "ready > 1"}, {Name: "a", When: "ready > 1"}}
 	if err := alert.Check(twice); !errors.Is(err, ferry.ErrInvalid) {
 		t.Errorf("two of a name: %v", err)
+	}
+}
+
+// A queue can grow by less than nothing: consumers catch up.
+func TestGrowthMayBeNegative(t *testing.T) {
+	for _, when := range []string{"growth < 0", "growth <= -5", "growth < threshold"} {
+		if err := alert.Check([]alert.Rule{{Name: "a", When: when}}); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
 	}
 }
 
