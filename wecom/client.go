@@ -141,7 +141,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		text := fmt.Sprintf("%s was answered with status %d and %d bytes", r.call, a.Status, len(a.Body))
 		return nil, driver.NewError(ferry.ErrNotApplied, text, "try again later", nil)
 	}
-	if isFile(a.Header) {
+	if r.call == mediaCall && isFile(a.Header) {
 		return a.Body, nil
 	}
 	var v verdict
@@ -153,6 +153,9 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 	}
 	return a.Body, nil
 }
+
+// mediaCall is the only one that is answered with the content of a file, if it succeeds.
+const mediaCall = "media/get"
 
 // isFile reports whether an answer is the content of a file and not a verdict.
 func isFile(h http.Header) bool {

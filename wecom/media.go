@@ -24,7 +24,7 @@ func (c *Client) Media(ctx context.Context, id string) ([]byte, error) {
 		return content, nil
 	}
 	q := url.Values{"media_id": {id}}
-	content, err := c.authorized(ctx, request{method: http.MethodGet, call: "media/get", query: q})
+	content, err := c.authorized(ctx, request{method: http.MethodGet, call: mediaCall, query: q})
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,11 @@ func (c *Conversation) Text(ctx context.Context, text string) error {
 // Send replies. The sixth reply, and one later than 48 hours after the message, is refused without asking the vendor.
 func (c *Conversation) Send(ctx context.Context, r Reply) error {
 	n := c.next()
-	if late := time.Since(c.to.Time()); n > MaxReplies || late > ReplyWithin {
+	var late time.Duration
+	if c.to.Sent > 0 { // otherwise the vendor has to judge
+		late = time.Since(c.to.Time())
+	}
+	if n > MaxReplies || late > ReplyWithin {
 		text := fmt.Sprintf("reply %d, %s after the message, is not allowed", n, late.Round(time.Second))
 		return driver.NewError(ferry.ErrRefused, text,
 			fmt.Sprintf("send %d replies at most, within %s, to a message of the customer", MaxReplies, ReplyWithin), nil)

@@ -3,6 +3,10 @@ package wecom_test
 import (
 	"bytes"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +52,40 @@ func TestReplyComesTooLate(t *testing.T) {
 	if err := r.p.Client().ReplyTo(m).Text(t.Context(), "hi"); !errors.Is(err, ferry.ErrRefused) ||
 		r.vendor.Calls("kf/send_msg") != 0 {
 		t.Error(err)
+	}
+}
+
+// Of a message that does not tell when it was sent the vendor judges whether a reply comes too late.
+func TestReplyToAMessageWithoutTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	m := r.message("kf1", "ann")
+	m.Sent = 0
+	r.ok(r.p.Client().ReplyTo(m).Text(t.Context(), "hi"))
+}
+
+// A proxy that calls every answer a file: a refusal is one all the same.
+func TestRefusalThatLooksLikeAFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	c := r.vendor.Config()
+	vendor, err := url.Parse(c.Vendor)
+	r.ok(err)
+	proxy := httputil.NewSingleHostReverseProxy(vendor)
+	proxy.ModifyResponse = func(a *http.Response) error {
+		a.Header.Set("Content-Type", "application/octet-stream")
+		return nil
+	}
+	s := httptest.NewServer(proxy)
+	t.Cleanup(s.Close)
+	c.Vendor = s.URL
+	p, err := wecom.New(r.broker, c, wecom.Options{})
+	r.ok(err)
+	t.Cleanup(p.Close)
+	r.vendor.Fail("kf/send_msg", 1, wecom.CodeReplyCount)
+	err = p.Client().ReplyTo(r.message("kf1", "ann")).Text(t.Context(), "hi")
+	if wecom.Code(err) != wecom.CodeReplyCount {
+		t.Errorf("got %v", err)
 	}
 }
 
