@@ -133,6 +133,7 @@ func TestWrongFiles(t *testing.T) {
 		"an unknown key":      {"listen: x:1\nlisten_on: x\n", "ferry.yaml:2: unknown field"},
 		"an unknown key deep": {"limits:\n  body: 1\n  bodies: 1\n", "ferry.yaml:3:"},
 		"a key twice":         {"listen: a:1\nlisten: b:1\n", "ferry.yaml:2:"},
+		"a key twice, deep":   {"wecom:\n  corp: a\n  corp: b\n", "ferry.yaml:3:"},
 		"another type":        {"limits:\n  connections: Canary7\n", "ferry.yaml:2:"},
 		"a list for a text":   {"listen: [a]\n", "ferry.yaml:1:"},
 		"a bad duration":      {"drain: Canary7\n", "ferry.yaml:1:"},
