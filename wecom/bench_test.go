@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/wecom"
@@ -23,6 +24,7 @@ func BenchmarkCallbacks(b *testing.B) {
 	for name, url := range map[string]string{
 		"disk": "disk://" + b.TempDir(), "redis": server.URL() + "?prefix=bench",
 		"redisstream": strings.Replace(server.URL(), "redis", "redisstream", 1) + "?prefix=bench",
+		"kafka":       "kafka://" + kafkatest.Shared(b).Addrs()[0] + "/?partitions=4&internal_partitions=1",
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkCallbacks(b, url) })
 	}
