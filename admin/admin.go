@@ -69,8 +69,7 @@ type API struct {
 
 	mux  *http.ServeMux
 	huma huma.API
-	spec []byte // the OpenAPI document
-	page []byte // and its page for people
+	spec func() []byte // the OpenAPI document, written when it is asked for first
 }
 
 // New checks the options and returns an API. It starts nothing: Run does.
@@ -93,7 +92,8 @@ func New(o Options) (*API, error) {
 	if err := a.open(); err != nil {
 		return nil, err
 	}
-	return a, a.wire()
+	a.wire()
+	return a, nil
 }
 
 // open makes what the functions of the routes work with.

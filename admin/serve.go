@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime/debug"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -27,26 +28,25 @@ const (
 	DocsPath = "/docs"
 )
 
-// wire makes the routes of the table, and the document of them.
-func (a *API) wire() error {
+// wire makes the routes of the table, and those of the document of them.
+func (a *API) wire() {
 	a.mux = http.NewServeMux()
 	a.huma = humago.New(a.mux, config(a.o.Version))
 	for _, r := range table() {
 		r.register(a, a.operation(r))
 	}
-	if err := a.document(); err != nil {
-		return err
-	}
+	a.forgetUnused()
+	a.spec = sync.OnceValue(a.writeSpec)
 	a.mux.HandleFunc("GET "+SpecPath, constant("application/json", a.spec))
-	a.mux.HandleFunc("GET "+DocsPath, constant("text/html; charset=utf-8", a.page))
-	return nil
+	a.mux.HandleFunc("GET "+DocsPath, constant("text/html; charset=utf-8", sync.OnceValue(a.writePage)))
 }
 
-func constant(contentType string, body []byte) http.HandlerFunc {
+// constant answers with what is made when it is asked for first: most of the time that an API needs to start would go there.
+func constant(contentType string, body func() []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(body) // whoever asked is gone
+		_, _ = w.Write(body()) // whoever asked is gone
 	}
 }
 
