@@ -1,5 +1,5 @@
 // Package client asks the admin API of a Ferry server for what a broker itself does not have: operations, members,
-// schedules, limits, tokens and actions, in the types of package admin/api.
+// schedules, limits, alerts, notifications, users, tokens, actions and live streams, in the types of package admin/api.
 //
 //	c, err := client.New(client.Options{URL: "https://ferry.example", Token: token})
 //	op, err := c.Replay(ctx, api.ReplayMany{SelectLetters: api.SelectLetters{Topic: "orders", Where: `reason == "timeout"`}})
@@ -72,11 +72,24 @@ func local(host string) bool {
 
 // call sends a request and reads the answer into out. Nil bodies and answers are none.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	q, err := c.request(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(q)
+	if err != nil {
+		return notReached(ctx, method, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return read(resp, out)
+}
+
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)
 		if err != nil {
-			return driver.NewError(ferry.ErrInvalid, "the request cannot be written as JSON", "see what it is made of", err)
+			return nil, driver.NewError(ferry.ErrInvalid, "the request cannot be written as JSON", "see what it is made of", err)
 		}
 		content = bytes.NewReader(data)
 	}
@@ -86,7 +99,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	}
 	q, err := http.NewRequestWithContext(ctx, method, target, content)
 	if err != nil {
-		return driver.NewError(ferry.ErrInvalid, "the request cannot be made", "see its names", err)
+		return nil, driver.NewError(ferry.ErrInvalid, "the request cannot be made", "see its names", err)
 	}
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
@@ -94,12 +107,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if c.token != "" {
 		q.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := c.http.Do(q)
-	if err != nil {
-		return notReached(ctx, method, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return read(resp, out)
+	return q, nil
 }
 
 // notReached is the error of a request without an answer. One that only looks has changed nothing.
