@@ -185,6 +185,45 @@ func (a *API) classicUnwhitelist(ctx context.Context, in *input.UserPath, note *
 	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.Unwhitelist(ctx, in.Name, in.User, because("")) })
 }
 
+// classicBlock keeps a user out for good.
+func (a *API) classicBlock(ctx context.Context, in *classicChange, note *auth.Action) error {
+	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.Block(ctx, in.Name, in.User, 0, because(in.reason())) })
+}
+
+type classicAdjust struct {
+	input.UserPath
+	Body classicLimit
+}
+
+// classicLimit is a limit in the words of the configuration: rate_limiter.
+type classicLimit struct {
+	WindowSeconds    int     `json:"window_seconds" minimum:"1" maximum:"86400"`
+	MaxMessages      int     `json:"max_messages" minimum:"1"`
+	PenaltyThreshold int     `json:"penalty_threshold,omitempty" minimum:"0" doc:"Violations in a row that block the user; never by default"`
+	BlockHours       float64 `json:"block_hours,omitempty" minimum:"0" maximum:"8760" doc:"For how long"`
+	DurationSeconds  int     `json:"duration_seconds" minimum:"1" maximum:"31536000" doc:"How long the limit holds"`
+	Reason           string  `json:"reason,omitempty" maxLength:"1024"`
+}
+
+func (l classicLimit) rule() guard.Rule {
+	r := guard.Rule{Limit: l.MaxMessages, Window: time.Duration(l.WindowSeconds) * time.Second}
+	if l.PenaltyThreshold > 0 {
+		r.Penalty = guard.Penalty{After: l.PenaltyThreshold, Block: time.Duration(l.BlockHours * float64(time.Hour))}
+	}
+	return r
+}
+
+// classicAdjust gives a user a limit of their own for some time.
+func (a *API) classicAdjust(ctx context.Context, in *classicAdjust, note *auth.Action) error {
+	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error {
+		return d.Override(ctx, in.Name, in.User, in.Body.rule(), time.Duration(in.Body.DurationSeconds)*time.Second, because(in.Body.Reason))
+	})
+}
+
+func (a *API) classicUnadjust(ctx context.Context, in *input.UserPath, note *auth.Action) error {
+	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.ClearOverride(ctx, in.Name, in.User, because("")) })
+}
+
 type classicBlocked struct {
 	input.Paging
 	Name string `query:"name" doc:"Of one limit; every one by default" maxLength:"256"`

@@ -106,6 +106,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/ratelimit/adjust/{userID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a user another limit for some time */
+        post: operations["classic.ratelimit.adjust"];
+        /** End that before its time */
+        delete: operations["classic.ratelimit.unadjust"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/ratelimit/block/{userID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keep a user out for good */
+        post: operations["classic.ratelimit.block"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/ratelimit/blocked": {
         parameters: {
             query?: never;
@@ -1994,6 +2029,28 @@ export interface components {
             operation: string;
             state: string;
         };
+        ClassicLimit: {
+            /**
+             * Format: double
+             * @description For how long
+             */
+            block_hours?: number;
+            /**
+             * Format: int64
+             * @description How long the limit holds
+             */
+            duration_seconds: number;
+            /** Format: int64 */
+            max_messages: number;
+            /**
+             * Format: int64
+             * @description Violations in a row that block the user; never by default
+             */
+            penalty_threshold?: number;
+            reason?: string;
+            /** Format: int64 */
+            window_seconds: number;
+        };
         Command: {
             /** Format: int64 */
             concurrency?: number;
@@ -3441,6 +3498,110 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Tally"];
                 };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "classic.ratelimit.adjust": {
+        parameters: {
+            query?: {
+                /** @description Of the limit */
+                name?: string;
+            };
+            header?: never;
+            path: {
+                userID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClassicLimit"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "classic.ratelimit.unadjust": {
+        parameters: {
+            query?: {
+                /** @description Of the limit */
+                name?: string;
+            };
+            header?: never;
+            path: {
+                userID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "classic.ratelimit.block": {
+        parameters: {
+            query?: {
+                /** @description Of the limit */
+                name?: string;
+            };
+            header?: never;
+            path: {
+                userID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Because"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Problem details (RFC 9457) */
             default: {
