@@ -34,10 +34,9 @@ func (c *calls) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pr
 	return func(ctx context.Context, cmds []goredis.Cmder) error { c.count(ctx); return next(ctx, cmds) }
 }
 
-// TestPageIsOneCall: a page of ready messages takes one call of the server, however many messages are gone before them, and one
-// that is too large for a call takes more of them and is the same.
-func TestPageIsOneCall(t *testing.T) {
-	t.Parallel()
+// counting returns a driver whose calls are counted.
+func counting(t *testing.T) (*redis.Driver, *calls) {
+	t.Helper()
 	counted := &calls{}
 	client := goredis.NewClient(&goredis.Options{Addr: redistest.Shared(t).Addr()})
 	client.AddHook(counted)
@@ -46,6 +45,29 @@ func TestPageIsOneCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close(context.Background()); _ = client.Close() })
+	return d, counted
+}
+
+// TestTopicsAreTwoCalls: however many topics there are, their names are one call and what is said of them another.
+func TestTopicsAreTwoCalls(t *testing.T) {
+	t.Parallel()
+	d, counted := counting(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if err := d.EnsureTopic(t.Context(), name, driver.TopicConfig{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := d.Topics(context.WithValue(t.Context(), counted, true))
+	if n := counted.n.Load(); err != nil || len(all) != 4 || n != 2 {
+		t.Errorf("%d topics took %d calls, %v", len(all), n, err)
+	}
+}
+
+// TestPageIsOneCall: a page of ready messages takes one call of the server, however many messages are gone before them, and one
+// that is too large for a call takes more of them and is the same.
+func TestPageIsOneCall(t *testing.T) {
+	t.Parallel()
+	d, counted := counting(t)
 	var msgs []*driver.Message
 	for i := range 300 {
 		msgs = append(msgs, &driver.Message{Topic: "t", ID: fmt.Sprintf("m%d", i), OwnID: true, Body: []byte("x")})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // topicNames returns the names in the registry, in order.
@@ -29,24 +30,41 @@ func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	var infos []driver.TopicInfo
+	topics := make([]*topic, 0, len(names))
 	for _, name := range names {
 		t, err := d.lookup(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if t == nil {
-			continue
+		if t != nil {
+			topics = append(topics, t)
 		}
-		fields, err := d.client.HGetAll(ctx, t.shards[0].keys[keyTopic]).Result()
-		if err != nil {
-			return nil, redisconn.Classify(err)
+	}
+	return d.infos(ctx, topics)
+}
+
+// infos asks for all topics at once.
+func (d *Driver) infos(ctx context.Context, topics []*topic) (infos []driver.TopicInfo, err error) {
+	cmds := make([]*goredis.MapStringStringCmd, len(topics))
+	_, err = d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, t := range topics {
+			cmds[i] = p.HGetAll(ctx, t.shards[0].keys[keyTopic])
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	for i, t := range topics {
+		fields := cmds[i].Val()
 		if len(fields) == 0 {
 			continue // registered, and not created yet
 		}
-		g := t.shards[0].learn(fields["epoch"], fields["groups"])
-		infos = append(infos, driver.TopicInfo{Topic: name, Config: configOf(fields), Paused: fields["paused"] == "1", Groups: sortedNames(g.names)})
+		g := t.shards[0].groups()
+		if g.epoch != fields["epoch"] {
+			g = t.shards[0].learn(fields["epoch"], fields["groups"])
+		}
+		infos = append(infos, driver.TopicInfo{Topic: t.name, Config: configOf(fields), Paused: fields["paused"] == "1", Groups: sortedNames(g.names)})
 	}
 	return infos, nil
 }
