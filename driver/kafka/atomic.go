@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // atomicBatches stores batches all or not at all: each in a transaction of its own, one after the other.
@@ -26,18 +27,18 @@ func newAtomicBatches(id string) *atomicBatches {
 func (d *Driver) publishWhole(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.refusal(ctx, o); err != nil {
-		return rs, failAll(rs, err)
+		return rs, refusal.All(rs, err)
 	}
 	c, rs, err := d.prepareAll(ctx, msgs)
 	if err == nil {
-		err = joined(rs)
+		err = refusal.Of(rs)
 	}
 	if err != nil {
 		c.resolve(d.known, false)
-		return rs, failAll(rs, err)
+		return rs, refusal.All(rs, err)
 	}
 	if err = d.storeWhole(ctx, c); err != nil {
-		return rs, failAll(rs, err)
+		return rs, refusal.All(rs, err)
 	}
 	c.receipts(rs, make([]error, len(c.posts)))
 	return rs, nil
@@ -61,7 +62,7 @@ func (d *Driver) prepareAll(ctx context.Context, msgs []*driver.Message) (*call,
 // prepareOne is prepareAll for a message that must be taken.
 func (d *Driver) prepareOne(ctx context.Context, m *driver.Message) (*call, error) {
 	c, rs, err := d.prepareAll(ctx, []*driver.Message{m})
-	return c, errors.Join(err, joined(rs))
+	return c, errors.Join(err, refusal.Of(rs))
 }
 
 // storeWhole runs the transaction of a call. It goes on when ctx ends.

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // brokerClock tells what time it is at the brokers, without this machine's wall clock: a record is stored before its
@@ -80,7 +81,7 @@ func (d *Driver) startClock(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return errClosed()
+		return refusal.Closed()
 	}
 	if d.clock.used {
 		return nil
@@ -126,7 +127,7 @@ func (d *Driver) probe(ctx context.Context) error {
 	case <-ctx.Done():
 		return driver.NewError(driver.ErrNotApplied, "the time of the brokers cannot be read", "see whether the brokers can be reached", ctx.Err())
 	case <-d.done:
-		return errClosed()
+		return refusal.Closed()
 	}
 }
 

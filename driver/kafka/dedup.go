@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // remembered are the ids this process has published a while ago: a producer session, no more.
@@ -103,6 +104,6 @@ func (d *Driver) await(ctx context.Context, wait <-chan struct{}) error {
 	case <-ctx.Done():
 		return driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was known what became of it", "try again", ctx.Err())
 	case <-d.done:
-		return errClosed()
+		return refusal.Closed()
 	}
 }

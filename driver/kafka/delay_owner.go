@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // delays is this process among those that fire what is delayed, of all topics: each owns some partitions of the tiers.
@@ -48,7 +50,7 @@ func (d *Driver) startDelays(ctx context.Context) (*delays, error) {
 	have, closed := d.delays, d.closed
 	d.mu.Unlock()
 	if closed {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	if have != nil {
 		return have, nil
@@ -84,7 +86,7 @@ func (d *Driver) startDelays(ctx context.Context) (*delays, error) {
 	d.mu.Unlock()
 	if closed {
 		w.close()
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	return w, nil
 }

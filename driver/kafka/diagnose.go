@@ -10,12 +10,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Diagnose looks at the cluster: brokers, and the settings of every topic of ours.
 func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	if d.isClosed() {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	meta, err := d.admin.BrokerMetadata(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // emit publishes follow-ups, no later than their outcome. Those that go into a transaction with it are taken out of work and returned.
@@ -61,7 +62,7 @@ func (s *subscription) prepare(ctx context.Context, w *settling) error {
 	}
 	c, rs, err := d.prepareAll(ctx, w.o.Emit)
 	if err == nil {
-		err = joined(rs)
+		err = refusal.Of(rs)
 	}
 	if err != nil {
 		c.resolve(d.known, false)

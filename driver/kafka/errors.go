@@ -9,11 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
-
-func errClosed() error {
-	return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", nil)
-}
 
 func errLost(why string) error {
 	return driver.NewError(driver.ErrLeaseLost, why, "drop the result: the message is or was with another delivery", nil)
@@ -53,7 +50,7 @@ func isKafka(err error, kind *kerr.Error) bool { return errors.Is(err, kind) }
 // unreached is a failed request that changed nothing.
 func (d *Driver) unreached(what string, err error) error {
 	if err != nil && d.isClosed() {
-		return errClosed()
+		return refusal.Closed()
 	}
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // exchange stores what comes of a message elsewhere, and then what ends it here. With transactions that is one step; without them, whoever dies
@@ -40,8 +41,8 @@ func (d *Driver) storeTogether(ctx context.Context, most time.Duration, records 
 		over <- err
 	}) {
 		cancel()
-		tell(errClosed())
-		return errClosed()
+		tell(refusal.Closed())
+		return refusal.Closed()
 	}
 	select {
 	case err := <-over:

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Topics lists what the meta topic knows.
 func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
 	if d.isClosed() {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	if err := d.meta.sync(ctx); err != nil {
 		return nil, err

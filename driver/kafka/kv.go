@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/kafkakv"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // kvKey is the row of the meta topic that says how many partitions the named values have. They stay as many: a bucket is found by it.
@@ -38,7 +39,7 @@ func (d *Driver) makeKV(ctx context.Context) (partitions int, err error) {
 		return row.Partitions, nil
 	}
 	if d.isClosed() {
-		return 0, errClosed()
+		return 0, refusal.Closed()
 	}
 	release, err := d.single(ctx, kvKey)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Publish stores messages: those due now in their topic, the others among the delayed.
@@ -31,7 +32,7 @@ func (d *Driver) dispatch(ctx, patience context.Context, msgs []*driver.Message,
 	}
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.refusal(ctx, o); err != nil {
-		return func() ([]driver.Receipt, error) { return rs, failAll(rs, err) }
+		return func() ([]driver.Receipt, error) { return rs, refusal.All(rs, err) }
 	}
 	c := newCall(len(msgs))
 	c.borrows = !copied
@@ -42,7 +43,7 @@ func (d *Driver) dispatch(ctx, patience context.Context, msgs []*driver.Message,
 		if wait == nil {
 			return func() ([]driver.Receipt, error) {
 				c.receipts(rs, p.wait(patience))
-				return rs, joined(rs)
+				return rs, refusal.Of(rs)
 			}
 		}
 		// Another call publishes the same id. Nobody may wait for us meanwhile.
@@ -83,27 +84,10 @@ func (d *Driver) post(ctx context.Context, c *call) *production {
 	return d.send(ctx, records, c.scratch, func(n int, err error) { d.known.resolve(posts[n].claims, err == nil) })
 }
 
-func failAll(rs []driver.Receipt, err error) error {
-	for i := range rs {
-		rs[i].Err = err
-	}
-	return err
-}
-
-func joined(rs []driver.Receipt) error {
-	var errs []error
-	for i := range rs {
-		if rs[i].Err != nil {
-			errs = append(errs, rs[i].Err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
 func (d *Driver) refusal(ctx context.Context, o driver.PublishOptions) error {
 	switch {
 	case d.isClosed():
-		return errClosed()
+		return refusal.Closed()
 	case !d.caps.Gives(o.Level):
 		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level), fmt.Sprintf("it gives %s", d.caps.Durability), nil)
 	case o.Atomic && !d.o.Transactions:

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // topicState is what this process knows of a topic that exists.
@@ -124,7 +125,7 @@ func (d *Driver) groupsOf(topic string) []string {
 // existing returns a topic as others left it meanwhile, or ErrNotFound.
 func (d *Driver) existing(ctx context.Context, topic string) (*topicState, error) {
 	if d.isClosed() {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	if err := d.meta.sync(ctx); err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func (d *Driver) ensure(ctx context.Context, topic string, row topicRow) (*topic
 	t, closed := d.topics[topic], d.closed
 	d.mu.Unlock()
 	if closed {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	if t != nil {
 		return t, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // subscription is one consumer of a member. Guarded by the member's mu.
@@ -76,7 +77,7 @@ func (d *Driver) admit(ctx context.Context, t *topicState, o driver.SubscribeOpt
 	m, closed := d.members[d.groupID(o.Topic, o.Group)], d.closed
 	d.mu.Unlock()
 	if closed {
-		return nil, nil, errClosed()
+		return nil, nil, refusal.Closed()
 	}
 	if m == nil {
 		m = d.newMember(t, o.Group, o.Order)

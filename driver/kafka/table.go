@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // table is some partitions of a compacted topic, followed into memory: the newest record of each key.
@@ -179,7 +181,7 @@ func (t *table) reach(ctx context.Context, list func(context.Context, ...string)
 		t.mu.Unlock()
 		switch {
 		case closed:
-			return errClosed()
+			return refusal.Closed()
 		case behind && barred != nil:
 			return forbidden("reading "+t.topic, barred)
 		case !behind:
@@ -190,7 +192,7 @@ func (t *table) reach(ctx context.Context, list func(context.Context, ...string)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.d.done:
-			return errClosed()
+			return refusal.Closed()
 		}
 	}
 }
@@ -205,7 +207,7 @@ func (t *table) waitFor(ctx context.Context, r *kgo.Record) error {
 			return nil
 		}
 		if closed {
-			return errClosed()
+			return refusal.Closed()
 		}
 		select {
 		case <-moved:

@@ -10,10 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/rediskv"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Driver is a connection to one Redis server, Sentinel set or Cluster.
@@ -132,7 +134,7 @@ func (d *Driver) open() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return errClosed()
+		return refusal.Closed()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // emit publishes follow-ups. Where all of them belong to the shard of the delivery this is one step with its settlement,
@@ -21,7 +22,7 @@ func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement)
 	}
 	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.counter.Add(1), force: true}
 	p.run(ctx)
-	return false, unfull(joined(p.rs))
+	return false, unfull(refusal.Of(p.rs))
 }
 
 // unfull hides that a server without memory refused follow-ups behind what it means for a settlement.

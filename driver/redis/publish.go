@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.refuse(ctx, o); err != nil {
-		return rs, failAll(rs, err)
+		return rs, refusal.All(rs, err)
 	}
 	if len(msgs) == 0 {
 		return rs, nil
@@ -25,11 +26,11 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	p := &publication{d: d, o: o, msgs: msgs, rs: rs, turn: d.counter.Add(1)}
 	if o.Atomic {
 		if err := p.checkAtomic(ctx); err != nil {
-			return rs, failAll(rs, err)
+			return rs, refusal.All(rs, err)
 		}
 	}
 	p.run(ctx)
-	return rs, joined(rs)
+	return rs, refusal.Of(rs)
 }
 
 // refuse says why nothing can be published with these options.
@@ -38,7 +39,7 @@ func (d *Driver) refuse(ctx context.Context, o driver.PublishOptions) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return notStarted(err)
+		return refusal.NotStarted(err)
 	}
 	return d.survey.Refuse(ctx, o.Level)
 }

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -67,29 +66,4 @@ func unindexID(s string) string {
 
 func (s *shard) ref(seq uint64) driver.Ref {
 	return driver.Ref{Partition: int32(s.index), Pos: min(seq, math.MaxInt64)}
-}
-
-func failAll(rs []driver.Receipt, err error) error {
-	for i := range rs {
-		rs[i].Err = err
-	}
-	return err
-}
-
-// joined returns the distinct errors of the receipts.
-func joined(rs []driver.Receipt) error {
-	var errs []error
-	for _, r := range rs {
-		if r.Err == nil {
-			continue
-		}
-		if len(errs) > 0 && errs[len(errs)-1].Error() == r.Err.Error() {
-			continue
-		}
-		errs = append(errs, r.Err)
-	}
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // subscription is one member of a group, in all shards of its topic.
@@ -78,7 +79,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	d.mu.Unlock()
 	if closed {
 		_ = s.Close(ctx)
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	return s, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // topic is what this process knows about one.
@@ -117,7 +118,7 @@ func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
 	t, closed := d.topics[name], d.closed
 	d.mu.Unlock()
 	if closed {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	if t != nil {
 		return t, nil
@@ -288,5 +289,5 @@ func (d *Driver) gone(t *topic) error {
 func (t *topic) noGroup(name string, names []string) error {
 	names = slices.Clone(names)
 	slices.Sort(names)
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+driver.Listed(names), nil)
+	return refusal.NoGroup(t.name, name, names)
 }

@@ -10,10 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/rediskv"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // idWindow is how long a producer's own id is remembered; lua/publish.lua has it too.
@@ -157,7 +159,7 @@ func (d *Driver) open() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", nil)
+		return refusal.Closed()
 	}
 	return nil
 }

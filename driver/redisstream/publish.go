@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 const (
@@ -18,16 +19,16 @@ const (
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.refuse(ctx, o); err != nil {
-		return rs, failAll(rs, err)
+		return rs, refusal.All(rs, err)
 	}
 	p := &publication{d: d, o: o, msgs: msgs, rs: rs, turn: d.counter.Add(1)}
 	if o.Atomic && len(msgs) > 0 {
 		if err := p.checkAtomic(ctx); err != nil {
-			return rs, failAll(rs, err)
+			return rs, refusal.All(rs, err)
 		}
 	}
 	p.run(ctx)
-	return rs, joined(rs)
+	return rs, refusal.Of(rs)
 }
 
 func (d *Driver) refuse(ctx context.Context, o driver.PublishOptions) error {
@@ -35,7 +36,7 @@ func (d *Driver) refuse(ctx context.Context, o driver.PublishOptions) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return driver.NewError(driver.ErrNotApplied, "the context ended before the call began", "try again", err)
+		return refusal.NotStarted(err)
 	}
 	return d.survey.Refuse(ctx, o.Level)
 }
@@ -242,25 +243,4 @@ func (p *publication) refresh(ctx context.Context, x *parcel) error {
 	}
 	x.topic, x.part = t, t.parts[x.part.index]
 	return nil
-}
-
-func failAll(rs []driver.Receipt, err error) error {
-	for i := range rs {
-		rs[i].Err = err
-	}
-	return err
-}
-
-// joined returns the errors of the receipts, like ones that follow each other once.
-func joined(rs []driver.Receipt) error {
-	var errs []error
-	for _, r := range rs {
-		if r.Err != nil && (len(errs) == 0 || errs[len(errs)-1].Error() != r.Err.Error()) {
-			errs = append(errs, r.Err)
-		}
-	}
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 const (
@@ -179,7 +180,7 @@ func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*dri
 	}
 	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}
 	p.run(ctx)
-	err = joined(p.rs)
+	err = refusal.Of(p.rs)
 	if errors.Is(err, driver.ErrFull) { // the server is out of memory
 		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
 	}

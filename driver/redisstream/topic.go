@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // registryKey is a hash of all topics of a namespace and their numbers of partitions, in a slot of its own.
@@ -204,7 +206,7 @@ func errNoTopic(name string) error {
 
 func (t *topic) noGroup(name string, names []string) error {
 	slices.Sort(names)
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+strings.Join(names, ", "), nil)
+	return refusal.NoGroup(t.name, name, names)
 }
 
 // each runs a script in every partition, and says when the topic is gone or has no such group.

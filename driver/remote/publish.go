@@ -2,11 +2,11 @@ package remote
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
 	"github.com/ferrymq/ferry/internal/framecall"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Publish stores messages. What is too much for one call goes in several, one after the other, unless all must be stored in one step.
@@ -14,18 +14,18 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	receipts := make([]driver.Receipt, len(msgs))
 	valid, at, err := d.checked(msgs, receipts)
 	if len(msgs) == 0 || err != nil && o.Atomic {
-		return receipts, failAll(receipts, err)
+		return receipts, refusal.All(receipts, err)
 	}
 	if o.Atomic {
 		d.publish(ctx, valid, at, receipts, o)
-		return receipts, joined(receipts)
+		return receipts, refusal.Of(receipts)
 	}
 	for begin := 0; begin < len(valid); {
 		end := begin + fits(valid[begin:], messageSize, d.client.Limit()/2)
 		d.publish(ctx, valid[begin:end], at[begin:end], receipts, o)
 		begin = end
 	}
-	return receipts, joined(receipts)
+	return receipts, refusal.Of(receipts)
 }
 
 // checked returns the messages that are valid, with their indexes, and the first error of the others, whose receipts say it.
@@ -60,22 +60,6 @@ func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, at []int, 
 		receipts[n] = got[i]
 		receipts[n].Err = framecall.Away(got[i].Err, driver.ErrUnknown)
 	}
-}
-
-// failAll gives every receipt one error, and returns it.
-func failAll(receipts []driver.Receipt, err error) error {
-	for i := range receipts {
-		receipts[i] = driver.Receipt{Err: err}
-	}
-	return err
-}
-
-func joined(receipts []driver.Receipt) error {
-	var errs []error
-	for i := range receipts {
-		errs = append(errs, receipts[i].Err)
-	}
-	return errors.Join(errs...)
 }
 
 // fits returns how many of the first values go into a call of so many bytes, and at least one.

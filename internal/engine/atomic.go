@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // publishAtomic stores all messages in one step over all their topics, or none.
@@ -12,22 +13,22 @@ func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs [
 	now := e.now()
 	entries, names, err := e.prepare(msgs, now)
 	if err != nil {
-		return failAll(rs, err)
+		return refusal.All(rs, err)
 	}
 	ts, err := e.lockAllNew(ctx, names, msgs, entries, now)
 	if err != nil {
-		return failAll(rs, err)
+		return refusal.All(rs, err)
 	}
 	if err := e.roomForAll(ts, msgs, entries); err != nil {
 		e.unlockAll(ts, now)
-		return failAll(rs, err)
+		return refusal.All(rs, err)
 	}
 	for i, m := range msgs {
 		rs[i] = ts[m.Topic].mustAccept(entries[i], now)
 		ts[m.Topic].secure(e.synced(o))
 	}
 	e.confirm(ctx, e.unlockAll(ts, now), rs, o)
-	return joined(rs)
+	return refusal.Of(rs)
 }
 
 // prepare copies messages and collects their topics, before any lock is taken.

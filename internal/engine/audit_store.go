@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // auditStore compares every record of the store with memory. The topic goes on meanwhile, so what differs is looked
@@ -69,7 +70,7 @@ func (a *storeAudit) scan(ctx context.Context) error {
 		return nil
 	})
 	if errors.Is(err, driver.ErrClosed) {
-		return errClosed()
+		return refusal.Closed()
 	}
 	if err != nil && ctx.Err() == nil {
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the records of topic %q cannot be read", a.t.name), "restore the directory from a backup", err)

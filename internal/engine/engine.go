@@ -14,6 +14,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/kv"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Options of an Engine. All fields but Decode, Store, SnapshotFrom, SweepEvery and Window are required.
@@ -151,7 +152,7 @@ func (e *Engine) lock(name string, now moment) (*topic, error) {
 		}
 		t.mu.Unlock()
 		if e.isClosed() {
-			return nil, errClosed()
+			return nil, refusal.Closed()
 		}
 	}
 }
@@ -172,7 +173,7 @@ func (e *Engine) lockExisting(name string, now moment) (*topic, error) {
 		t.mu.Unlock()
 	}
 	if e.isClosed() {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	return nil, e.noTopic(name)
 }
@@ -211,7 +212,7 @@ func (e *Engine) makeTopic(name string) (any, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	if v, ok := e.topics.Load(name); ok {
 		return v, nil
@@ -264,10 +265,6 @@ func (e *Engine) outcome(ctx context.Context, r Round, synced bool) error {
 	}
 	return driver.NewError(driver.ErrUnknown, "the write failed, and may or may not have reached the disk",
 		"see to the disk, then close the broker and open it again", err)
-}
-
-func errClosed() error {
-	return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", nil)
 }
 
 func (e *Engine) noTopic(name string) error {

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Topics returns the topics in order of their names.
 func (e *Engine) Topics(context.Context) ([]driver.TopicInfo, error) {
 	if e.isClosed() {
-		return nil, errClosed()
+		return nil, refusal.Closed()
 	}
 	var infos []driver.TopicInfo
 	for _, t := range e.allTopics() {

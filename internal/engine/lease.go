@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // claim is one lease of one item. Its address fences the delivery: an item knows its only living claim.
@@ -135,7 +136,7 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
-		return repeat(errs, errClosed())
+		return repeat(errs, refusal.Closed())
 	}
 	s.t.advance(now)
 	losses := len(s.losses)

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // publishChunk bounds how many messages one critical section stores.
@@ -15,7 +15,7 @@ const publishChunk = 128
 func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := e.refuse(ctx, o); err != nil {
-		return rs, failAll(rs, err)
+		return rs, refusal.All(rs, err)
 	}
 	switch {
 	case len(msgs) == 1:
@@ -38,7 +38,7 @@ func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	if e.confirm(ctx, last, rs, o) && !failed {
 		return rs, nil
 	}
-	return rs, joined(rs)
+	return rs, refusal.Of(rs)
 }
 
 // synced reports whether a publish with these options waits until it survives a power loss.
@@ -129,7 +129,7 @@ func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []d
 	}
 	t, err := e.lockNew(ctx, msgs[0].Topic, entries[:len(msgs)], now)
 	if err != nil {
-		_ = failAll(rs, err)
+		_ = refusal.All(rs, err)
 		return true, nil
 	}
 	for i := range msgs {
@@ -218,24 +218,4 @@ func (t *topic) store(e *entry, now moment) {
 	default:
 		t.fan(e, now)
 	}
-}
-
-func failAll(rs []driver.Receipt, err error) error {
-	for i := range rs {
-		rs[i].Err = err
-	}
-	return err
-}
-
-// joined returns the distinct errors of the receipts.
-func joined(rs []driver.Receipt) error {
-	var errs []error
-	seen := make(map[string]bool)
-	for _, r := range rs {
-		if r.Err != nil && !seen[r.Err.Error()] {
-			seen[r.Err.Error()] = true
-			errs = append(errs, r.Err)
-		}
-	}
-	return errors.Join(errs...)
 }

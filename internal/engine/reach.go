@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // lockReaching is lockExisting for a call that names a message: if that is cold, it is in memory afterwards.
@@ -157,7 +158,7 @@ func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *top
 		if t.ended {
 			t.mu.Unlock()
 			if e.isClosed() {
-				return nil, errClosed()
+				return nil, refusal.Closed()
 			}
 			return nil, e.noTopic(t.name)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // contents copies what is picked, because its content may leave memory at any time. Nil without a store.
@@ -69,7 +70,7 @@ func (t *topic) readAll(rs []reading) error {
 
 func (t *topic) errUnreadable(err error) error {
 	if errors.Is(err, driver.ErrClosed) {
-		return errClosed()
+		return refusal.Closed()
 	}
 	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
 		"see to the disk; ferry doctor checks every record", err)

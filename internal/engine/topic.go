@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // topic is one shard: everything in it is guarded by mu.
@@ -123,7 +123,7 @@ func (t *topic) noGroup(name string) error {
 	for _, g := range t.groups {
 		names = append(names, g.name)
 	}
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", t.name, name), "existing groups: "+driver.Listed(names), nil)
+	return refusal.NoGroup(t.name, name, names)
 }
 
 func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
