@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // ackAll acknowledges many messages by a script that compares leases as a whole and touches nothing one by one. It
@@ -18,7 +19,7 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	if args == nil {
 		return false, nil
 	}
-	var reply []any
+	var reply redisconn.Reply
 	if with != nil {
 		reply, err = s.exchange(ctx, args, with)
 	} else {
@@ -27,12 +28,12 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	if err != nil {
 		return true, err
 	}
-	switch text(reply, 0) {
+	switch reply.Text(0) {
 	case "slow":
 		return false, nil
 	case "ok":
 	default:
-		return true, errShape("ack", reply)
+		return true, reply.ErrShape("ack")
 	}
 	s.t.shards[shard].moved.Add(int64(len(run)))
 	s.mu.Lock()

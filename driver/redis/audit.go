@@ -85,7 +85,7 @@ func (s *shard) repair(ctx context.Context, f defect) (bool, error) {
 		}
 		return []any{o, f.what, f.first, f.second}
 	})
-	return text(reply, 0) != "", err // "sound" means that another repair, or time, has mended it
+	return reply.Text(0) != "", err // "sound" means that another repair, or time, has mended it
 }
 
 // rank puts what others depend on first: a chain before the messages in it.

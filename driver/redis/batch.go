@@ -10,9 +10,11 @@ import (
 	"time"
 	"unsafe"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // batch is what one claim brought.
@@ -33,12 +35,12 @@ type batch struct {
 // claim sends the request, unless it is under way with a settlement, and reads the answer.
 func (b *batch) claim(ctx context.Context, j *joint) (err error) {
 	s := b.s
-	var reply []any
+	var reply redisconn.Reply
 	alone := true
 	if j != nil {
 		b.before = j.before
 		reply, err = j.answer()
-		alone = err == nil && text(reply, 0) == "slow"
+		alone = err == nil && reply.Text(0) == "slow"
 		if alone && j.bound {
 			return nil
 		}
@@ -50,28 +52,28 @@ func (b *batch) claim(ctx context.Context, j *joint) (err error) {
 	if err != nil {
 		return err
 	}
-	switch text(reply, 0) {
+	switch reply.Text(0) {
 	case "stale":
 		return driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group), "subscribe again", nil)
 	case "ok":
 		return b.read(ctx, reply)
 	}
-	return errShape("claim", reply)
+	return reply.ErrShape("claim")
 }
 
 // read turns the answer of a claim into deliveries.
-func (b *batch) read(ctx context.Context, reply []any) error {
-	ms, err := strconv.ParseInt(text(reply, 1), 10, 64)
+func (b *batch) read(ctx context.Context, reply redisconn.Reply) error {
+	ms, err := strconv.ParseInt(reply.Text(1), 10, 64)
 	if err != nil {
-		return errShape("claim", reply)
+		return reply.ErrShape("claim")
 	}
 	b.at = time.UnixMilli(ms)
 	b.s.d.clock.saw(ms)
 	sh := b.s.t.shards[b.shard]
-	if next, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
+	if next, err := strconv.ParseInt(reply.Text(2), 10, 64); err == nil {
 		b.s.d.scheduler.dueAt(sh, next)
 	}
-	lines := strings.Split(text(reply, 3), "\n")[1:]
+	lines := strings.Split(reply.Text(3), "\n")[1:]
 	b.short = len(lines) < b.most
 	if len(lines) == 0 {
 		return nil
@@ -81,12 +83,12 @@ func (b *batch) read(ctx context.Context, reply []any) error {
 	for i, line := range lines {
 		var ok bool
 		if items[i], ok = parseItem(line); !ok {
-			return errShape("claim", reply)
+			return reply.ErrShape("claim")
 		}
 	}
 	b.lease = &batchLease{instance: b.s.o.Instance, order: make([]*token, 0, len(items))}
 	b.tokens, b.made, b.ds = make([]token, len(items)), make([]driver.Delivery, len(items)), make([]*driver.Delivery, 0, len(items))
-	states, bodies, edited := texts(reply, 4), texts(reply, 5), texts(reply, 6)
+	states, bodies, edited := reply.Texts(4), reply.Texts(5), reply.Texts(6)
 	if len(bodies) == 0 { // there are too many for the script
 		if bodies, err = sh.bodies(ctx, items); err != nil {
 			return err

@@ -48,9 +48,9 @@ func (s *subscription) begin(ctx context.Context, shard int, ds []*driver.Delive
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.begin, s.keys[shard], args...)
-	results := text(reply, 0)
+	results := reply.Text(0)
 	if err == nil && len(results) != len(run) {
-		err = errShape("begin", reply)
+		err = reply.ErrShape("begin")
 	}
 	for n, i := range run {
 		switch {

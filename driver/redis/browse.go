@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 const (
@@ -307,11 +308,11 @@ type step struct {
 
 func (b *browser) step(ctx context.Context) (next step, err error) {
 	after, _ := strconv.ParseUint(b.at, 10, 64)
-	next.view, err = b.s.looking(func(q viewQuery) ([]string, []any, error) {
+	next.view, err = b.s.looking(func(q viewQuery) ([]string, redisconn.Reply, error) {
 		reply, err := b.s.d.run(ctx, &b.s.d.scripts.page, append(q.keys, b.s.keys[keySegments]),
 			after, b.room(), browseTries, browseBytes, maxSegment)
-		next.at, next.ended, next.seqs = text(reply, 0), integer(reply, 1) == 1, texts(reply, 2)
-		return next.seqs, list(reply, 3), err
+		next.at, next.ended, next.seqs = reply.Text(0), reply.Integer(1) == 1, reply.Texts(2)
+		return next.seqs, reply.List(3), err
 	}, []string{b.q.Group})
 	return next, err
 }

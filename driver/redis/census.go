@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // census is one look at everything in a shard.

@@ -64,12 +64,12 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 	if err != nil {
 		return err
 	}
-	s.ended(t.shard, texts(reply, 1))
+	s.ended(t.shard, reply.Texts(1))
 	s.mu.Lock()
 	s.emptied = nil
 	s.drop(t)
 	s.mu.Unlock()
-	if text(reply, 0) != "k" {
+	if reply.Text(0) != "k" {
 		return x.Delivery.Lost(nil)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (s *subscription) leaseOf(t *token) string {
 // check says whether a delivery is still held.
 func (s *subscription) check(ctx context.Context, t *token) error {
 	reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], s.leaseOf(t), t.seq)
-	if err != nil || text(reply, 0) == "k" {
+	if err != nil || reply.Text(0) == "k" {
 		return err
 	}
 	s.mu.Lock()

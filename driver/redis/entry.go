@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // view is everything that a shard knows of some messages: read by one script (lua/viewing.lua), then looked at.
@@ -43,21 +44,21 @@ func (s *shard) load(ctx context.Context, seqs []string, only []string) (*view, 
 	for i, seq := range seqs {
 		args[i] = seq
 	}
-	return s.looking(func(q viewQuery) ([]string, []any, error) {
+	return s.looking(func(q viewQuery) ([]string, redisconn.Reply, error) {
 		reply, err := s.d.run(ctx, &s.d.scripts.view, q.keys, args...)
 		return seqs, reply, err
 	}, only)
 }
 
 // looking makes a view of what ask answers, which is asked again when the groups have changed.
-func (s *shard) looking(ask func(viewQuery) (seqs []string, reply []any, err error), only []string) (*view, error) {
+func (s *shard) looking(ask func(viewQuery) (seqs []string, reply redisconn.Reply, err error), only []string) (*view, error) {
 	for range staleTries {
 		q := s.viewQuery(only)
 		seqs, reply, err := ask(q)
 		if err != nil {
 			return nil, err
 		}
-		epoch, names := text(list(reply, 0), 0), text(list(reply, 0), 1)
+		epoch, names := reply.List(0).Text(0), reply.List(0).Text(1)
 		if epoch == "" {
 			return nil, nil
 		}
@@ -93,19 +94,19 @@ func (s *shard) viewQuery(only []string) viewQuery {
 }
 
 // view reads the answer.
-func (q viewQuery) view(s *shard, seqs []string, reply []any) *view {
-	v := &view{s: s, g: q.g, solo: text(list(reply, 0), 2), bodies: strung(seqs, list(reply, 1)), live: strung(seqs, list(reply, 2)),
-		pending: strung(seqs, list(reply, 3)), due: scored(seqs, list(reply, 4)), expires: scored(seqs, list(reply, 5)),
+func (q viewQuery) view(s *shard, seqs []string, reply redisconn.Reply) *view {
+	v := &view{s: s, g: q.g, solo: reply.List(0).Text(2), bodies: strung(seqs, reply.List(1)), live: strung(seqs, reply.List(2)),
+		pending: strung(seqs, reply.List(3)), due: scored(seqs, reply.List(4)), expires: scored(seqs, reply.List(5)),
 		published: map[string]time.Time{}, groups: make([]groupView, len(q.g.names))}
-	for seq, indexed := range strung(seqs, list(reply, 6)) {
+	for seq, indexed := range strung(seqs, reply.List(6)) {
 		if it, ok := parseItem(indexed); ok && it.seq == seq {
 			v.published[seq] = it.published
 		}
 	}
 	for n, i := range q.groups {
-		of := list(reply, 7+n)
-		v.groups[i] = groupView{letter: text(of, 0), states: strung(seqs, list(of, 1)), records: strung(seqs, list(of, 2)),
-			histories: strung(seqs, list(of, 3)), edited: strung(seqs, list(of, 4)), holders: holders(texts(of, 5))}
+		of := reply.List(7 + n)
+		v.groups[i] = groupView{letter: of.Text(0), states: strung(seqs, of.List(1)), records: strung(seqs, of.List(2)),
+			histories: strung(seqs, of.List(3)), edited: strung(seqs, of.List(4)), holders: holders(of.Texts(5))}
 	}
 	return v
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // joint is a claim that a settlement takes along for a Receive that waits, so that both are one call.
@@ -93,20 +95,20 @@ func freesKey(leaving []*token) bool {
 }
 
 // exchange sends an acknowledgement together with a claim, and returns the answer to the first; whoever waits for the claim gets the other.
-func (s *subscription) exchange(ctx context.Context, ack []any, j *joint) ([]any, error) {
+func (s *subscription) exchange(ctx context.Context, ack []any, j *joint) (redisconn.Reply, error) {
 	claim := s.claimArgs(j.ask)
 	args := make([]any, 0, len(claim)+1+len(ack))
-	args = append(append(append(args, claim...), flag(j.bound)), ack...)
+	args = append(append(append(args, claim...), redisconn.Flag(j.bound)), ack...)
 	reply, err := s.d.run(ctx, &s.d.scripts.exchange, s.keys[j.shard], args...)
-	acked := list(reply, 0)
-	j.bound = j.bound && text(acked, 0) != "ok"
-	j.reply, j.err = list(reply, 1), err
+	acked := reply.List(0)
+	j.bound = j.bound && acked.Text(0) != "ok"
+	j.reply, j.err = reply.List(1), err
 	close(j.done)
 	return acked, err
 }
 
 // answer waits for that of the claim.
-func (j *joint) answer() ([]any, error) {
+func (j *joint) answer() (redisconn.Reply, error) {
 	<-j.done
 	return j.reply, j.err
 }

@@ -48,9 +48,9 @@ func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Deliv
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.extend, s.keys[shard], args...)
-	leases := texts(reply, 0)
+	leases := reply.Texts(0)
 	if err == nil && len(leases) != len(run) {
-		err = errShape("extend", reply)
+		err = reply.ErrShape("extend")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -144,7 +144,7 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 		if err != nil {
 			return nil, err
 		}
-		now, f := serverTime(texts(reply, 0)), pairs(texts(reply, 1))
+		now, f := serverTime(reply.Texts(0)), pairs(reply.Texts(1))
 		if len(f) == 0 {
 			return nil, nil
 		}
@@ -154,9 +154,9 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 		}
 		st := &driver.TopicStats{Topic: s.topic, Paused: f["paused"] == "1", Published: number(f, "published"), Fanned: number(f, "fanned"),
 			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Messages: int64(number(f, "messages")), Bytes: int64(number(f, "bytes")),
-			Delayed: integer(reply, 2), Held: integer(reply, 3), Invalid: integer(reply, 4)}
+			Delayed: reply.Integer(2), Held: reply.Integer(3), Invalid: reply.Integer(4)}
 		for i, name := range g.names {
-			one, err := s.groupStats(ctx, name, g.keys[topicKeys+i*groupKeys:], list(reply, 5+i), now)
+			one, err := s.groupStats(ctx, name, g.keys[topicKeys+i*groupKeys:], reply.List(5+i), now)
 			if err != nil {
 				return nil, err
 			}
@@ -179,22 +179,22 @@ func (s *shard) statsKeys(g *groups) []string {
 }
 
 // groupStats makes the statistics of one group of its part of the answer.
-func (s *shard) groupStats(ctx context.Context, name string, keys []string, part []any, now time.Time) (driver.GroupStats, error) {
-	f := pairs(texts(part, 0))
+func (s *shard) groupStats(ctx context.Context, name string, keys []string, part redisconn.Reply, now time.Time) (driver.GroupStats, error) {
+	f := pairs(part.Texts(0))
 	g := driver.GroupStats{Group: name, Paused: f["paused"] == "1", Received: number(f, "received"), Acked: number(f, "acked"),
 		Dropped: number(f, "dropped"), Expired: number(f, "expired"), Cancelled: number(f, "cancelled"),
-		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: integer(part, 1), Redelivered: number(f, "redelivered"),
+		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: part.Integer(1), Redelivered: number(f, "redelivered"),
 		Retried: number(f, "retried"), Died: number(f, "graves")}
 	if f["o"] == "1" {
 		g.Order = driver.Relaxed
 	}
 	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
-	for _, until := range pairs(texts(part, 2)) {
+	for _, until := range pairs(part.Texts(2)) {
 		if score, err := strconv.ParseFloat(until, 64); err == nil && score > float64(now.UnixMilli()) {
 			g.Consumers++
 		}
 	}
-	for _, head := range texts(part, 3) {
+	for _, head := range part.Texts(3) {
 		if it, ok := parseItem(head); ok {
 			g.Oldest = max(g.Oldest, now.Sub(it.since))
 		}

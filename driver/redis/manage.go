@@ -26,7 +26,7 @@ func whole(f map[string]string, name string) int64 {
 func fieldsOf(c driver.TopicConfig, shards int) []any {
 	share := func(n int64) int64 { return n/int64(shards) + min(n%int64(shards), 1) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages), "max_bytes", share(c.MaxBytes),
-		"expired_dead", flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
+		"expired_dead", redisconn.Flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
 }
 
 func checkConfig(topic string, c driver.TopicConfig) error {
@@ -88,7 +88,7 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 		if err != nil {
 			return err
 		}
-		if text(reply, 0) == "differs" {
+		if reply.Text(0) == "differs" {
 			fields, err := d.client.HGetAll(ctx, s.keys[keyTopic]).Result()
 			if err != nil {
 				return redisconn.Classify(err)
@@ -101,10 +101,10 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 }
 
 // configureShard runs configure in one shard. One that was not created before a crash is created now.
-func (d *Driver) configureShard(ctx context.Context, t *topic, s *shard, args []any) ([]any, error) {
+func (d *Driver) configureShard(ctx context.Context, t *topic, s *shard, args []any) (redisconn.Reply, error) {
 	for range 2 {
 		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(driver.DefaultGroup), args...)
-		if err != nil || text(reply, 0) != "stale" {
+		if err != nil || reply.Text(0) != "stale" {
 			return reply, err
 		}
 		if _, err := s.join(ctx, membership{}); err != nil {
@@ -128,11 +128,11 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 		what, keys = "group", group
 	}
 	for _, s := range t.shards {
-		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(keys), s.of, what, "!", "paused", flag(paused))
+		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(keys), s.of, what, "!", "paused", redisconn.Flag(paused))
 		if err != nil {
 			return err
 		}
-		if text(reply, 0) == "stale" {
+		if reply.Text(0) == "stale" {
 			return d.staleGroup(ctx, t, group)
 		}
 	}
@@ -200,12 +200,12 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 	}
 	for _, look := range []bool{true, false} {
 		for _, s := range t.shards {
-			reply, err := s.overAll(ctx, &d.scripts.drop, func(*groups) []any { return []any{flag(look)} })
+			reply, err := s.overAll(ctx, &d.scripts.drop, func(*groups) []any { return []any{redisconn.Flag(look)} })
 			if err != nil {
 				return err
 			}
-			if text(reply, 0) == "members" {
-				return errMembers("delete the topic", name, text(reply, 1), text(reply, 2))
+			if reply.Text(0) == "members" {
+				return errMembers("delete the topic", name, reply.Text(1), reply.Text(2))
 			}
 		}
 	}

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // blockersMost bounds how many leases and waits are looked at for what waits behind them.

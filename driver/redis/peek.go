@@ -93,13 +93,13 @@ func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
 	if err != nil {
 		return // the next one will say
 	}
-	now, _ := strconv.ParseInt(text(reply, 0), 10, 64)
+	now, _ := strconv.ParseInt(reply.Text(0), 10, 64)
 	c.d.clock.saw(now)
 	if len(reply) != len(keys)+1 {
 		return // there is nothing
 	}
 	for i, q := range asked {
-		answer, err := strconv.ParseInt(text(reply, i+1), 10, 64)
+		answer, err := strconv.ParseInt(reply.Text(i+1), 10, 64)
 		switch {
 		case err != nil:
 		case q.kind == 'z':

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -181,7 +182,7 @@ func (p *publication) fail(at []int, err error) {
 	}
 }
 
-func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
+func (p *publication) deliver(ctx context.Context, x *parcel) (redisconn.Reply, error) {
 	r := p.d.requests.take()
 	defer p.d.requests.giveBack(r)
 	for range staleTries {
@@ -193,15 +194,15 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 			}
 		}
 		reply, err := p.ship(ctx, x, g, r.name())
-		if err != nil || text(reply, 0) != "stale" {
+		if err != nil || reply.Text(0) != "stale" {
 			return reply, err
 		}
-		if text(reply, 1) == x.shard.of {
-			x.shard.learn(text(reply, 2), text(reply, 3))
+		if reply.Text(1) == x.shard.of {
+			x.shard.learn(reply.Text(2), reply.Text(3))
 			continue
 		}
 		p.d.forgetTopic(x.topic) // deleted, or made anew with other shards
-		if p.o.Atomic && text(reply, 1) != "" {
+		if p.o.Atomic && reply.Text(1) != "" {
 			break
 		}
 		t, err := p.d.ensure(ctx, x.topic.name, 0)
@@ -220,16 +221,16 @@ func (p *publication) deliver(ctx context.Context, x *parcel) ([]any, error) {
 }
 
 // ship sends a parcel once: what is plain by the script for that, unless it has refused.
-func (p *publication) ship(ctx context.Context, x *parcel, g *groups, request string) ([]any, error) {
+func (p *publication) ship(ctx context.Context, x *parcel, g *groups, request string) (redisconn.Reply, error) {
 	if x.isPlain() && p.replaces == "" && !x.slow && !x.shard.bounded.Load() {
 		args := make([]any, 0, 4+2*len(x.at))
 		args = appendWords(appendWords(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids), x.data)
 		reply, err := p.d.runAt(ctx, p.o.Level, &p.d.scripts.plain, g.plain, args)
-		if err != nil || text(reply, 0) != "slow" {
+		if err != nil || reply.Text(0) != "slow" {
 			return reply, err
 		}
 		x.slow = true
-		if text(reply, 1) == "bound" {
+		if reply.Text(1) == "bound" {
 			x.shard.bounded.Store(true)
 		}
 	}

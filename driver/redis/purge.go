@@ -76,17 +76,17 @@ func (s *shard) sweep(ctx context.Context, upto string, call func(g *groups, aft
 		if err != nil {
 			return total, err
 		}
-		if text(reply, 0) == "stale" {
-			if text(reply, 1) != s.of {
+		if reply.Text(0) == "stale" {
+			if reply.Text(1) != s.of {
 				return total, nil
 			}
-			s.learn(text(reply, 2), text(reply, 3))
+			s.learn(reply.Text(2), reply.Text(3))
 			stale++
 			continue
 		}
-		n, _ := strconv.Atoi(text(reply, 2))
+		n, _ := strconv.Atoi(reply.Text(2))
 		total += n
-		after, stale = text(reply, 1), 0
+		after, stale = reply.Text(1), 0
 	}
 	return total, nil
 }
@@ -105,13 +105,13 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 		if err != nil {
 			return err
 		}
-		switch text(reply, 0) {
+		switch reply.Text(0) {
 		case "members":
-			return errMembers("delete the group", name, group, text(reply, 1))
+			return errMembers("delete the group", name, group, reply.Text(1))
 		case "missing":
 			return d.staleGroup(ctx, t, group)
 		}
-		s.learn(text(reply, 1), text(reply, 2))
+		s.learn(reply.Text(1), reply.Text(2))
 		if err := s.erase(ctx, group); err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func offsetText(g *groups, name string) string {
 }
 
 // verdict turns the answer of a script about one message into an error.
-func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply []any) error {
-	switch text(reply, 0) {
+func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply redisconn.Reply) error {
+	switch reply.Text(0) {
 	case "ok":
 		return nil
 	case "":
@@ -219,5 +219,5 @@ func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply []any) 
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight or ready", describe(target)),
 			"only dead letters, waiting, delayed, held and invalid messages can be moved", nil)
 	}
-	return errShape("a change of one message", reply)
+	return reply.ErrShape("a change of one message")
 }

@@ -7,24 +7,25 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // receipts reads what became of each message.
-func (p *publication) receipts(x *parcel, reply []any) error {
-	switch text(reply, 0) {
+func (p *publication) receipts(x *parcel, reply redisconn.Reply) error {
+	switch reply.Text(0) {
 	case "ok":
-		first, err := strconv.ParseUint(text(reply, 1), 10, 64)
+		first, err := strconv.ParseUint(reply.Text(1), 10, 64)
 		if err != nil {
-			return errShape("publish", reply)
+			return reply.ErrShape("publish")
 		}
 		for n, i := range x.at {
 			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Ref: x.shard.ref(first + uint64(n))}
 		}
 		return nil
 	case "mixed":
-		list := texts(reply, 1)
+		list := reply.Texts(1)
 		if len(list) != len(x.at) {
-			return errShape("publish", reply)
+			return reply.ErrShape("publish")
 		}
 		for n, i := range x.at {
 			p.rs[i] = p.receipt(x, p.msgs[i].ID, list[n])
@@ -33,7 +34,7 @@ func (p *publication) receipts(x *parcel, reply []any) error {
 	case "missing":
 		return driver.NewError(driver.ErrNotFound, "the entry is not there any more", "it was deleted or published meanwhile", nil)
 	}
-	return errShape("publish", reply)
+	return reply.ErrShape("publish")
 }
 
 func (p *publication) receipt(x *parcel, id, what string) driver.Receipt {
@@ -51,7 +52,7 @@ func (p *publication) receipt(x *parcel, id, what string) driver.Receipt {
 		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
 			"publish again when consumers have caught up, or raise the bound", nil)
 	default:
-		r.Err = errShape("publish", []any{what})
+		r.Err = redisconn.Reply{what}.ErrShape("publish")
 	}
 	return r
 }

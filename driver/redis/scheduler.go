@@ -149,18 +149,18 @@ func (c *scheduler) promote(ctx context.Context, s *shard) {
 			return
 		case reply == nil: // the topic is gone
 			return
-		case text(reply, 0) == "nogroup":
+		case reply.Text(0) == "nogroup":
 			if _, err := s.join(ctx, membership{group: driver.DefaultGroup, only: true}); err != nil {
 				return
 			}
 			continue
 		}
-		now, err1 := strconv.ParseInt(text(reply, 1), 10, 64)
-		next, err2 := strconv.ParseInt(text(reply, 2), 10, 64)
+		now, err1 := strconv.ParseInt(reply.Text(1), 10, 64)
+		next, err2 := strconv.ParseInt(reply.Text(2), 10, 64)
 		if err1 == nil {
 			c.d.clock.saw(now)
 		}
-		for group := range strings.FieldsSeq(text(reply, 3)) { // without waiting to hear of it ourselves
+		for group := range strings.FieldsSeq(reply.Text(3)) { // without waiting to hear of it ourselves
 			c.d.announce(s.topic, group)
 		}
 		if err2 != nil {

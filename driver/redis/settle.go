@@ -149,11 +149,11 @@ func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, r
 	if err != nil {
 		return "", err
 	}
-	results := text(reply, 0)
+	results := reply.Text(0)
 	if len(results) != len(run) {
-		return "", errShape("settle", reply)
+		return "", reply.ErrShape("settle")
 	}
-	s.ended(shard, texts(reply, 1))
+	s.ended(shard, reply.Texts(1))
 	s.mu.Lock()
 	s.emptied = nil // something may have returned
 	s.mu.Unlock()

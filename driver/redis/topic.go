@@ -230,20 +230,20 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 	if err := s.d.checkTypes(ctx, keys[topicKeys:], groupKeyTypes[:]); err != nil {
 		return nil, err
 	}
-	reply, err := s.d.run(ctx, &s.d.scripts.group, keys, s.of, m.group, int(m.order), flag(m.fixed), m.member,
-		memberLife.Milliseconds(), flag(m.only))
+	reply, err := s.d.run(ctx, &s.d.scripts.group, keys, s.of, m.group, int(m.order), redisconn.Flag(m.fixed), m.member,
+		memberLife.Milliseconds(), redisconn.Flag(m.only))
 	if err != nil {
 		return nil, err
 	}
-	switch text(reply, 0) {
+	switch reply.Text(0) {
 	case "ok":
-		return s.learn(text(reply, 1), text(reply, 2)), nil
+		return s.learn(reply.Text(1), reply.Text(2)), nil
 	case "shards":
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s shards, not %s", s.topic, text(reply, 1), s.of),
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s shards, not %s", s.topic, reply.Text(1), s.of),
 			"drain the topic, then delete and create it with the other number", nil)
 	case "order":
 		other := driver.Strict
-		if text(reply, 1) == "1" {
+		if reply.Text(1) == "1" {
 			other = driver.Relaxed
 		}
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", m.group, s.topic, other, m.order),
@@ -251,31 +251,24 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 	case "full":
 		return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has the most groups a topic can have", s.topic), "delete groups that are not used", nil)
 	}
-	return nil, errShape("group", reply)
-}
-
-func flag(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
+	return nil, reply.ErrShape("group")
 }
 
 // staleTries bounds how often a call is repeated because the groups changed meanwhile.
 const staleTries = 10
 
 // overAll calls a script that is given all groups, again if they have changed. It returns nil when the topic is gone.
-func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []any) ([]any, error) {
+func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []any) (redisconn.Reply, error) {
 	for range staleTries {
 		g := s.groups()
 		reply, err := s.d.run(ctx, sc, g.keys, append([]any{s.of, g.epoch}, args(g)...)...)
-		if err != nil || text(reply, 0) != "stale" {
+		if err != nil || reply.Text(0) != "stale" {
 			return reply, err
 		}
-		if text(reply, 1) != s.of {
+		if reply.Text(1) != s.of {
 			return nil, nil
 		}
-		s.learn(text(reply, 2), text(reply, 3))
+		s.learn(reply.Text(2), reply.Text(3))
 	}
 	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the groups of topic %q keep changing", s.topic), "try again", nil)
 }

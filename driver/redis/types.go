@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // Types of our keys. Scripts cannot roll back, so each looks at the types of what it will write before it does; lua/types.lua

@@ -40,11 +40,11 @@ func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map
 
 // acked reads the answer to one call, and returns what must be settled otherwise.
 func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int, errs []error) (odd []int) {
-	results := text(c.reply, 1)
-	if c.err == nil && text(c.reply, 0) == "stale" {
+	results := c.reply.Text(1)
+	if c.err == nil && c.reply.Text(0) == "stale" {
 		c.err = s.gone(errStale)
 	} else if c.err == nil && len(results) != len(order) {
-		c.err = errShape("ack", c.reply)
+		c.err = c.reply.ErrShape("ack")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

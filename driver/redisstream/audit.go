@@ -79,23 +79,23 @@ func (a *auditing) run(ctx context.Context) error {
 	a.checked, a.found, a.counted, a.quiet = 0, map[string]int64{}, nil, true
 	mended := a.problems
 	a.problems = nil
-	err := a.d.sweep(ctx, a.t, a.p, &a.d.scripts.audit, "", 4, func(r []any) error {
-		n, _ := strconv.Atoi(text(r, 1))
+	err := a.d.sweep(ctx, a.t, a.p, &a.d.scripts.audit, "", 4, func(r redisconn.Reply) error {
+		n, _ := strconv.Atoi(r.Text(1))
 		a.checked += n
-		for _, x := range list(r, 2) {
-			p, _ := x.([]any)
-			a.problems = append(a.problems, driver.Problem{Kind: text(p, 0), Group: text(p, 1), ID: text(p, 2), Text: text(p, 3), Fixed: text(p, 4) == "1"})
-			a.quiet = a.quiet && text(p, 4) != "1" // what is found changes with it
+		for _, x := range r.List(2) {
+			p := redisconn.ReplyOf(x)
+			a.problems = append(a.problems, driver.Problem{Kind: p.Text(0), Group: p.Text(1), ID: p.Text(2), Text: p.Text(3), Fixed: p.Text(4) == "1"})
+			a.quiet = a.quiet && p.Text(4) != "1" // what is found changes with it
 		}
-		for what, n := range mapOf(list(r, 3)) {
+		for what, n := range mapOf(r.List(3)) {
 			k, _ := strconv.ParseInt(n, 10, 64)
 			a.found[what] += k
 		}
-		counted := mapOf(list(r, 5))
+		counted := mapOf(r.List(5))
 		a.quiet = a.quiet && (a.counted == nil || maps.Equal(a.counted, counted))
 		a.counted = counted
 		return nil
-	}, flag(a.fix))
+	}, redisconn.Flag(a.fix))
 	for _, p := range mended { // a repaired one is not found again
 		if p.Fixed {
 			a.problems = append(a.problems, p)

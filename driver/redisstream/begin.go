@@ -38,11 +38,11 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 
 // noteBegun reads the answer to one call. What has begun, or may have, is spoken of once more when the subscription is closed.
 func (s *subscription) noteBegun(c *scriptCall, ds []*driver.Delivery, run []int, errs []error) {
-	results := text(c.reply, 1)
-	if c.err == nil && text(c.reply, 0) == "stale" {
+	results := c.reply.Text(1)
+	if c.err == nil && c.reply.Text(0) == "stale" {
 		c.err = s.gone(errStale)
 	} else if c.err == nil && len(results) != len(run) {
-		c.err = errShape("begin", c.reply)
+		c.err = c.reply.ErrShape("begin")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

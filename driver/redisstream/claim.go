@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // smallClaim is how many entries are read by the claim script itself, in one round trip. For more, the owner reads: that takes three,
@@ -67,7 +68,7 @@ func (c *claim) expect(n int) {
 func (c *claim) args(most int, deep bool) []any {
 	s := c.s
 	return []any{s.o.Group, s.id, c.x.epoch, c.lease, most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
-		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], c.x.lost, smallClaim, flag(deep)}
+		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], c.x.lost, smallClaim, redisconn.Flag(deep)}
 }
 
 // heard notes whether an answer came: what an unknown claim took is returned by the next one.
@@ -86,25 +87,25 @@ func (c *claim) heard(err error) {
 }
 
 // refused reads the answers of one who may not claim.
-func (c *claim) refused(reply []any) (bool, error) {
+func (c *claim) refused(reply redisconn.Reply) (bool, error) {
 	c.got.next = time.Hour
-	switch text(reply, 0) {
+	switch reply.Text(0) {
 	case "stale":
 		return true, c.s.gone(errStale)
 	case "lost":
 		c.s.dispossess(c.at, c.x.epoch)
 		return true, nil
 	}
-	ms, err := strconv.ParseInt(text(reply, 1), 10, 64)
+	ms, err := strconv.ParseInt(reply.Text(1), 10, 64)
 	if err != nil {
-		return true, errShape("claim", reply)
+		return true, reply.ErrShape("claim")
 	}
 	c.now = time.UnixMilli(ms)
 	return false, nil
 }
 
 // answer reads the answer of the claim script, and tells whether the owner may read the rest itself.
-func (c *claim) answer(ctx context.Context, reply []any, err error) (read bool, _ error) {
+func (c *claim) answer(ctx context.Context, reply redisconn.Reply, err error) (read bool, _ error) {
 	c.heard(err)
 	if err != nil {
 		c.got.next = time.Hour
@@ -114,26 +115,26 @@ func (c *claim) answer(ctx context.Context, reply []any, err error) (read bool, 
 	if no, err := c.refused(reply); no || err != nil {
 		return false, err
 	}
-	if due, err := strconv.ParseInt(text(reply, 2), 10, 64); err == nil {
+	if due, err := strconv.ParseInt(reply.Text(2), 10, 64); err == nil {
 		c.got.next = time.Duration(min(max(due-c.now.UnixMilli(), 0)+1, time.Hour.Milliseconds())) * time.Millisecond
 	}
-	c.expect(len(list(reply, 4)) + len(list(reply, 5)))
+	c.expect(len(reply.List(4)) + len(reply.List(5)))
 	defer c.hold(len(c.got.ds))
-	for _, v := range list(reply, 4) {
-		item, _ := v.([]any)
-		if err := c.take(ctx, item, list(item, 5), history{text(item, 1), text(item, 2), text(item, 3), text(item, 4)}); err != nil {
+	for _, v := range reply.List(4) {
+		item := redisconn.ReplyOf(v)
+		if err := c.take(ctx, item, item.List(5), history{item.Text(1), item.Text(2), item.Text(3), item.Text(4)}); err != nil {
 			return false, err
 		}
 	}
-	notes := list(reply, 6)
-	for i, v := range list(reply, 5) {
-		item, _ := v.([]any)
-		if err := c.take(ctx, item, list(item, 1), historyOfNote(text(notes, i))); err != nil {
+	notes := reply.List(6)
+	for i, v := range reply.List(5) {
+		item := redisconn.ReplyOf(v)
+		if err := c.take(ctx, item, item.List(1), historyOfNote(notes.Text(i))); err != nil {
 			return false, err
 		}
 	}
-	c.got.more = c.got.more || text(reply, 3) == "2"
-	return text(reply, 3) == "1", nil
+	c.got.more = c.got.more || reply.Text(3) == "2"
+	return reply.Text(3) == "1", nil
 }
 
 // history is what was before a delivery: failed attempts, lost leases, its cause, and when the message was published; empty where there
@@ -154,13 +155,13 @@ func historyOfNote(note string) history {
 }
 
 // take makes a delivery of an entry, of which item begins with the id. One that cannot be decoded goes to the parse errors.
-func (c *claim) take(ctx context.Context, item, fields []any, h history) error {
+func (c *claim) take(ctx context.Context, item, fields redisconn.Reply, h history) error {
 	if len(c.room) == 0 {
 		c.room = make([]taken, 1)
 	}
 	x := &c.room[0]
 	c.room = c.room[1:]
-	x.token = token{s: c.s, part: c.part, id: text(item, 0), lease: c.lease, until: c.begun.Add(c.s.o.Lease)}
+	x.token = token{s: c.s, part: c.part, id: item.Text(0), lease: c.lease, until: c.begun.Add(c.s.o.Lease)}
 	if err := c.fill(x, fields, h); err != nil {
 		c.got.more = true
 		_, err := c.part.run(ctx, &c.s.d.scripts.invalid, x.token.id, err.Error())
@@ -180,7 +181,7 @@ func (c *claim) hold(from int) {
 }
 
 // fill makes a delivery of the fields of an entry.
-func (c *claim) fill(x *taken, fields []any, h history) error {
+func (c *claim) fill(x *taken, fields redisconn.Reply, h history) error {
 	t := &x.token
 	m, size, err := decode(fields, t.id)
 	if err != nil {

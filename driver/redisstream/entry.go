@@ -9,14 +9,15 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // decode reads the fields of an entry, and tells their size. One that another program added has no version and needs no more than a body.
-func decode(fields []any, id string) (*driver.Message, int, error) {
+func decode(fields redisconn.Reply, id string) (*driver.Message, int, error) {
 	var room [12]envelope.Pair
 	pairs, size, ours := room[:0], 0, false
 	for i := 0; i+1 < len(fields); i += 2 {
-		name, value := text(fields, i), text(fields, i+1)
+		name, value := fields.Text(i), fields.Text(i+1)
 		pairs = append(pairs, envelope.Pair{Name: name, Value: bytesOf(value)})
 		size += len(name) + len(value)
 		ours = ours || name == "v"
@@ -89,33 +90,33 @@ func letterOf(s driver.State) string {
 }
 
 // entry makes an entry of what lua/view.lua tells.
-func (p *partition) entry(v []any) driver.Entry {
-	fields := texts(v, 10)
-	e := driver.Entry{Group: text(v, 0), Ref: p.ref(text(v, 1)), State: stateOf[text(v, 2)], Instance: text(v, 8)}
+func (p *partition) entry(v redisconn.Reply) driver.Entry {
+	fields := v.Texts(10)
+	e := driver.Entry{Group: v.Text(0), Ref: p.ref(v.Text(1)), State: stateOf[v.Text(2)], Instance: v.Text(8)}
 	if e.State == driver.StateInvalid {
-		e.Instance, e.Problem, e.Raw, e.FoundAt = "", text(v, 8), rawOf(fields), wall(text(v, 6))
+		e.Instance, e.Problem, e.Raw, e.FoundAt = "", v.Text(8), rawOf(fields), wall(v.Text(6))
 		return e
 	}
-	m, _, err := decode(list(v, 10), text(v, 1))
+	m, _, err := decode(v.List(10), v.Text(1))
 	if err != nil {
 		m = &driver.Message{Body: rawOf(fields)}
 	}
-	m.Topic, m.PublishedAt = p.topic, wall(text(v, 9))
+	m.Topic, m.PublishedAt = p.topic, wall(v.Text(9))
 	e.Message = m
-	failed, _ := strconv.Atoi(text(v, 3))
-	lost, _ := strconv.Atoi(text(v, 4))
-	e.DueAt, e.ExpiresAt = wall(text(v, 6)), wall(text(v, 7))
+	failed, _ := strconv.Atoi(v.Text(3))
+	lost, _ := strconv.Atoi(v.Text(4))
+	e.DueAt, e.ExpiresAt = wall(v.Text(6)), wall(v.Text(7))
 	if e.Group == "" {
 		return e
 	}
-	e.Attempt, e.Deliveries, e.History = failed+1, lost+1, historyOf(list(v, 11))
-	if record := list(v, 12); e.State == driver.StateDone && len(record) == 3 {
-		took, _ := strconv.ParseInt(text(record, 1), 10, 64)
-		e.SettledAt, e.Took, e.Instance = wall(text(record, 0)), time.Duration(took), text(record, 2)
+	e.Attempt, e.Deliveries, e.History = failed+1, lost+1, historyOf(v.List(11))
+	if record := v.List(12); e.State == driver.StateDone && len(record) == 3 {
+		took, _ := strconv.ParseInt(record.Text(1), 10, 64)
+		e.SettledAt, e.Took, e.Instance = wall(record.Text(0)), time.Duration(took), record.Text(2)
 	}
 	if e.State == driver.StateDead {
-		rounds, _ := strconv.Atoi(text(v, 5))
-		e.Dead = deadLetter(&e, failed, lost, rounds, list(v, 12))
+		rounds, _ := strconv.Atoi(v.Text(5))
+		e.Dead = deadLetter(&e, failed, lost, rounds, v.List(12))
 	}
 	return e
 }
@@ -133,31 +134,31 @@ func rawOf(fields []string) []byte {
 }
 
 // historyOf reads failures as lua/settle.lua keeps them: time, attempt, failure.
-func historyOf(l []any) []driver.Failure {
+func historyOf(l redisconn.Reply) []driver.Failure {
 	var all []driver.Failure
 	for _, x := range l {
-		item, _ := x.([]any)
-		fs, err := envelope.DecodeHistory([]byte(text(item, 2)))
+		item := redisconn.ReplyOf(x)
+		fs, err := envelope.DecodeHistory([]byte(item.Text(2)))
 		if err != nil || len(fs) != 1 {
 			continue
 		}
-		fs[0].At = wall(text(item, 0))
-		fs[0].Attempt, _ = strconv.Atoi(text(item, 1))
+		fs[0].At = wall(item.Text(0))
+		fs[0].Attempt, _ = strconv.Atoi(item.Text(1))
 		all = append(all, fs[0])
 	}
 	return all
 }
 
 // deadLetter puts together a dead letter: its record is when, where and why it died.
-func deadLetter(e *driver.Entry, failed, lost, rounds int, record []any) *driver.DeadLetter {
-	last := driver.Failure{At: wall(text(record, 0))}
-	if fs, err := envelope.DecodeHistory([]byte(text(record, 2))); err == nil && len(fs) == 1 {
+func deadLetter(e *driver.Entry, failed, lost, rounds int, record redisconn.Reply) *driver.DeadLetter {
+	last := driver.Failure{At: wall(record.Text(0))}
+	if fs, err := envelope.DecodeHistory([]byte(record.Text(2))); err == nil && len(fs) == 1 {
 		last.Reason, last.Error, last.Stack = fs[0].Reason, fs[0].Error, fs[0].Stack
-	} else if text(record, 1) == "" {
+	} else if record.Text(1) == "" {
 		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
 	}
 	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: failed, Deliveries: lost + 1, Rounds: rounds,
-		Origin: driver.Origin{Topic: e.Topic, Group: e.Group, Ref: e.Ref, Instance: text(record, 1)}}
+		Origin: driver.Origin{Topic: e.Topic, Group: e.Group, Ref: e.Ref, Instance: record.Text(1)}}
 	dl.Bury(last)
 	return dl
 }

@@ -55,11 +55,11 @@ func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver
 	begun := time.Now()
 	order, leases, args := byLease(run, func(i int) *token { return ds[i].Token.(*token) }, true)
 	reply, err := part.run(ctx, &s.d.scripts.extend, append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)...)
-	results := text(reply, 1)
-	if err == nil && text(reply, 0) == "stale" {
+	results := reply.Text(1)
+	if err == nil && reply.Text(0) == "stale" {
 		err = s.gone(errStale)
 	} else if err == nil && len(results) != len(order) {
-		err = errShape("extend", reply)
+		err = reply.ErrShape("extend")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

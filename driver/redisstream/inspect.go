@@ -36,14 +36,14 @@ func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text(reply, 0) != "ok" {
+		if reply.Text(0) != "ok" {
 			continue
 		}
-		f := mapOf(list(reply, 1))
+		f := mapOf(reply.List(1))
 		info := driver.TopicInfo{Topic: name, Config: configOf(f), Paused: f["paused"] == "1"}
-		for _, g := range list(reply, 3) {
-			group, _ := g.([]any)
-			info.Groups = append(info.Groups, text(group, 0))
+		for _, g := range reply.List(3) {
+			group := redisconn.ReplyOf(g)
+			info.Groups = append(info.Groups, group.Text(0))
 		}
 		slices.Sort(info.Groups)
 		infos = append(infos, info)
@@ -52,10 +52,10 @@ func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
 }
 
 // mapOf reads an answer to HGETALL.
-func mapOf(l []any) map[string]string {
+func mapOf(l redisconn.Reply) map[string]string {
 	m := make(map[string]string, len(l)/2)
 	for i := 0; i+1 < len(l); i += 2 {
-		m[text(l, i)] = text(l, i+1)
+		m[l.Text(i)] = l.Text(i + 1)
 	}
 	return m
 }
@@ -82,7 +82,7 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	groups := map[string]*driver.GroupStats{}
 	members := map[string]map[string]bool{}
 	for _, reply := range replies {
-		f, waits := mapOf(list(reply, 1)), list(reply, 2)
+		f, waits := mapOf(reply.List(1)), reply.List(2)
 		st.Paused = st.Paused || f["paused"] == "1"
 		st.Published += uint64(whole(f, "published"))
 		st.Fanned += uint64(whole(f, "fanned"))
@@ -91,13 +91,13 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 		st.Messages += whole(f, "messages")
 		st.Bytes += whole(f, "bytes")
 		for i, to := range []*int64{&st.Delayed, &st.Held, &st.Invalid} {
-			*to += number(waits, i)
+			*to += waits.Number(i)
 		}
-		for _, x := range list(reply, 3) {
-			item, _ := x.([]any)
-			g := groups[text(item, 0)]
+		for _, x := range reply.List(3) {
+			item := redisconn.ReplyOf(x)
+			g := groups[item.Text(0)]
 			if g == nil {
-				g = &driver.GroupStats{Group: text(item, 0)}
+				g = &driver.GroupStats{Group: item.Text(0)}
 				groups[g.Group], members[g.Group] = g, map[string]bool{}
 			}
 			addGroup(g, item, members[g.Group])
@@ -112,9 +112,9 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 }
 
 // addGroup adds what a partition counts for a group.
-func addGroup(g *driver.GroupStats, item []any, members map[string]bool) {
-	f := mapOf(list(item, 2))
-	if text(item, 1) == "1" {
+func addGroup(g *driver.GroupStats, item redisconn.Reply, members map[string]bool) {
+	f := mapOf(item.List(2))
+	if item.Text(1) == "1" {
 		g.Order = driver.Relaxed
 	}
 	g.Paused = g.Paused || f["paused"] == "1"
@@ -126,14 +126,14 @@ func addGroup(g *driver.GroupStats, item []any, members map[string]bool) {
 	g.Redelivered += uint64(whole(f, "redelivered"))
 	g.Retried += uint64(whole(f, "retried"))
 	g.Died += uint64(whole(f, "graves"))
-	g.Inflight += number(item, 3)
-	g.Waiting += number(item, 4)
-	g.Dead += number(item, 5)
+	g.Inflight += item.Number(3)
+	g.Waiting += item.Number(4)
+	g.Dead += item.Number(5)
 	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
-	for _, m := range texts(item, 6) {
+	for _, m := range item.Texts(6) {
 		members[m] = true
 	}
-	g.Oldest = max(g.Oldest, time.Duration(number(item, 7))*time.Millisecond)
+	g.Oldest = max(g.Oldest, time.Duration(item.Number(7))*time.Millisecond)
 }
 
 // Get returns a message as every group sees it.
@@ -151,12 +151,12 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 		if err != nil {
 			return nil, err
 		}
-		if text(reply, 0) == "stale" {
+		if reply.Text(0) == "stale" {
 			d.forget(t)
 			return nil, errNoTopic(t.name)
 		}
-		for _, v := range list(reply, 1) {
-			item, _ := v.([]any)
+		for _, v := range reply.List(1) {
+			item := redisconn.ReplyOf(v)
 			entries = append(entries, p.entry(item))
 		}
 	}
@@ -245,13 +245,13 @@ func errCursor() error {
 func isScore(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 
 // browsable says why there is nothing to list.
-func (d *Driver) browsable(t *topic, q driver.Query, reply []any) error {
-	switch text(reply, 0) {
+func (d *Driver) browsable(t *topic, q driver.Query, reply redisconn.Reply) error {
+	switch reply.Text(0) {
 	case "stale":
 		d.forget(t)
 		return errNoTopic(t.name)
 	case "missing":
-		return t.noGroup(q.Group, texts(reply, 1))
+		return t.noGroup(q.Group, reply.Texts(1))
 	}
 	return nil
 }
@@ -272,13 +272,13 @@ func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter st
 		if err := d.browsable(t, q, reply); err != nil {
 			return page, err
 		}
-		for _, v := range list(reply, 1) {
-			item, _ := v.([]any)
+		for _, v := range reply.List(1) {
+			item := redisconn.ReplyOf(v)
 			page.Entries = append(page.Entries, p.entry(item))
 		}
-		scanned, _ := strconv.Atoi(text(reply, 2))
+		scanned, _ := strconv.Atoi(reply.Text(2))
 		page.Scanned += scanned
-		if rest = text(reply, 3); rest != "" {
+		if rest = reply.Text(3); rest != "" {
 			at--
 			if len(page.Entries) >= q.Limit || page.Scanned >= q.MaxScan {
 				page.Next = strconv.Itoa(at+1) + ":" + rest

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // letters are the dead letters of one partition that a page has not come to yet.
@@ -117,14 +118,14 @@ func (d *Driver) readLetters(ctx context.Context, t *topic, q driver.Query, all 
 }
 
 // add takes in what lua/browse.lua found.
-func (l *letters) add(reply []any) {
-	for _, v := range list(reply, 1) {
-		item, _ := v.([]any)
+func (l *letters) add(reply redisconn.Reply) {
+	for _, v := range reply.List(1) {
+		item := redisconn.ReplyOf(v)
 		if e := l.part.entry(item); e.Dead != nil {
-			l.list = append(l.list, letter{e, text(item, 13)})
+			l.list = append(l.list, letter{e, item.Text(13)})
 		}
 	}
-	next := text(reply, 3)
+	next := reply.Text(3)
 	if l.more = next != ""; l.more && len(l.list) == 0 {
 		l.after = next // nothing but what belongs to no message
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 var _ driver.Log = (*Driver)(nil)
@@ -29,29 +30,23 @@ func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partitio
 	all := make([]driver.Partition, len(replies))
 	for i, r := range replies {
 		p := t.parts[i]
-		all[i] = driver.Partition{Partition: int32(i), Entries: number(r, 1), First: p.ref(text(r, 2)), Last: p.ref(text(r, 3)), Memory: number(r, 4)}
-		for _, x := range list(r, 5) {
-			g, _ := x.([]any)
+		all[i] = driver.Partition{Partition: int32(i), Entries: r.Number(1), First: p.ref(r.Text(2)), Last: p.ref(r.Text(3)), Memory: r.Number(4)}
+		for _, x := range r.List(5) {
+			g := redisconn.ReplyOf(x)
 			all[i].Groups = append(all[i].Groups, partitionGroup(g))
 		}
 	}
 	return all, nil
 }
 
-func partitionGroup(g []any) driver.PartitionGroup {
-	pg := driver.PartitionGroup{Group: text(g, 0), Owner: text(g, 1), Lag: number(g, 2), Pending: number(g, 3)}
-	for _, x := range list(g, 4) {
-		c, _ := x.([]any)
-		pg.Consumers = append(pg.Consumers, driver.PartitionConsumer{Instance: text(c, 0), Pending: number(c, 1), Idle: time.Duration(number(c, 2)) * time.Millisecond})
+func partitionGroup(g redisconn.Reply) driver.PartitionGroup {
+	pg := driver.PartitionGroup{Group: g.Text(0), Owner: g.Text(1), Lag: g.Number(2), Pending: g.Number(3)}
+	for _, x := range g.List(4) {
+		c := redisconn.ReplyOf(x)
+		pg.Consumers = append(pg.Consumers, driver.PartitionConsumer{Instance: c.Text(0), Pending: c.Number(1), Idle: time.Duration(c.Number(2)) * time.Millisecond})
 	}
 	slices.SortFunc(pg.Consumers, func(a, b driver.PartitionConsumer) int { return cmp.Compare(a.Instance, b.Instance) })
 	return pg
-}
-
-// number reads a number in a reply; zero when it is none.
-func number(reply []any, i int) int64 {
-	n, _ := strconv.ParseInt(text(reply, i), 10, 64)
-	return n
 }
 
 // Pending returns a page of what a group has read and not settled. A cursor is a partition and the last id of it.
@@ -80,10 +75,10 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 		if err != nil {
 			return page, err
 		}
-		for _, x := range list(replies[0], 1) {
-			v, _ := x.([]any)
+		for _, x := range replies[0].List(1) {
+			v := redisconn.ReplyOf(x)
 			page.Entries = append(page.Entries, p.pendingEntry(v))
-			after = text(v, 0)
+			after = v.Text(0)
 		}
 		if len(page.Entries) >= q.Limit {
 			page.Next = q.Continue(d.caps, strconv.Itoa(at)+":"+after)
@@ -94,9 +89,9 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 	return page, nil
 }
 
-func (p *partition) pendingEntry(v []any) driver.PendingEntry {
-	return driver.PendingEntry{Ref: p.ref(text(v, 0)), Instance: text(v, 1), Idle: time.Duration(number(v, 2)) * time.Millisecond,
-		Deliveries: int(number(v, 3)), State: stateOf[text(v, 4)], ID: text(v, 5)}
+func (p *partition) pendingEntry(v redisconn.Reply) driver.PendingEntry {
+	return driver.PendingEntry{Ref: p.ref(v.Text(0)), Instance: v.Text(1), Idle: time.Duration(v.Number(2)) * time.Millisecond,
+		Deliveries: int(v.Number(3)), State: stateOf[v.Text(4)], ID: v.Text(5)}
 }
 
 // Replay makes what is kept in a range ready again for a group.

@@ -21,7 +21,7 @@ func configOf(f map[string]string) driver.TopicConfig {
 func configFields(c driver.TopicConfig, partitions int) []any {
 	part := func(n int64) int64 { return divided(n, int64(partitions)) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages), "max_bytes", part(c.MaxBytes),
-		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
+		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", redisconn.Flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
 }
 
 // divided is the share of one partition in a bound of a topic, rounded up.
@@ -94,7 +94,7 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 	if err != nil {
 		return err
 	}
-	if text(replies[0], 0) != "differs" {
+	if replies[0].Text(0) != "differs" {
 		return nil
 	}
 	f, err := d.client.HGetAll(ctx, t.parts[0].key).Result()
@@ -117,7 +117,7 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 	if group != "" {
 		what = "group"
 	}
-	_, err = d.each(ctx, t, &d.scripts.configure, group, what, group, "paused", flag(paused))
+	_, err = d.each(ctx, t, &d.scripts.configure, group, what, group, "paused", redisconn.Flag(paused))
 	return err
 }
 
@@ -153,14 +153,14 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 		if err != nil {
 			return err
 		}
-		err = d.sweep(ctx, t, p, &d.scripts.ungroup, group, 1, func([]any) error { return nil }, group, "0")
+		err = d.sweep(ctx, t, p, &d.scripts.ungroup, group, 1, func(redisconn.Reply) error { return nil }, group, "0")
 	}
 	return err
 }
 
 // sweep calls a script again and again until it has worked through a partition: it is given a cursor as its last argument, and answers
 // with the next one.
-func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int, each func(reply []any) error, args ...any) error {
+func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int, each func(reply redisconn.Reply) error, args ...any) error {
 	one, cursor := &topic{name: t.name, parts: []*partition{p}}, ""
 	for {
 		replies, err := d.each(ctx, one, s, group, append(args[:len(args):len(args)], cursor)...)
@@ -170,23 +170,19 @@ func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, g
 		if err == nil {
 			err = each(replies[0])
 		}
-		if cursor = text(replies0(replies), cursorAt); err != nil || cursor == "" {
+		if err != nil {
 			return err
+		}
+		if cursor = replies[0].Text(cursorAt); cursor == "" {
+			return nil
 		}
 	}
 }
 
-func replies0(replies [][]any) []any {
-	if len(replies) == 0 {
-		return nil
-	}
-	return replies[0]
-}
-
 // membersIn says that something cannot be done because there are consumers.
-func membersIn(replies [][]any, what string) error {
+func membersIn(replies []redisconn.Reply, what string) error {
 	for _, r := range replies {
-		if text(r, 0) == "members" {
+		if r.Text(0) == "members" {
 			return driver.NewError(driver.ErrConflict, "cannot "+what+": it has consumers", "stop them first", nil)
 		}
 	}
@@ -203,7 +199,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 		return err
 	}
 	for _, look := range []bool{true, false} {
-		replies, err := d.each(ctx, t, &d.scripts.drop, "", flag(look))
+		replies, err := d.each(ctx, t, &d.scripts.drop, "", redisconn.Flag(look))
 		if err != nil {
 			return err
 		}
@@ -226,8 +222,8 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 	}
 	total := 0
 	for _, p := range t.parts {
-		err := d.sweep(ctx, t, p, &d.scripts.purge, group, 2, func(reply []any) error {
-			n, _ := strconv.Atoi(text(reply, 1))
+		err := d.sweep(ctx, t, p, &d.scripts.purge, group, 2, func(reply redisconn.Reply) error {
+			n, _ := strconv.Atoi(reply.Text(1))
 			total += n
 			return nil
 		}, group)

@@ -87,19 +87,19 @@ func (s *subscription) balance(ctx context.Context) error {
 			if c.err != nil {
 				return c.err
 			}
-			if text(c.reply, 0) != "ok" {
+			if c.reply.Text(0) != "ok" {
 				return errStale
 			}
-			s.owns(i, text(c.reply, 1))
-			for _, m := range texts(c.reply, 2) {
+			s.owns(i, c.reply.Text(1))
+			for _, m := range c.reply.Texts(2) {
 				seen[m] = true
 			}
 		}
 		for i, c := range calls {
-			if text(c.reply, 1) == "" || text(c.reply, 3) != "1" {
+			if c.reply.Text(1) == "" || c.reply.Text(3) != "1" {
 				continue
 			}
-			if err := s.retain(ctx, s.t.parts[i], text(c.reply, 1)); err != nil {
+			if err := s.retain(ctx, s.t.parts[i], c.reply.Text(1)); err != nil {
 				return err
 			}
 		}
@@ -117,7 +117,7 @@ func (s *subscription) balance(ctx context.Context) error {
 }
 
 func (s *subscription) claimOwnership(mine, draining bool) []any {
-	return []any{s.o.Group, s.id, s.life().Milliseconds(), flag(mine), s.o.Instance, s.beat().Milliseconds(), flag(draining)}
+	return []any{s.o.Group, s.id, s.life().Milliseconds(), redisconn.Flag(mine), s.o.Instance, s.beat().Milliseconds(), redisconn.Flag(draining)}
 }
 
 // owns notes with which epoch we own a partition, or "" that we do not.

@@ -71,7 +71,7 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 		if err != nil {
 			return err
 		}
-		switch text(reply, 0) {
+		switch reply.Text(0) {
 		case "ok":
 			return nil
 		case "stale":

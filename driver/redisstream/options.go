@@ -5,9 +5,10 @@ import (
 	"regexp"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // Options of a Driver. One of URL and Client is required.

@@ -113,7 +113,7 @@ func pairsOf(dst []envelope.Pair, m *driver.Message) []envelope.Pair {
 }
 
 // fieldsOf are the fields of the entry that a message becomes, and their size.
-func fieldsOf(m *driver.Message) (fields []any, size int) {
+func fieldsOf(m *driver.Message) (fields redisconn.Reply, size int) {
 	for _, p := range pairsOf(nil, m) {
 		fields = append(fields, p.Name, p.Value)
 		size += len(p.Name) + len(p.Value)
@@ -123,7 +123,7 @@ func fieldsOf(m *driver.Message) (fields []any, size int) {
 
 func argsOf(m *driver.Message) []any {
 	fields, size := fieldsOf(m)
-	return append([]any{m.ID, redisconn.DelayText(m), redisconn.Milliseconds(m.TTL), m.DedupID, redisconn.Milliseconds(m.DedupWindow), flag(m.OwnID), size, len(fields)}, fields...)
+	return append([]any{m.ID, redisconn.DelayText(m), redisconn.Milliseconds(m.TTL), m.DedupID, redisconn.Milliseconds(m.DedupWindow), redisconn.Flag(m.OwnID), size, len(fields)}, fields...)
 }
 
 // receipt reads what became of a message.
@@ -142,7 +142,7 @@ func (x *parcel) receipt(id, what string) driver.Receipt {
 		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
 			"publish again when consumers have caught up, or raise the bound", nil)
 	default:
-		r.Err = errShape("publish", []any{what})
+		r.Err = redisconn.Reply{what}.ErrShape("publish")
 	}
 	return r
 }

@@ -17,11 +17,11 @@ func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, erro
 		if err != nil {
 			return nil, err
 		}
-		if text(reply, 0) == "busy" {
+		if reply.Text(0) == "busy" {
 			if err := d.reopen(ctx, t); err != nil {
 				return nil, err
 			}
-			return nil, d.otherPartitions(driver.ErrUnsupported, t, n, text(reply, 1))
+			return nil, d.otherPartitions(driver.ErrUnsupported, t, n, reply.Text(1))
 		}
 	}
 	orders, err := d.client.HGetAll(ctx, t.parts[0].sibling("groups")).Result()

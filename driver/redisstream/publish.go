@@ -207,11 +207,11 @@ func (p *publication) deliver(ctx context.Context, x *parcel, c *scriptCall) ([]
 		if err != nil {
 			return nil, err
 		}
-		switch text(reply, 0) {
+		switch reply.Text(0) {
 		case "ok", "plain":
-			results := texts(reply, 1)
+			results := reply.Texts(1)
 			if len(results) != len(x.at) {
-				return nil, errShape("publish", reply)
+				return nil, reply.ErrShape("publish")
 			}
 			return results, nil
 		case "slow":

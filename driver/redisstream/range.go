@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // validID is what the id of an entry looks like.
@@ -32,10 +33,10 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 	if err != nil {
 		return page, err
 	}
-	for i, x := range list(replies[0], 1) {
-		v, _ := x.([]any)
+	for i, x := range replies[0].List(1) {
+		v := redisconn.ReplyOf(x)
 		if i == q.Limit {
-			page.Next = p.ref(text(v, 0))
+			page.Next = p.ref(v.Text(0))
 			break
 		}
 		page.Entries = append(page.Entries, p.spanned(v))
@@ -44,14 +45,14 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 }
 
 // spanned makes an entry of what lua/span.lua tells.
-func (p *partition) spanned(v []any) driver.Entry {
-	e := driver.Entry{Ref: p.ref(text(v, 0))}
-	m, _, err := decode(list(v, 2), text(v, 0))
+func (p *partition) spanned(v redisconn.Reply) driver.Entry {
+	e := driver.Entry{Ref: p.ref(v.Text(0))}
+	m, _, err := decode(v.List(2), v.Text(0))
 	if err != nil {
-		e.State, e.Problem, e.Raw = driver.StateInvalid, err.Error(), rawOf(texts(v, 2))
+		e.State, e.Problem, e.Raw = driver.StateInvalid, err.Error(), rawOf(v.Texts(2))
 		return e
 	}
-	m.Topic, m.PublishedAt = p.topic, wall(text(v, 1))
+	m.Topic, m.PublishedAt = p.topic, wall(v.Text(1))
 	e.Message = m
 	return e
 }

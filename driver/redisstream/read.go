@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ferrymq/ferry/internal/redisconn"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // claimDeep claims where there is much: the claim script checks that we are the owner and gives what is not plain; then we read the stream
@@ -47,7 +48,7 @@ func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int)
 }
 
 // watch begins to watch the ownership, and runs the claim script.
-func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) ([]any, error) {
+func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) (redisconn.Reply, error) {
 	s := &c.s.d.scripts.claim
 	args := append([]any{c.part.of}, c.args(most, true)...)
 	var result *goredis.Cmd
@@ -70,7 +71,7 @@ func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) ([]any,
 func (c *claim) unwatch(ctx context.Context, conn *goredis.Conn) { _ = conn.Do(ctx, "UNWATCH").Err() }
 
 // read reads entries that nobody of the group has read.
-func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) ([]any, error) {
+func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) (redisconn.Reply, error) {
 	var result *goredis.Cmd
 	_, err := conn.TxPipelined(ctx, func(p goredis.Pipeliner) error {
 		result = redisconn.DoOnce(ctx, p, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS", c.part.stream(), ">")
@@ -89,12 +90,10 @@ func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) ([]any, 
 	switch r := reply.(type) { // as protocol 2 and 3 write it
 	case []any:
 		if len(r) == 1 {
-			pair, _ := r[0].([]any)
-			return list(pair, 1), nil
+			return redisconn.ReplyOf(r[0]).List(1), nil
 		}
 	case map[any]any:
-		entries, _ := r[c.part.stream()].([]any)
-		return entries, nil
+		return redisconn.ReplyOf(r[c.part.stream()]), nil
 	}
 	return nil, nil
 }
@@ -103,16 +102,16 @@ func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) ([]any, 
 const oddKey = "\x01"
 
 // book leases what was read. What must wait for its key is put aside by the script.
-func (c *claim) book(ctx context.Context, entries []any, asked int) error {
+func (c *claim) book(ctx context.Context, entries redisconn.Reply, asked int) error {
 	s, n := c.s, len(entries)
 	args, keyed := make([]any, 8+2*n), false
 	copy(args, []any{s.o.Group, s.id, c.x.epoch, c.lease, asked, s.o.Lease.Milliseconds(), s.o.MaxRun, n})
 	for i, e := range entries {
-		item, _ := e.([]any)
+		item := redisconn.ReplyOf(e)
 		if len(item) == 0 {
-			return errShape("XREADGROUP", entries)
+			return entries.ErrShape("XREADGROUP")
 		}
-		key := keyOf(list(item, 1))
+		key := keyOf(item.List(1))
 		args[8+i], args[8+n+i] = item[0], key
 		keyed = keyed || key != ""
 	}
@@ -131,19 +130,19 @@ func (c *claim) book(ctx context.Context, entries []any, asked int) error {
 	}
 	c.got.next = min(next, s.o.Lease)
 	aside := map[int]bool{}
-	for _, v := range list(reply, 2) {
+	for _, v := range reply.List(2) {
 		i, _ := v.(int64)
 		aside[int(i)-1] = true
 	}
-	notes := list(reply, 3)
+	notes := reply.List(3)
 	c.expect(len(entries) - len(aside))
 	defer c.hold(len(c.got.ds))
 	for i, e := range entries {
 		if aside[i] {
 			continue
 		}
-		item, _ := e.([]any)
-		if err := c.take(ctx, item, list(item, 1), historyOfNote(text(notes, i))); err != nil {
+		item := redisconn.ReplyOf(e)
+		if err := c.take(ctx, item, item.List(1), historyOfNote(notes.Text(i))); err != nil {
 			return err
 		}
 	}
@@ -152,18 +151,18 @@ func (c *claim) book(ctx context.Context, entries []any, asked int) error {
 }
 
 // keyOf returns the key of a plain entry: its fields end with the key, if there is one, and the body.
-func keyOf(fields []any) string {
+func keyOf(fields redisconn.Reply) string {
 	n := len(fields)
-	if text(fields, 0) != "v" {
+	if fields.Text(0) != "v" {
 		return oddKey
 	}
 	for i := 4; i+4 < n; i += 2 { // behind version and id, before checksum and body
-		if text(fields, i) == "pri" {
+		if fields.Text(i) == "pri" {
 			return oddKey
 		}
 	}
-	if n >= 4 && text(fields, n-4) == "key" {
-		return text(fields, n-3)
+	if n >= 4 && fields.Text(n-4) == "key" {
+		return fields.Text(n - 3)
 	}
 	return ""
 }

@@ -35,11 +35,11 @@ func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOp
 func (d *Driver) rewind(ctx context.Context, t *topic, parts []*partition, r rewind) (driver.ResetReport, error) {
 	report := driver.ResetReport{}
 	args := func(p *partition, look bool) []any {
-		return []any{r.group, positionText(placeIn(r.from, p)), positionText(placeIn(r.to, p)), flag(r.skip), int(r.cause), flag(r.dry), flag(r.force), flag(look)}
+		return []any{r.group, positionText(placeIn(r.from, p)), positionText(placeIn(r.to, p)), redisconn.Flag(r.skip), int(r.cause), redisconn.Flag(r.dry), redisconn.Flag(r.force), redisconn.Flag(look)}
 	}
-	add := func(reply []any) error {
-		replayed, _ := strconv.Atoi(text(reply, 1))
-		skipped, _ := strconv.Atoi(text(reply, 2))
+	add := func(reply redisconn.Reply) error {
+		replayed, _ := strconv.Atoi(reply.Text(1))
+		skipped, _ := strconv.Atoi(reply.Text(2))
 		report.Replayed += replayed
 		report.Skipped += skipped
 		return nil

@@ -23,7 +23,7 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 	n := int64(len(t.parts))
 	part := func(all int64) int64 { return divided(all, n) }
 	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", redisconn.Milliseconds(r.Age), "retain_entries", part(r.Entries),
-		"retain_bytes", part(r.Bytes), "retain_drop", flag(r.DropUnsettled), "retains", flag(r != driver.Retention{}),
+		"retain_bytes", part(r.Bytes), "retain_drop", redisconn.Flag(r.DropUnsettled), "retains", redisconn.Flag(r != driver.Retention{}),
 		"retain_age_ns", int64(r.Age), "retain_all_entries", r.Entries, "retain_all_bytes", r.Bytes)
 	return err
 }
@@ -72,15 +72,15 @@ func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, erro
 // epoch), it removes nothing when that is not the owner any more.
 func (d *Driver) trim(ctx context.Context, t *topic, p *partition, by ...any) (driver.TrimReport, bool, error) {
 	replies, err := d.each(ctx, &topic{name: t.name, parts: []*partition{p}}, &d.scripts.trim, "", by...)
-	if err != nil || text(replies[0], 0) == "lost" {
+	if err != nil || replies[0].Text(0) == "lost" {
 		return driver.TrimReport{}, false, err
 	}
 	r := replies[0]
-	report := driver.TrimReport{Removed: int(number(r, 1)), Dropped: int(number(r, 2)), Waits: text(r, 4) == "1"}
+	report := driver.TrimReport{Removed: int(r.Number(1)), Dropped: int(r.Number(2)), Waits: r.Text(4) == "1"}
 	if report.Dropped > 0 {
 		d.o.Logger.Warn("ferry: retention dropped messages that were not settled", "topic", t.name, "partition", p.index, "dropped", report.Dropped)
 	}
-	return report, text(r, 3) == "1", nil
+	return report, r.Text(3) == "1", nil
 }
 
 // retain applies the retention of a partition that we own, some rounds of it.

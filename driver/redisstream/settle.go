@@ -125,14 +125,14 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 		args = append(args, t.id, t.lease, letter, redisconn.Milliseconds(x.After), s.failureOf(x), max(0, int64(x.Took)))
 	}
 	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
-	results := text(reply, 1)
-	if err == nil && text(reply, 0) == "stale" {
+	results := reply.Text(1)
+	if err == nil && reply.Text(0) == "stale" {
 		err = s.gone(errStale)
 	} else if err == nil && len(results) != len(run) {
-		err = errShape("settle", reply)
+		err = reply.ErrShape("settle")
 	}
 	ended := map[string]bool{}
-	for _, id := range texts(reply, 2) {
+	for _, id := range reply.Texts(2) {
 		ended[id] = true
 	}
 	s.mu.Lock()
@@ -175,7 +175,7 @@ func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*dri
 	if err != nil {
 		return err
 	}
-	if text(reply, 1) != "k" {
+	if reply.Text(1) != "k" {
 		return d.Lost(nil)
 	}
 	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}

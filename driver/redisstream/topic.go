@@ -178,11 +178,11 @@ func (p *partition) create(ctx context.Context) error {
 		}
 	}
 	reply, err := p.run(ctx, &p.d.scripts.create)
-	if err == nil && text(reply, 0) == "closed" {
+	if err == nil && reply.Text(0) == "closed" {
 		err = driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the number of partitions of topic %q is being changed", p.topic), "try again; if it stays so, repeat AlterTopic", nil)
 	}
-	if err == nil && text(reply, 0) == "other" {
-		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, text(reply, 1), p.of),
+	if err == nil && reply.Text(0) == "other" {
+		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, reply.Text(1), p.of),
 			"drain the topic, then delete and create it with the other number", nil)
 	}
 	return err
@@ -210,19 +210,19 @@ func (t *topic) noGroup(name string, names []string) error {
 }
 
 // each runs a script in every partition, and says when the topic is gone or has no such group.
-func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, args ...any) ([][]any, error) {
-	replies := make([][]any, len(t.parts))
+func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, args ...any) ([]redisconn.Reply, error) {
+	replies := make([]redisconn.Reply, len(t.parts))
 	for i, p := range t.parts {
 		reply, err := p.run(ctx, s, args...)
 		if err != nil {
 			return nil, err
 		}
-		switch text(reply, 0) {
+		switch reply.Text(0) {
 		case "stale":
 			d.forget(t)
 			return nil, errNoTopic(t.name)
 		case "missing":
-			return nil, t.noGroup(group, texts(reply, 1))
+			return nil, t.noGroup(group, reply.Texts(1))
 		}
 		replies[i] = reply
 	}
@@ -256,27 +256,27 @@ type membership struct {
 
 // join creates a group in a partition, if need be, and returns the names of all groups.
 func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
-	reply, err := p.run(ctx, &p.d.scripts.group, m.group, m.order, flag(m.only), positionText(m.start))
+	reply, err := p.run(ctx, &p.d.scripts.group, m.group, m.order, redisconn.Flag(m.only), positionText(m.start))
 	if err != nil {
 		return nil, err
 	}
-	switch text(reply, 0) {
+	switch reply.Text(0) {
 	case "stale":
 		return nil, errStale
 	case "order":
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
 			"use the same order for all members, or delete the group first", nil)
 	}
-	if text(reply, 0) == "keep" {
+	if reply.Text(0) == "keep" {
 		return nil, m.start.CheckKept(p.topic, 0)
 	}
-	if start := text(reply, 2); start != "" { // also where whoever created the group did not come to an end
+	if start := reply.Text(2); start != "" { // also where whoever created the group did not come to an end
 		r := rewind{group: m.group, from: positionOf(start, p), cause: driver.CauseFirst, force: true}
 		if _, err := p.d.rewind(ctx, &topic{name: p.topic}, []*partition{p}, r); err != nil {
 			return nil, err
 		}
 	}
-	return texts(reply, 1), nil
+	return reply.Texts(1), nil
 }
 
 // errStale says that a topic was deleted, or made anew with other partitions.

@@ -5,8 +5,9 @@ import (
 	"net"
 	"strings"
 
-	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // refusals are replies that say that a command was not applied, and what to do about it.

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Server is what was found out about a server; what an ACL hides is "".

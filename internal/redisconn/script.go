@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Script is one operation, ready to be called.
@@ -21,8 +23,29 @@ func NewScript(source string) Script {
 	return Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
+// Assembly puts scripts together for one version of the server.
+type Assembly struct {
+	// Flags says that the server reads them: Redis from 7.0 on.
+	Flags bool
+	// Frees is a write that frees memory and changes nothing, for a server that reads no flags.
+	Frees string
+}
+
+// Plain is a script of these parts.
+func (a Assembly) Plain(parts ...string) Script { return NewScript(strings.Join(parts, "\n")) }
+
+// Relief is a script that relieves a full server, and so may write when it is out of memory: by a flag; before there were flags,
+// a script was judged by its first write.
+func (a Assembly) Relief(parts ...string) Script {
+	first := a.Frees
+	if a.Flags {
+		first = "#!lua flags=allow-oom"
+	}
+	return NewScript(first + "\n" + strings.Join(parts, "\n"))
+}
+
 // Run calls the script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
-func (s *Script) Run(ctx context.Context, c goredis.UniversalClient, keys []string, args ...any) ([]any, error) {
+func (s *Script) Run(ctx context.Context, c goredis.UniversalClient, keys []string, args ...any) (Reply, error) {
 	reply, err := s.on(ctx, c, keys, args)
 	if err != nil {
 		Relocate(ctx, c, err)
@@ -31,7 +54,7 @@ func (s *Script) Run(ctx context.Context, c goredis.UniversalClient, keys []stri
 }
 
 // RunOn is Run on one connection.
-func (s *Script) RunOn(ctx context.Context, c *goredis.Conn, keys []string, args ...any) ([]any, error) {
+func (s *Script) RunOn(ctx context.Context, c *goredis.Conn, keys []string, args ...any) (Reply, error) {
 	return s.on(ctx, c, keys, args)
 }
 
@@ -52,7 +75,7 @@ const replicaPatience = 2 * time.Second
 
 // RunReplicated calls the script and waits, on the connection of the write, until n replicas have it. If they do not in time
 // the outcome is unknown, since the primary has it.
-func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string, args ...any) ([]any, error) {
+func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string, args ...any) (Reply, error) {
 	node, err := NodeOf(ctx, c, keys[0])
 	if err != nil {
 		return nil, err
@@ -89,7 +112,7 @@ func (s *Script) words(keys []string, args []any) []any {
 	return append(words, args...)
 }
 
-func (s *Script) on(ctx context.Context, c processor, keys []string, args []any) ([]any, error) {
+func (s *Script) on(ctx context.Context, c processor, keys []string, args []any) (Reply, error) {
 	words := s.words(keys, args)
 	reply, err := ask(ctx, c, words)
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -106,7 +129,7 @@ type once struct{ *goredis.Cmd }
 // NoRetry is asked by the client library.
 func (once) NoRetry() bool { return true }
 
-func ask(ctx context.Context, c processor, words []any) ([]any, error) {
+func ask(ctx context.Context, c processor, words []any) (Reply, error) {
 	cmd := once{goredis.NewCmd(ctx, words...)}
 	_ = c.Process(ctx, cmd) // the command keeps its error
 	return cmd.Slice()

@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Survey knows what a server can do now: its settings may be changed, and a fail-over may lead to a server with others.

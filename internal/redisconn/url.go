@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Connect makes a client for a URL. No connection is made yet. Errors never quote the URL: it may contain a password.

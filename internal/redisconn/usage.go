@@ -6,8 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ferrymq/ferry/driver"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Usage asks every primary what it uses, and adds it up. What an ACL hides is unknown.

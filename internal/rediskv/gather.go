@@ -60,7 +60,7 @@ type call struct {
 
 	done  chan struct{} // closed when what follows is set
 	now   int64
-	reply []any
+	reply redisconn.Reply
 	err   error
 }
 
@@ -73,13 +73,13 @@ func newCall(bucket string, ws []driver.Write) *call {
 	return c
 }
 
-func (c *call) answer(now int64, reply []any, err error) {
+func (c *call) answer(now int64, reply redisconn.Reply, err error) {
 	c.now, c.reply, c.err = now, reply, err
 	close(c.done)
 }
 
 // write makes writes of one bucket, alone or with those of others.
-func (g *gatherer) write(ctx context.Context, bucket string, ws []driver.Write) (now int64, reply []any, err error) {
+func (g *gatherer) write(ctx context.Context, bucket string, ws []driver.Write) (now int64, reply redisconn.Reply, err error) {
 	node, err := redisconn.NodeOf(ctx, g.kv.o.Client, g.kv.keys(bucket)[0])
 	if err != nil { // a client that cannot tell, or a cluster that cannot be asked
 		return g.kv.runApply(ctx, bucket, 0, ws)
@@ -222,7 +222,7 @@ func (g *gatherer) trip(ctx context.Context, node *goredis.Client, ps []*parcel)
 			p.answer(g.kv.runApply(ctx, p.bucket, 0, p.writes))
 			continue
 		}
-		p.answer(now, answers(reply, i), err)
+		p.answer(now, reply.List(i), err)
 	}
 }
 
@@ -245,8 +245,8 @@ func (g *gatherer) pipelined(ctx context.Context, node *goredis.Client, ps []*pa
 		if err = redisconn.Classify(err); err != nil {
 			failed = err
 		}
-		now, reply, err := timed(reply, err)
-		p.answer(now, answers(reply, 0), err)
+		now, rest, err := timed(reply, err)
+		p.answer(now, rest.List(0), err)
 	}
 	redisconn.Relocate(ctx, g.kv.o.Client, failed)
 }
@@ -263,7 +263,7 @@ func notHere(err error) bool {
 }
 
 // answer divides the answers to a parcel among its calls.
-func (p *parcel) answer(now int64, reply []any, err error) {
+func (p *parcel) answer(now int64, reply redisconn.Reply, err error) {
 	if err == nil && len(reply) != len(p.writes) {
 		err = errShape()
 	}

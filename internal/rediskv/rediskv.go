@@ -93,11 +93,11 @@ func (k *KV) keys(bucket string) []string {
 }
 
 // run calls a script, and returns what it answers behind now.
-func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level driver.Durability, args ...any) (now int64, rest []any, err error) {
+func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level driver.Durability, args ...any) (now int64, rest redisconn.Reply, err error) {
 	if k.waiters.Ended() {
 		return 0, nil, kv.ErrClosed()
 	}
-	var reply []any
+	var reply redisconn.Reply
 	if n := level.Replicas(); n > 0 {
 		reply, err = s.RunReplicated(ctx, k.o.Client, n, k.keys(bucket), args...)
 	} else {
@@ -107,38 +107,31 @@ func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level 
 }
 
 // timed takes the server's time off the answer of a script.
-func timed(reply []any, err error) (now int64, rest []any, _ error) {
+func timed(reply redisconn.Reply, err error) (now int64, rest redisconn.Reply, _ error) {
 	if err != nil {
 		return 0, nil, err
 	}
 	if len(reply) == 0 {
 		return 0, nil, errShape()
 	}
-	now, _ = strconv.ParseInt(text(reply, 0), 10, 64)
+	now, _ = strconv.ParseInt(reply.Text(0), 10, 64)
 	return now, reply[1:], nil
 }
 
+// errShape does not show the answer, as that of messages does: values may be secrets.
 func errShape() error {
-	return driver.NewError(driver.ErrUnknown, "the server gave an answer that makes no sense", "look for a proxy between this program and the server", errors.New("named values"))
+	return driver.NewError(driver.ErrUnknown, "the server gave an answer that makes no sense", "look for a proxy between this program and the server",
+		errors.New("named values"))
 }
 
-func text(reply []any, i int) string {
-	if i >= len(reply) {
-		return ""
-	}
-	s, _ := reply[i].(string)
-	return s
-}
-
-func number(reply []any, i int) uint64 {
-	n, _ := strconv.ParseUint(text(reply, i), 10, 64)
+func number(reply redisconn.Reply, i int) uint64 {
+	n, _ := strconv.ParseUint(reply.Text(i), 10, 64)
 	return n
 }
 
 // valueOf reads a value, as it was when the server's clock was now.
-func valueOf(name string, reply any, now int64) driver.Value {
-	fields, _ := reply.([]any)
-	v := driver.Value{Name: name, Revision: number(fields, 0), Epoch: number(fields, 1), Data: []byte(text(fields, 4))}
+func valueOf(name string, fields redisconn.Reply, now int64) driver.Value {
+	v := driver.Value{Name: name, Revision: number(fields, 0), Epoch: number(fields, 1), Data: []byte(fields.Text(4))}
 	if v.Revision == 0 {
 		return driver.Value{Name: name}
 	}
@@ -168,7 +161,7 @@ func (k *KV) Get(ctx context.Context, bucket string, names ...string) ([]driver.
 			return nil, errShape()
 		}
 		for i := range reply {
-			vs = append(vs, valueOf(names[chunk.from+i], reply[i], now))
+			vs = append(vs, valueOf(names[chunk.from+i], reply.List(i), now))
 		}
 	}
 	return vs, nil
@@ -221,7 +214,7 @@ func (k *KV) check(ctx context.Context, bucket string, o driver.KVOptions, w *dr
 // applySome makes writes in one call of the script.
 func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write, results []*driver.WriteResult) {
 	var now int64
-	var reply []any
+	var reply redisconn.Reply
 	var err error
 	if level.Replicas() > 0 {
 		now, reply, err = k.runApply(ctx, bucket, level, ws)
@@ -233,29 +226,20 @@ func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durabili
 			results[i].Err = err
 			continue
 		}
-		*results[i] = resultOf(bucket, &ws[i], reply[i], now)
+		*results[i] = resultOf(bucket, &ws[i], reply.List(i), now)
 	}
 }
 
 // runApply makes writes of one bucket, and returns an answer to each.
-func (k *KV) runApply(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write) (now int64, reply []any, err error) {
+func (k *KV) runApply(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write) (now int64, reply redisconn.Reply, err error) {
 	now, reply, err = k.run(ctx, &k.apply, bucket, level, appendWrites(limits(), ws)...)
 	if err != nil {
 		return 0, nil, err
 	}
-	if reply = answers(reply, 0); len(reply) != len(ws) {
+	if reply = reply.List(0); len(reply) != len(ws) {
 		return 0, nil, errShape()
 	}
 	return now, reply, nil
-}
-
-// answers are those to the writes of the i-th bucket of a call.
-func answers(reply []any, i int) []any {
-	if i >= len(reply) {
-		return nil
-	}
-	list, _ := reply[i].([]any)
-	return list
 }
 
 // limits are the arguments that precede those of all writes.
@@ -300,13 +284,12 @@ func words(w *driver.Write) []any {
 // longest is the most milliseconds that a script can add to its clock exactly.
 const longest = 1 << 50
 
-func resultOf(bucket string, w *driver.Write, reply any, now int64) driver.WriteResult {
-	fields, _ := reply.([]any)
+func resultOf(bucket string, w *driver.Write, fields redisconn.Reply, now int64) driver.WriteResult {
 	if len(fields) == 0 {
 		return driver.WriteResult{Err: errShape()}
 	}
 	v := valueOf(w.Name, fields[1:], now)
-	switch text(fields, 0) {
+	switch fields.Text(0) {
 	case "ok":
 		return driver.WriteResult{Value: v}
 	case "conflict":
@@ -347,12 +330,12 @@ func (k *KV) List(ctx context.Context, q driver.KVQuery) (page driver.KVPage, er
 				page.Next = page.Values[q.Limit-1].Name
 				return page, nil
 			}
-			page.Values = append(page.Values, valueOf(text(reply, i), reply[i+1], now))
+			page.Values = append(page.Values, valueOf(reply.Text(i), reply.List(i+1), now))
 		}
-		if text(reply, 1) == "" {
+		if reply.Text(1) == "" {
 			return page, nil
 		}
-		from = "(" + text(reply, 2)
+		from = "(" + reply.Text(2)
 	}
 }
 
@@ -417,8 +400,8 @@ func (k *KV) changed(ctx context.Context, bucket string, after uint64) (vs []dri
 		return nil, after, driver.ChangesForgotten(bucket, after)
 	}
 	for i := 1; i+1 < len(reply); i += 2 {
-		v := valueOf(text(reply, i), reply[i+1], now)
-		if fields, _ := reply[i+1].([]any); len(fields) == 1 {
+		v := valueOf(reply.Text(i), reply.List(i+1), now)
+		if len(reply.List(i+1)) == 1 {
 			v = driver.Value{Name: v.Name, Revision: v.Revision, Deleted: true}
 		}
 		vs = append(vs, v)

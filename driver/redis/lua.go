@@ -1,0 +1,105 @@
+package redis
+
+import _ "embed" // the scripts
+
+// Fragments that scripts share.
+var (
+	//go:embed lua/head.lua
+	luaHead string
+	//go:embed lua/types.lua
+	luaTypes string
+	//go:embed lua/guard.lua
+	luaGuard string
+	//go:embed lua/slim.lua
+	luaSlim string
+	//go:embed lua/memory.lua
+	luaMemory string
+	//go:embed lua/answers.lua
+	luaAnswers string
+	//go:embed lua/once.lua
+	luaOnce string
+	//go:embed lua/identify.lua
+	luaIdentify string
+	//go:embed lua/store.lua
+	luaStore string
+	//go:embed lua/chain.lua
+	luaChain string
+	//go:embed lua/state.lua
+	luaState string
+	//go:embed lua/losses.lua
+	luaLosses string
+	//go:embed lua/leases.lua
+	luaLeases string
+	//go:embed lua/fan.lua
+	luaFan string
+	//go:embed lua/storing.lua
+	luaStoring string
+	//go:embed lua/settling.lua
+	luaSettling string
+	//go:embed lua/flight.lua
+	luaFlight string
+	//go:embed lua/acking.lua
+	luaAcking string
+	//go:embed lua/claiming.lua
+	luaClaiming string
+	//go:embed lua/quick.lua
+	luaQuick string
+	//go:embed lua/viewing.lua
+	luaViewing string
+)
+
+// One operation each.
+var (
+	//go:embed lua/publish.lua
+	luaPublish string
+	//go:embed lua/plain.lua
+	luaPlain string
+	//go:embed lua/claim.lua
+	luaClaim string
+	//go:embed lua/ack.lua
+	luaAck string
+	//go:embed lua/exchange.lua
+	luaExchange string
+	//go:embed lua/settle.lua
+	luaSettle string
+	//go:embed lua/emit.lua
+	luaEmit string
+	//go:embed lua/check.lua
+	luaCheck string
+	//go:embed lua/begin.lua
+	luaBegin string
+	//go:embed lua/extend.lua
+	luaExtend string
+	//go:embed lua/leave.lua
+	luaLeave string
+	//go:embed lua/promote.lua
+	luaPromote string
+	//go:embed lua/group.lua
+	luaGroup string
+	//go:embed lua/ungroup.lua
+	luaUngroup string
+	//go:embed lua/configure.lua
+	luaConfigure string
+	//go:embed lua/delete.lua
+	luaDelete string
+	//go:embed lua/move.lua
+	luaMove string
+	//go:embed lua/purge.lua
+	luaPurge string
+	//go:embed lua/drop.lua
+	luaDrop string
+	//go:embed lua/invalid.lua
+	luaInvalid string
+	//go:embed lua/repair.lua
+	luaRepair string
+	//go:embed lua/peek.lua
+	luaPeek string
+	//go:embed lua/tidy.lua
+	luaTidy string
+	//go:embed lua/stats.lua
+	luaStats string
+	//go:embed lua/view.lua
+	luaView string
+	//go:embed lua/page.lua
+	luaPage string
+)
