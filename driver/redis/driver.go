@@ -2,10 +2,7 @@ package redis
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,36 +10,26 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/redisconn"
-	"github.com/ferrymq/ferry/internal/rediskv"
-	"github.com/ferrymq/ferry/internal/refusal"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // Driver is a connection to one Redis server, Sentinel set or Cluster.
 type Driver struct {
 	o        Options
-	client   goredis.UniversalClient
-	closing  *redisconn.Closing // of the client, if it is ours to close
+	shell    *redisshell.Shell[*subscription]
+	client   goredis.UniversalClient // of the shell
 	scripts  *scripts
 	caps     driver.Capabilities
-	survey   *redisconn.Survey
-	kv       *rediskv.KV
-	nonce    string        // of this process, in tokens
-	counter  atomic.Uint64 // counts them
 	requests requests
 	arenas   arenas
 
 	mu     sync.Mutex
-	closed bool
 	topics map[string]*topic
-	subs   map[*subscription]struct{}
 
 	clock     clock
 	wake      *notifier
 	scheduler *scheduler
-	changed   chan struct{}      // the server may be another one
-	stop      context.CancelFunc // of background work
-	work      sync.WaitGroup
+	changed   chan struct{} // the server may be another one
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -53,43 +40,24 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, client: o.Client, topics: map[string]*topic{}, subs: map[*subscription]struct{}{}, nonce: newNonce(),
-		changed: make(chan struct{}, 1)}
-	if d.client == nil {
-		if d.client, err = redisconn.Connect(o.URL); err != nil {
-			return nil, err
-		}
-		d.closing = redisconn.NewClosing(d.client)
-	}
-	if err := d.examine(ctx); err != nil {
-		if d.closing != nil {
-			_ = d.client.Close()
-		}
+	d := &Driver{o: o, topics: map[string]*topic{}, changed: make(chan struct{}, 1)}
+	keys := redisshell.Keys{Registry: registryKey(o.Prefix), Values: o.Prefix + ":kv/"}
+	if d.shell, err = redisshell.Open[*subscription](ctx, o.common(), keys); err != nil {
 		return nil, err
 	}
-	d.requests.nonce = d.nonce + "-"
-	background, stop := context.WithCancel(context.Background())
-	d.stop = stop
-	d.kv = rediskv.New(rediskv.Options{Client: d.client, Tag: o.Prefix + ":kv/", Refuse: d.survey.Refuse})
+	d.client = d.shell.Client
+	d.adapt(d.shell.Survey.Opened())
+	d.requests.nonce = d.shell.Nonce + "-"
 	d.wake = newNotifier(d)
 	d.scheduler = newScheduler(d)
-	d.work.Go(func() { d.wake.run(background) })
-	d.work.Go(func() { d.scheduler.run(background) })
-	d.work.Go(func() { d.keepHouse(background) })
+	d.shell.Go(d.wake.run)
+	d.shell.Go(d.scheduler.run)
+	d.shell.Go(d.keepHouse)
 	return d, nil
 }
 
-func newNonce() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
-// newToken names a lease or a member: the nonce of this process and a counter.
-func (d *Driver) newToken() string { return d.nonce + "-" + strconv.FormatUint(d.counter.Add(1), 36) }
-
 // KV returns the named values.
-func (d *Driver) KV() driver.KV { return d.kv }
+func (d *Driver) KV() driver.KV { return d.shell.KV }
 
 // Capabilities are what was found out about the server when it was opened.
 func (d *Driver) Capabilities() driver.Capabilities {
@@ -99,45 +67,7 @@ func (d *Driver) Capabilities() driver.Capabilities {
 }
 
 // Close ends every subscription, then the connections, if they are the driver's own.
-func (d *Driver) Close(ctx context.Context) error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return nil
-	}
-	d.closed = true
-	subs := make([]*subscription, 0, len(d.subs))
-	for s := range d.subs {
-		subs = append(subs, s)
-	}
-	d.mu.Unlock()
-	var err error
-	for _, s := range subs {
-		if e := s.Close(ctx); e != nil {
-			err = e
-		}
-	}
-	d.stop()
-	d.wake.close()
-	d.kv.Close()
-	d.work.Wait()
-	if d.closing != nil {
-		if e := d.closing.Close(d.client); e != nil && err == nil {
-			err = e
-		}
-	}
-	return err
-}
-
-// open says why nothing can be done any more, or nil.
-func (d *Driver) open() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return refusal.Closed()
-	}
-	return nil
-}
+func (d *Driver) Close(ctx context.Context) error { return d.shell.Close(ctx, d.wake.close) }
 
 // clock estimates the server's time, only to know when to ask: the server alone decides what is due.
 type clock struct{ offset atomic.Int64 } // server minus ours, nanoseconds

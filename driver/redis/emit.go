@@ -20,7 +20,7 @@ func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement)
 	if err := s.check(ctx, t); err != nil {
 		return false, err
 	}
-	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.counter.Add(1), force: true}
+	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.shell.Count(), force: true}
 	p.run(ctx)
 	return false, unfull(refusal.Of(p.rs))
 }

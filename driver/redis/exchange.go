@@ -71,7 +71,7 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *joint {
 	s.waiting = s.waiting[1:]
 	s.reserved += most
 	s.claims.Add(1)
-	j := &joint{ask: ask{shard, s.d.newToken(), most}, before: time.Now(), news: s.news, bound: most > before, done: make(chan struct{})}
+	j := &joint{ask: ask{shard, s.d.shell.NewToken(), most}, before: time.Now(), news: s.news, bound: most > before, done: make(chan struct{})}
 	w.joint <- j
 	return j
 }

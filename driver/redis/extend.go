@@ -40,7 +40,7 @@ func (s *subscription) wholeLeases(ds []*driver.Delivery, all []int) (runs [][]i
 func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Delivery, run []int, errs []error) {
 	before := time.Now()
 	args := make([]any, 0, 3+2*len(run))
-	args = append(args, s.o.Lease.Milliseconds(), strconv.FormatUint(s.d.counter.Add(1), 36), len(run))
+	args = append(args, s.o.Lease.Milliseconds(), strconv.FormatUint(s.d.shell.Count(), 36), len(run))
 	s.mu.Lock()
 	for _, i := range run {
 		t := ds[i].Token.(*token)

@@ -23,7 +23,7 @@ func (d *Driver) topicNames(ctx context.Context) ([]string, error) {
 
 // Topics returns the topics in order of their names.
 func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
 	names, err := d.topicNames(ctx)

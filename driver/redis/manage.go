@@ -50,7 +50,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 	if err := checkConfig(name, c); err != nil {
 		return err
 	}
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return err
 	}
 	t, err := d.ensure(ctx, name, c.Partitions)
@@ -159,7 +159,7 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 	if err := o.Check(d.caps); err != nil {
 		return err
 	}
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return err
 	}
 	t, err := d.ensure(ctx, name, 0)

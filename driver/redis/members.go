@@ -21,7 +21,7 @@ func (d *Driver) keepHouse(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		d.survey.Again(ctx)
+		d.shell.Survey.Again(ctx)
 	}
 }
 
@@ -34,12 +34,7 @@ func (d *Driver) resurvey() {
 }
 
 func (d *Driver) renewMembers(ctx context.Context) {
-	d.mu.Lock()
-	subs := make([]*subscription, 0, len(d.subs))
-	for s := range d.subs {
-		subs = append(subs, s)
-	}
-	d.mu.Unlock()
+	subs := d.shell.Subscriptions(func(*subscription) bool { return true })
 	if len(subs) == 0 {
 		return
 	}

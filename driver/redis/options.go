@@ -2,13 +2,13 @@ package redis
 
 import (
 	"log/slog"
-	"regexp"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // Options of a Driver. One of URL and Client is required.
@@ -36,42 +36,31 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultPrefix   = "ferry"
-	DefaultMaxBody  = 4 << 20
-	DefaultFallback = time.Second
+	DefaultPrefix   = redisshell.DefaultPrefix
+	DefaultMaxBody  = redisshell.DefaultMaxBody
+	DefaultFallback = redisshell.DefaultFallback
 
 	maxShards = 1024
 )
 
-var validPrefix = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
-
 // resolved fills in the defaults and says what is wrong.
 func (o Options) resolved() (Options, error) {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
+	c, err := o.common().Resolved()
+	if err != nil {
+		return o, err
 	}
+	o.Prefix, o.MaxBody, o.Fallback, o.Logger = c.Prefix, c.MaxBody, c.Fallback, c.Logger
 	if o.Shards == 0 {
 		o.Shards = 1
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	if o.Fallback == 0 {
-		o.Fallback = DefaultFallback
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
-	switch {
-	case (o.URL == "") == (o.Client == nil):
-		return o, bad("one of URL and Client must be given", "set Options.URL, or Options.Client to use a client of your own")
-	case !validPrefix.MatchString(o.Prefix):
-		return o, bad("the key prefix is not allowed", "use 1 to 64 letters, digits, '.', '_', ':' or '-', beginning with a letter or digit")
-	case o.Shards < 0 || o.Shards > maxShards:
-		return o, bad("the number of shards is out of range", "use 1 to 1024")
-	case o.MaxBody < 0 || o.Fallback < 0:
-		return o, bad("MaxBody or Fallback is negative", "leave it zero for the default")
+	if o.Shards < 0 || o.Shards > maxShards {
+		return o, driver.NewError(driver.ErrInvalid, "the number of shards is out of range", "use 1 to 1024", nil)
 	}
 	return o, nil
+}
+
+// common are the options that the other driver on Redis has, too.
+func (o Options) common() redisshell.Options {
+	return redisshell.Options{URL: o.URL, Client: o.Client, Prefix: o.Prefix, MaxBody: o.MaxBody, Strict: o.Strict,
+		Fallback: o.Fallback, Logger: o.Logger}
 }

@@ -123,12 +123,5 @@ func (c *scheduler) tidy(ctx context.Context, s *shard) {
 
 // subscribed reports whether somebody here consumes for a group.
 func (d *Driver) subscribed(topic, group string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for s := range d.subs {
-		if s.o.Topic == topic && s.o.Group == group {
-			return true
-		}
-	}
-	return false
+	return len(d.shell.Subscriptions(func(s *subscription) bool { return s.belongs(topic, group) })) > 0
 }

@@ -18,13 +18,13 @@ const (
 // Publish stores messages: one script for those of one topic shard.
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
-	if err := d.refuse(ctx, o); err != nil {
+	if err := d.shell.RefusePublish(ctx, o); err != nil {
 		return rs, refusal.All(rs, err)
 	}
 	if len(msgs) == 0 {
 		return rs, nil
 	}
-	p := &publication{d: d, o: o, msgs: msgs, rs: rs, turn: d.counter.Add(1)}
+	p := &publication{d: d, o: o, msgs: msgs, rs: rs, turn: d.shell.Count()}
 	if o.Atomic {
 		if err := p.checkAtomic(ctx); err != nil {
 			return rs, refusal.All(rs, err)
@@ -32,17 +32,6 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	}
 	p.run(ctx)
 	return rs, refusal.Of(rs)
-}
-
-// refuse says why nothing can be published with these options.
-func (d *Driver) refuse(ctx context.Context, o driver.PublishOptions) error {
-	if err := d.open(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return refusal.NotStarted(err)
-	}
-	return d.survey.Refuse(ctx, o.Level)
 }
 
 // publication is one call of Publish, or the follow-ups of a settlement.

@@ -205,7 +205,7 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 		if len(all) >= p.room {
 			break
 		}
-		b, err := s.claimFrom(ctx, ask{(turn + i) % len(s.keys), s.d.newToken(), p.room - len(all)}, nil)
+		b, err := s.claimFrom(ctx, ask{(turn + i) % len(s.keys), s.d.shell.NewToken(), p.room - len(all)}, nil)
 		all = append(all, b.ds...)
 		if err != nil {
 			return all, unlessSome(all, err)
@@ -294,7 +294,7 @@ func (s *subscription) claimFrom(ctx context.Context, a ask, j *joint) (*batch, 
 		if len(b.ds) > 0 || b.dropped == 0 {
 			return b, nil
 		}
-		a.token = s.d.newToken() // nothing of it can be delivered
+		a.token = s.d.shell.NewToken() // nothing of it can be delivered
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // subscription is one member of a group, in all shards of its topic.
@@ -54,7 +53,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err != nil {
 		return nil, err
 	}
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -71,15 +70,9 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	closed := d.closed
-	if !closed {
-		d.subs[s] = struct{}{}
-	}
-	d.mu.Unlock()
-	if closed {
+	if err := d.shell.Add(s, func() {}); err != nil {
 		_ = s.Close(ctx)
-		return nil, refusal.Closed()
+		return nil, err
 	}
 	return s, nil
 }
@@ -122,9 +115,14 @@ func (s *subscription) member() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.id == "" {
-		s.id = s.d.newToken()
+		s.id = s.d.shell.NewToken()
 	}
 	return s.id
+}
+
+// belongs reports whether it is of a topic, and of a group, if one is named.
+func (s *subscription) belongs(topic, group string) bool {
+	return s.o.Topic == topic && (group == "" || s.o.Group == group)
 }
 
 // announce tells waiting calls that there may be something to claim.
@@ -146,9 +144,7 @@ func (s *subscription) Close(ctx context.Context) error {
 	close(s.news)
 	s.news = make(chan struct{})
 	s.mu.Unlock()
-	s.d.mu.Lock()
-	delete(s.d.subs, s)
-	s.d.mu.Unlock()
+	s.d.shell.Remove(s)
 
 	await(ctx, &s.claims)
 	await(ctx, &s.drains) // what a Drain beside us gives back would be taken for seen

@@ -114,12 +114,12 @@ func (s *shard) withGroup(name string) []string {
 
 // lookup returns a topic that exists, or nil.
 func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
-	d.mu.Lock()
-	t, closed := d.topics[name], d.closed
-	d.mu.Unlock()
-	if closed {
-		return nil, refusal.Closed()
+	if err := d.shell.Refuse(); err != nil {
+		return nil, err
 	}
+	d.mu.Lock()
+	t := d.topics[name]
+	d.mu.Unlock()
 	if t != nil {
 		return t, nil
 	}

@@ -86,15 +86,7 @@ func (n *notifier) close() { n.listener.Close() }
 
 // announce tells the subscriptions of a topic, or of one group of it, that there may be something to claim.
 func (d *Driver) announce(topic, group string) {
-	d.mu.Lock()
-	var subs []*subscription
-	for s := range d.subs {
-		if s.o.Topic == topic && (group == "" || s.o.Group == group) {
-			subs = append(subs, s)
-		}
-	}
-	d.mu.Unlock()
-	for _, s := range subs {
+	for _, s := range d.shell.Subscriptions(func(s *subscription) bool { return s.belongs(topic, group) }) {
 		s.announce()
 	}
 }

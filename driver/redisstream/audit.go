@@ -12,18 +12,6 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// Diagnose looks at the server again and says what it finds.
-func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
-	if err := d.open(); err != nil {
-		return nil, err
-	}
-	s, err := redisconn.Examine(ctx, d.client, registryKey(d.o.Prefix))
-	if err != nil {
-		return nil, err
-	}
-	return s.Findings(), nil
-}
-
 // auditTries bounds how often a partition is counted again because it changed meanwhile.
 const auditTries = 3
 

@@ -30,7 +30,7 @@ func (s *subscription) claimFrom(ctx context.Context, at int, x stake, most int)
 	if x.deep && most > smallClaim {
 		return s.claimDeep(ctx, at, x, most)
 	}
-	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.newToken(), begun: time.Now()}
+	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.shell.NewToken(), begun: time.Now()}
 	reply, err := c.part.run(ctx, &s.d.scripts.claim, c.args(most, false)...)
 	if _, err = c.answer(ctx, reply, err); err != nil {
 		return c.got, err

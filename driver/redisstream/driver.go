@@ -2,20 +2,15 @@ package redisstream
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"slices"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	"github.com/ferrymq/ferry/internal/rediskv"
-	"github.com/ferrymq/ferry/internal/refusal"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // idWindow is how long a producer's own id is remembered; lua/publish.lua has it too.
@@ -24,23 +19,15 @@ const idWindow = 60 * time.Second
 // Driver is a connection to one Redis server, Sentinel set or Cluster.
 type Driver struct {
 	o       Options
-	client  goredis.UniversalClient
-	closing *redisconn.Closing // of the client, if it is ours to close
+	shell   *redisshell.Shell[*subscription]
+	client  goredis.UniversalClient // of the shell
 	scripts *scripts
-	survey  *redisconn.Survey
-	kv      *rediskv.KV
 	caps    driver.Capabilities
-	nonce   string        // of this process, in tokens
-	counter atomic.Uint64 // counts them
 
 	mu     sync.Mutex
-	closed bool
 	topics map[string]*topic
-	subs   map[*subscription]struct{}
 
 	wake *notifier
-	stop context.CancelFunc // of background work
-	work sync.WaitGroup
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -51,34 +38,20 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, client: o.Client, topics: map[string]*topic{}, subs: map[*subscription]struct{}{}, nonce: newNonce()}
-	if d.client == nil {
-		if d.client, err = redisconn.Connect(o.URL); err != nil {
-			return nil, err
-		}
-		d.closing = redisconn.NewClosing(d.client)
-	}
-	if err := d.examine(ctx); err != nil {
-		if d.closing != nil {
-			_ = d.client.Close()
-		}
+	d := &Driver{o: o, topics: map[string]*topic{}}
+	keys := redisshell.Keys{Registry: registryKey(o.Prefix), Values: o.Prefix + "/kv:"}
+	if d.shell, err = redisshell.Open[*subscription](ctx, o.common(), keys); err != nil {
 		return nil, err
 	}
-	background, stop := context.WithCancel(context.Background())
-	d.stop = stop
-	d.kv = rediskv.New(rediskv.Options{Client: d.client, Tag: o.Prefix + "/kv:", Refuse: d.survey.Refuse})
+	d.client = d.shell.Client
+	d.adapt(d.shell.Survey.Opened())
 	d.wake = newNotifier(d)
-	d.work.Go(func() { d.wake.run(background) })
+	d.shell.Go(d.wake.run)
 	return d, nil
 }
 
-// examine finds out what the server can do, and warns about one that may lose messages.
-func (d *Driver) examine(ctx context.Context) error {
-	var err error
-	if d.survey, err = redisconn.NewSurvey(ctx, d.client, registryKey(d.o.Prefix), d.o.Strict, d.o.Logger); err != nil {
-		return err
-	}
-	s := d.survey.Opened()
+// adapt notes what the server can do.
+func (d *Driver) adapt(s *redisconn.Server) {
 	d.scripts = newScripts(s.Flags())
 	d.caps = driver.Capabilities{
 		Driver:         "redisstream",
@@ -101,20 +74,10 @@ func (d *Driver) examine(ctx context.Context) error {
 		Levels:         s.Levels(),
 		MaxBody:        d.o.MaxBody,
 	}
-	return nil
 }
-
-func newNonce() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
-// newToken names a lease or a member: the nonce of this process and a counter.
-func (d *Driver) newToken() string { return d.nonce + "-" + strconv.FormatUint(d.counter.Add(1), 36) }
 
 // KV returns the named values.
-func (d *Driver) KV() driver.KV { return d.kv }
+func (d *Driver) KV() driver.KV { return d.shell.KV }
 
 // Capabilities are what was found out about the server when it was opened.
 func (d *Driver) Capabilities() driver.Capabilities {
@@ -124,42 +87,4 @@ func (d *Driver) Capabilities() driver.Capabilities {
 }
 
 // Close ends every subscription, then the connections, if they are the driver's own.
-func (d *Driver) Close(ctx context.Context) error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return nil
-	}
-	d.closed = true
-	subs := make([]*subscription, 0, len(d.subs))
-	for s := range d.subs {
-		subs = append(subs, s)
-	}
-	d.mu.Unlock()
-	var err error
-	for _, s := range subs {
-		if e := s.Close(ctx); e != nil {
-			err = e
-		}
-	}
-	d.stop()
-	d.wake.listener.Close()
-	d.kv.Close()
-	d.work.Wait()
-	if d.closing != nil {
-		if e := d.closing.Close(d.client); e != nil && err == nil {
-			err = e
-		}
-	}
-	return err
-}
-
-// open says why nothing can be done any more, or nil.
-func (d *Driver) open() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return refusal.Closed()
-	}
-	return nil
-}
+func (d *Driver) Close(ctx context.Context) error { return d.shell.Close(ctx, d.wake.listener.Close) }

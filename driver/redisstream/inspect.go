@@ -15,7 +15,7 @@ import (
 
 // Topics returns the topics in order of their names.
 func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
 	names, err := d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result()

@@ -48,7 +48,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 	if err := checkConfig(name, c); err != nil {
 		return err
 	}
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return err
 	}
 	for range staleTries {
@@ -129,7 +129,7 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 	if err := o.Check(d.caps); err != nil {
 		return err
 	}
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return err
 	}
 	_, err := d.joinAll(ctx, name, membership{group: group, order: strconv.Itoa(int(o.Order)), start: o.Start})

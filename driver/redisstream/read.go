@@ -14,7 +14,7 @@ import (
 // ourselves, in a transaction that fails if the ownership has changed since; then what was read is booked. Entries that were read and
 // never booked, because we died, are found by the next claim.
 func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int) (claimed, error) {
-	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.newToken(), begun: time.Now()}
+	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.shell.NewToken(), begun: time.Now()}
 	node, err := redisconn.NodeOf(ctx, s.d.client, c.part.key)
 	if err != nil {
 		return claimed{more: true}, err
@@ -40,7 +40,7 @@ func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int)
 		}
 		return c.got, err
 	}
-	c.lease, c.begun = s.d.newToken(), time.Now()
+	c.lease, c.begun = s.d.shell.NewToken(), time.Now()
 	err = c.book(ctx, entries, room)
 	c.got.deep = len(entries) >= room
 	c.got.more = c.got.more || c.got.deep

@@ -178,7 +178,7 @@ func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*dri
 	if reply.Text(1) != "k" {
 		return d.Lost(nil)
 	}
-	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.counter.Add(1), force: true}
+	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.shell.Count(), force: true}
 	p.run(ctx)
 	err = refusal.Of(p.rs)
 	if errors.Is(err, driver.ErrFull) { // the server is out of memory

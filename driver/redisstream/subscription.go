@@ -72,13 +72,13 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err != nil {
 		return nil, err
 	}
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, id: d.newToken(), kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}, news: make(chan struct{})}
+	s := &subscription{d: d, o: o, id: d.shell.NewToken(), kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}, news: make(chan struct{})}
 	s.steps = [4]any{"", 0, 0, 0}
 	if !o.StrictPriority {
 		for lane, w := range o.Weights {
@@ -101,18 +101,11 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 func (s *subscription) begin(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.d.mu.Lock()
-	closed := s.d.closed
-	if !closed {
-		s.d.subs[s] = struct{}{}
-		s.work.Go(func() { s.keepOwning(background) })
-	}
-	s.d.mu.Unlock()
-	if closed {
+	err := s.d.shell.Add(s, func() { s.work.Go(func() { s.keepOwning(background) }) })
+	if err != nil {
 		_ = s.Close(ctx)
-		return s.d.open()
 	}
-	return nil
+	return err
 }
 
 // stir says that there may be something to claim from a partition, or -1 from any.
@@ -125,6 +118,11 @@ func (s *subscription) stir(at int) {
 	}
 	s.mu.Unlock()
 	s.announce()
+}
+
+// belongs reports whether it is of a topic, and of a group, if one is named.
+func (s *subscription) belongs(topic, group string) bool {
+	return s.o.Topic == topic && (group == "" || s.o.Group == group)
 }
 
 // announce tells waiting calls to look again.
@@ -155,9 +153,7 @@ func (s *subscription) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.announce()
 	s.stop()
-	s.d.mu.Lock()
-	delete(s.d.subs, s)
-	s.d.mu.Unlock()
+	s.d.shell.Remove(s)
 	finished := make(chan struct{})
 	go func() { s.work.Wait(); close(finished) }()
 	select { // what is under way ends by itself: the client's timeouts see to that

@@ -62,7 +62,7 @@ func (d *Driver) newTopic(name string, n int) *topic {
 
 // lookup returns a topic that exists, or nil.
 func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
-	if err := d.open(); err != nil {
+	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()

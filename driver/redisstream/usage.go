@@ -4,14 +4,12 @@ import (
 	"context"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // Usage tells what the primaries use, for whoever uses them.
-func (d *Driver) Usage(ctx context.Context) (driver.Usage, error) {
-	if err := d.open(); err != nil {
-		return driver.Usage{}, err
-	}
-	u, err := redisconn.Usage(ctx, d.client)
-	return u, redisconn.Classify(err)
+func (d *Driver) Usage(ctx context.Context) (driver.Usage, error) { return d.shell.Usage(ctx) }
+
+// Diagnose looks at the server again and says what it finds.
+func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
+	return d.shell.Diagnose(ctx)
 }

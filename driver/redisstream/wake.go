@@ -55,7 +55,7 @@ func (n *notifier) run(ctx context.Context) {
 			group, members := strings.CutPrefix(payload, "!")
 			n.d.announce(n.sourceOf(channel), group, members)
 		},
-		Back: func() { n.d.survey.Again(ctx) }, // it may be another server
+		Back: func() { n.d.shell.Survey.Again(ctx) }, // it may be another server
 	})
 }
 
@@ -67,15 +67,7 @@ func (n *notifier) sourceOf(channel string) source {
 
 // announce tells the subscriptions of a topic, or of one group of it, that a partition may have something to claim, or that members changed.
 func (d *Driver) announce(from source, group string, members bool) {
-	d.mu.Lock()
-	var subs []*subscription
-	for s := range d.subs {
-		if s.o.Topic == from.topic && (group == "" || s.o.Group == group) {
-			subs = append(subs, s)
-		}
-	}
-	d.mu.Unlock()
-	for _, s := range subs {
+	for _, s := range d.shell.Subscriptions(func(s *subscription) bool { return s.belongs(from.topic, group) }) {
 		if members {
 			s.rebalance()
 		}

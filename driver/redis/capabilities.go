@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -11,25 +10,8 @@ import (
 // idWindow is how long a producer's own id is remembered at least, after its message is gone.
 const idWindow = 60 * time.Second
 
-// Diagnose looks at the server again and says what it finds.
-func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
-	if err := d.open(); err != nil {
-		return nil, err
-	}
-	s, err := redisconn.Examine(ctx, d.client, registryKey(d.o.Prefix))
-	if err != nil {
-		return nil, err
-	}
-	return s.Findings(), nil
-}
-
-// examine finds out what the server can do, refuses one that cannot work, and warns about one that may lose messages.
-func (d *Driver) examine(ctx context.Context) error {
-	var err error
-	if d.survey, err = redisconn.NewSurvey(ctx, d.client, registryKey(d.o.Prefix), d.o.Strict, d.o.Logger); err != nil {
-		return err
-	}
-	s := d.survey.Opened()
+// adapt notes what the server can do.
+func (d *Driver) adapt(s *redisconn.Server) {
 	d.scripts = newScripts(s.Flags())
 	d.caps = driver.Capabilities{
 		Driver:         "redis",
@@ -51,5 +33,4 @@ func (d *Driver) examine(ctx context.Context) error {
 		Levels:         s.Levels(),
 		MaxBody:        d.o.MaxBody,
 	}
-	return nil
 }
