@@ -11,6 +11,7 @@ import (
 func (s *sub) begin(ds ...*driver.Delivery) {
 	s.t.Helper()
 	for i, err := range s.Begin(s.t.ctx(), ds) {
+		s.leaseOver(ds[i], err, "Begin")
 		s.t.ok(err, fmt.Sprintf("Begin of %q", ds[i].Body))
 	}
 }

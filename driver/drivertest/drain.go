@@ -17,10 +17,12 @@ func drainEndsReceiving(t *T) {
 	t.pass(quiet)
 	s.drain()
 	t.wantErr(<-waiting, driver.ErrClosed, "Receive that waited while its subscription was drained")
+	s.extend(ds...) // and again below: what stands between must not use up a lease
 	t.put("c")
 	_, err := s.Receive(t.ctx(), 1)
 	t.wantErr(err, driver.ErrClosed, "Receive after Drain")
 	s.drain()
+	s.extend(ds...)
 	s.begin(ds...)
 	for range 3 {
 		t.pass(t.Caps.MinLease / 2)
