@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 const (
@@ -74,14 +74,10 @@ func (b *browser) resolve() error {
 	shard, at, ok := strings.Cut(b.q.Cursor, ".")
 	n, err := strconv.Atoi(shard)
 	if !ok || err != nil || n < 0 {
-		return errCursor(b.q.Cursor, err)
+		return redisshell.ErrCursor(b.q.Cursor, err)
 	}
 	b.shard, b.at = n, at
 	return nil
-}
-
-func errCursor(cursor string, cause error) error {
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", cursor), "use the cursor that an earlier page ended with, or none", cause)
 }
 
 // check makes sure that topic and group exist.

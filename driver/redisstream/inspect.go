@@ -11,6 +11,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // Topics returns the topics in order of their names.
@@ -232,13 +233,9 @@ func cursorOf(q driver.Query, parts int) (at int, rest string, err error) {
 		}
 	}
 	if !ok {
-		return 0, "", errCursor()
+		return 0, "", redisshell.ErrCursor(q.Cursor, nil)
 	}
 	return at, rest, nil
-}
-
-func errCursor() error {
-	return driver.NewError(driver.ErrInvalid, "the cursor is not one of ours", "use the cursor that an earlier page ended with, or none", nil)
 }
 
 // isScore tells whether a text is the score of a member of a sorted set.

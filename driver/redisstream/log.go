@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 var _ driver.Log = (*Driver)(nil)
@@ -64,7 +65,7 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 	if q.Cursor != "" {
 		n, rest, ok := strings.Cut(q.Cursor, ":")
 		if at, err = strconv.Atoi(n); err != nil || !ok || at < 0 || at >= len(t.parts) || !validID.MatchString(rest) {
-			return page, errCursor()
+			return page, redisshell.ErrCursor(q.Cursor, nil)
 		}
 		after = rest
 	}
