@@ -49,7 +49,7 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 }
 
 // depart returns what lua/acking.lua reads, or nil, and a claim that may go with it.
-func (s *subscription) depart(request string, shard int, ss []driver.Settlement, run []int) (args []any, with *joint) {
+func (s *subscription) depart(request string, shard int, ss []driver.Settlement, run []int) (args []any, with *attachedClaim) {
 	tokens := make([]*token, 0, len(run))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,14 +92,14 @@ func ackArgs(request string, tokens []*token) []any {
 	for _, t := range tokens {
 		args = append(args, &t.seq)
 	}
-	ids := make([]word, len(tokens))
+	ids := make([]scriptArg, len(tokens))
 	arena := make([]byte, 0, 17*len(tokens))
 	for i, t := range tokens {
 		start := len(arena)
 		arena = appendIndexID(arena, t.id)
 		ids[i] = arena[start:len(arena):len(arena)]
 	}
-	args = appendWords(args, ids)
+	args = appendArgs(args, ids)
 	for _, t := range tokens {
 		if t.key != "" {
 			args = append(args, &t.key)

@@ -20,7 +20,7 @@ import (
 // batch is what one claim brought.
 type batch struct {
 	s *subscription
-	ask
+	claimRequest
 	before  time.Time // the request, by our clock
 	at      time.Time // the claim, by the server's
 	claimed bool      // the server has made the lease
@@ -33,7 +33,7 @@ type batch struct {
 }
 
 // claim sends the request, unless it is under way with a settlement, and reads the answer.
-func (b *batch) claim(ctx context.Context, j *joint) (err error) {
+func (b *batch) claim(ctx context.Context, j *attachedClaim) (err error) {
 	s := b.s
 	var reply redisconn.Reply
 	alone := true
@@ -47,7 +47,7 @@ func (b *batch) claim(ctx context.Context, j *joint) (err error) {
 	}
 	if alone {
 		b.before = time.Now()
-		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.ask)...)
+		reply, err = s.d.run(ctx, &s.d.scripts.claim, s.keys[b.shard], s.claimArgs(b.claimRequest)...)
 	}
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (s *subscription) invalidate(ctx context.Context, t *token, problem error) 
 }
 
 // claimArgs are what lua/claiming.lua reads.
-func (s *subscription) claimArgs(a ask) []any {
+func (s *subscription) claimArgs(a claimRequest) []any {
 	return []any{s.t.shards[a.shard].of, a.token, a.most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
 		s.steps[0], s.steps[1], s.steps[2], s.steps[3], inlineMost}
 }

@@ -46,14 +46,14 @@ func (s *subscription) here(t *token, msgs []*driver.Message) bool {
 }
 
 func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlement) error {
-	parcel := newParcel(s.t, s.t.shards[t.shard], nil, len(x.Emit))
+	shardPublish := newShardPublish(s.t, s.t.shards[t.shard], nil, len(x.Emit))
 	for i, m := range x.Emit {
-		parcel.add(i, m)
+		shardPublish.add(i, m)
 	}
-	return unfull(s.sendEmit(ctx, t, x, parcel))
+	return unfull(s.sendEmit(ctx, t, x, shardPublish))
 }
 
-func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlement, p *parcel) error {
+func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlement, p *shardPublish) error {
 	r := s.d.requests.take()
 	defer s.d.requests.giveBack(r)
 	lease := s.leaseOf(t)

@@ -8,32 +8,32 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// joint is a claim that a settlement takes along for a Receive that waits, so that both are one call.
-type joint struct {
-	ask                    // what is claimed
-	before time.Time       // the call, by our clock
-	news   <-chan struct{} // at that time
-	bound  bool            // there is no room for it unless the settlement succeeds
-	done   chan struct{}
-	reply  []any // once it is done
-	err    error
+// attachedClaim is a claim that a settlement takes along for a Receive that waits, so that both are one call.
+type attachedClaim struct {
+	claimRequest                 // what is claimed
+	before       time.Time       // the call, by our clock
+	news         <-chan struct{} // at that time
+	bound        bool            // there is no room for it unless the settlement succeeds
+	done         chan struct{}
+	reply        []any // once it is done
+	err          error
 }
 
 // waiter is a Receive that has found nothing to claim.
 type waiter struct {
 	most  int
-	joint chan *joint
+	claim chan *attachedClaim
 }
 
 // await waits until there may be something to claim, or a settlement takes the claim of this Receive along. It returns neither a claim
 // nor an error in the first case.
-func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}) (*joint, error) {
-	w := &waiter{most: most, joint: make(chan *joint, 1)}
+func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}) (*attachedClaim, error) {
+	w := &waiter{most: most, claim: make(chan *attachedClaim, 1)}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, w)
 	s.mu.Unlock()
 	select {
-	case j := <-w.joint:
+	case j := <-w.claim:
 		return j, nil
 	case <-news:
 	case <-ctx.Done():
@@ -44,12 +44,12 @@ func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 		return nil, ctx.Err()
 	}
-	return <-w.joint, nil // that cannot be called off any more
+	return <-w.claim, nil // that cannot be called off any more
 }
 
 // takeAlong returns a claim to go with an acknowledgement, for a Receive that waits, if that may find something then: room, or a key
 // of which nothing is held any more. The caller has the lock.
-func (s *subscription) takeAlong(shard int, leaving []*token) *joint {
+func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
 	if len(s.waiting) == 0 || s.closed || s.drained || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
 		return nil
 	}
@@ -71,8 +71,8 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *joint {
 	s.waiting = s.waiting[1:]
 	s.reserved += most
 	s.claims.Add(1)
-	j := &joint{ask: ask{shard, s.d.shell.NewToken(), most}, before: time.Now(), news: s.news, bound: most > before, done: make(chan struct{})}
-	w.joint <- j
+	j := &attachedClaim{claimRequest: claimRequest{shard, s.d.shell.NewToken(), most}, before: time.Now(), news: s.news, bound: most > before, done: make(chan struct{})}
+	w.claim <- j
 	return j
 }
 
@@ -95,8 +95,8 @@ func freesKey(leaving []*token) bool {
 }
 
 // exchange sends an acknowledgement together with a claim, and returns the answer to the first; whoever waits for the claim gets the other.
-func (s *subscription) exchange(ctx context.Context, ack []any, j *joint) (redisconn.Reply, error) {
-	claim := s.claimArgs(j.ask)
+func (s *subscription) exchange(ctx context.Context, ack []any, j *attachedClaim) (redisconn.Reply, error) {
+	claim := s.claimArgs(j.claimRequest)
 	args := make([]any, 0, len(claim)+1+len(ack))
 	args = append(append(append(args, claim...), redisconn.Flag(j.bound)), ack...)
 	reply, err := s.d.run(ctx, &s.d.scripts.exchange, s.keys[j.shard], args...)
@@ -108,7 +108,7 @@ func (s *subscription) exchange(ctx context.Context, ack []any, j *joint) (redis
 }
 
 // answer waits for that of the claim.
-func (j *joint) answer() (redisconn.Reply, error) {
+func (j *attachedClaim) answer() (redisconn.Reply, error) {
 	<-j.done
 	return j.reply, j.err
 }

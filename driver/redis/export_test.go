@@ -13,7 +13,7 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 		return err
 	}
 	p := &publication{d: d, msgs: []*driver.Message{{Topic: topic}}, rs: make([]driver.Receipt, 1)}
-	x := newParcel(t, t.shards[0], nil, 1)
+	x := newShardPublish(t, t.shards[0], nil, 1)
 	x.put(0, nil, raw, p.msgs[0])
 	p.send(ctx, x)
 	return p.rs[0].Err

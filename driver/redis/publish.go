@@ -79,9 +79,9 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 
 // run sends the messages, each topic shard's in their order.
 func (p *publication) run(ctx context.Context) {
-	parcels := map[string]*parcel{}
-	var order []*parcel
-	send := func(x *parcel) {
+	open := map[string]*shardPublish{}
+	var order []*shardPublish
+	send := func(x *shardPublish) {
 		switch {
 		case len(x.at) == 0:
 		case p.lost[x.shard.tag] != nil:
@@ -103,20 +103,20 @@ func (p *publication) run(ctx context.Context) {
 		if s == nil {
 			s = t.shardFor(m, p.turn)
 		}
-		x := parcels[s.tag]
+		x := open[s.tag]
 		if x == nil {
 			room := 0
 			if len(order) == 0 { // the only one, as nearly always
 				room = min(len(p.msgs), publishAtOnce)
 			}
-			x = newParcel(t, s, p.d.arenas.take(), room)
-			parcels[s.tag] = x
+			x = newShardPublish(t, s, p.d.arenas.take(), room)
+			open[s.tag] = x
 			order = append(order, x)
 		}
 		x.add(i, m)
 		if !p.o.Atomic && (len(x.at) >= publishAtOnce || x.bytes >= publishBytes) {
 			send(x)
-			*x = *newParcel(x.topic, x.shard, x.spent(), min(len(p.msgs)-i-1, publishAtOnce))
+			*x = *newShardPublish(x.topic, x.shard, x.spent(), min(len(p.msgs)-i-1, publishAtOnce))
 		}
 	}
 	for _, x := range order {
@@ -125,8 +125,8 @@ func (p *publication) run(ctx context.Context) {
 	}
 }
 
-// send publishes a parcel and fills in its receipts.
-func (p *publication) send(ctx context.Context, x *parcel) {
+// send publishes what goes to one shard, and fills in its receipts.
+func (p *publication) send(ctx context.Context, x *shardPublish) {
 	reply, err := p.deliver(ctx, x)
 	x.shard.moved.Add(int64(len(x.at)))
 	if err == nil {
@@ -171,7 +171,7 @@ func (p *publication) fail(at []int, err error) {
 	}
 }
 
-func (p *publication) deliver(ctx context.Context, x *parcel) (redisconn.Reply, error) {
+func (p *publication) deliver(ctx context.Context, x *shardPublish) (redisconn.Reply, error) {
 	r := p.d.requests.take()
 	defer p.d.requests.giveBack(r)
 	for range staleTries {
@@ -209,11 +209,11 @@ func (p *publication) deliver(ctx context.Context, x *parcel) (redisconn.Reply, 
 	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.topic.name), "publish again", nil)
 }
 
-// ship sends a parcel once: what is plain by the script for that, unless it has refused.
-func (p *publication) ship(ctx context.Context, x *parcel, g *groups, request string) (redisconn.Reply, error) {
+// ship sends it once: what is plain by the script for that, unless it has refused.
+func (p *publication) ship(ctx context.Context, x *shardPublish, g *groups, request string) (redisconn.Reply, error) {
 	if x.isPlain() && p.replaces == "" && !x.slow && !x.shard.bounded.Load() {
 		args := make([]any, 0, 4+2*len(x.at))
-		args = appendWords(appendWords(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids), x.data)
+		args = appendArgs(appendArgs(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids), x.data)
 		reply, err := p.d.runAt(ctx, p.o.Level, &p.d.scripts.plain, g.plain, args)
 		if err != nil || reply.Text(0) != "slow" {
 			return reply, err
@@ -236,7 +236,7 @@ func (p *publication) ship(ctx context.Context, x *parcel, g *groups, request st
 }
 
 // prepare makes sure that the shard has a group: those that the first shard has, which gets the default one if it has none.
-func (p *publication) prepare(ctx context.Context, x *parcel) (*groups, error) {
+func (p *publication) prepare(ctx context.Context, x *shardPublish) (*groups, error) {
 	first, err := x.topic.shards[0].join(ctx, membership{group: driver.DefaultGroup, only: true})
 	if err != nil {
 		return nil, err

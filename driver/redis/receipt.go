@@ -11,7 +11,7 @@ import (
 )
 
 // receipts reads what became of each message.
-func (p *publication) receipts(x *parcel, reply redisconn.Reply) error {
+func (p *publication) receipts(x *shardPublish, reply redisconn.Reply) error {
 	switch reply.Text(0) {
 	case "ok":
 		first, err := strconv.ParseUint(reply.Text(1), 10, 64)
@@ -37,7 +37,7 @@ func (p *publication) receipts(x *parcel, reply redisconn.Reply) error {
 	return reply.ErrShape("publish")
 }
 
-func (p *publication) receipt(x *parcel, id, what string) driver.Receipt {
+func (p *publication) receipt(x *shardPublish, id, what string) driver.Receipt {
 	r := driver.Receipt{ID: id}
 	seq, first, _ := strings.Cut(what[1:], " ")
 	switch n, _ := strconv.ParseUint(seq, 10, 64); what[0] {

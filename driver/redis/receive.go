@@ -43,7 +43,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			return nil, err
 		}
 		if j != nil {
-			if ds, err := s.claimFor(ctx, plan{most: max, room: j.most, joint: j, news: j.news}); len(ds) > 0 || err != nil {
+			if ds, err := s.claimFor(ctx, plan{most: max, room: j.most, attached: j, news: j.news}); len(ds) > 0 || err != nil {
 				return ds, err
 			}
 		}
@@ -52,11 +52,11 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 
 // plan is one claim under way.
 type plan struct {
-	most  int             // deliveries that the caller takes
-	room  int             // for new ones
-	again []ask           // claims that may have taken effect: they come first
-	joint *joint          // it is under way with a settlement
-	news  <-chan struct{} // when it was made
+	most     int             // deliveries that the caller takes
+	room     int             // for new ones
+	again    []claimRequest  // claims that may have taken effect: they come first
+	attached *attachedClaim  // it is under way with a settlement
+	news     <-chan struct{} // when it was made
 }
 
 // reserved is how many deliveries a plan may bring.
@@ -185,8 +185,8 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 
 // claim asks again for what may have been claimed, and otherwise takes from the shards in turn.
 func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, error) {
-	if j := p.joint; j != nil {
-		b, err := s.claimFrom(ctx, j.ask, j)
+	if j := p.attached; j != nil {
+		b, err := s.claimFrom(ctx, j.claimRequest, j)
 		if err == nil && (len(s.keys) == 1 || !b.short) {
 			s.leftNothing(b.short, p)
 		}
@@ -205,7 +205,7 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 		if len(all) >= p.room {
 			break
 		}
-		b, err := s.claimFrom(ctx, ask{(turn + i) % len(s.keys), s.d.shell.NewToken(), p.room - len(all)}, nil)
+		b, err := s.claimFrom(ctx, claimRequest{(turn + i) % len(s.keys), s.d.shell.NewToken(), p.room - len(all)}, nil)
 		all = append(all, b.ds...)
 		if err != nil {
 			return all, unlessSome(all, err)
@@ -267,9 +267,9 @@ const claimTries = 3
 
 // claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is asked for
 // again, and the script renews it, without what has expired. The first time it may be under way with a settlement.
-func (s *subscription) claimFrom(ctx context.Context, a ask, j *joint) (*batch, error) {
+func (s *subscription) claimFrom(ctx context.Context, a claimRequest, j *attachedClaim) (*batch, error) {
 	for try := 1; ; try++ {
-		b := &batch{s: s, ask: a, before: time.Now()}
+		b := &batch{s: s, claimRequest: a, before: time.Now()}
 		err := b.claim(ctx, j)
 		j = nil
 		b.short = b.short && try == 1 // a renewed lease tells nothing of the rest

@@ -29,7 +29,7 @@ type subscription struct {
 	starved   bool               // somebody waits for room
 	abandoned int                // claims under way for a Receive that was cancelled
 	stray     []*driver.Delivery // claimed for a Receive that was cancelled
-	unknown   []ask              // claims whose answer did not come
+	unknown   []claimRequest     // claims whose answer did not come
 	waiting   []*waiter          // calls of Receive that have found nothing
 	news      chan struct{}      // closed when there may be something to claim
 	emptied   <-chan struct{}    // the news when a claim was sent that left nothing to claim
@@ -37,8 +37,8 @@ type subscription struct {
 	drains    sync.WaitGroup     // likewise
 }
 
-// ask is one claim from one shard.
-type ask struct {
+// claimRequest is one claim from one shard.
+type claimRequest struct {
 	shard int
 	token string // of the lease that it makes
 	most  int

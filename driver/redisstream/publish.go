@@ -92,8 +92,8 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 
 // run sends the messages, each partition's in their order.
 func (p *publication) run(ctx context.Context) {
-	parcels := map[*partition]*parcel{}
-	var order []*parcel
+	open := map[*partition]*partitionPublish{}
+	var order []*partitionPublish
 	for i, m := range p.msgs {
 		if p.rs[i].Err = m.CheckPublish(p.d.caps.MaxBody); p.rs[i].Err != nil {
 			continue
@@ -104,10 +104,10 @@ func (p *publication) run(ctx context.Context) {
 			continue
 		}
 		part := t.partFor(m, p.turn)
-		x := parcels[part]
+		x := open[part]
 		if x == nil || !p.o.Atomic && len(x.at) >= publishAtOnce {
-			x = &parcel{topic: t, part: part}
-			parcels[part] = x
+			x = &partitionPublish{topic: t, part: part}
+			open[part] = x
 			order = append(order, x)
 		}
 		x.add(i, m)
@@ -115,18 +115,18 @@ func (p *publication) run(ctx context.Context) {
 	p.sendAll(ctx, order)
 }
 
-// sendAll sends parcels: those of different partitions in one round trip, those of one partition one after the other.
-func (p *publication) sendAll(ctx context.Context, parcels []*parcel) {
-	for len(parcels) > 0 {
-		var now, later []*parcel
+// sendAll sends all: those of different partitions in one round trip, those of one partition one after the other.
+func (p *publication) sendAll(ctx context.Context, all []*partitionPublish) {
+	for len(all) > 0 {
+		var now, later []*partitionPublish
 		var calls []*scriptCall
-		parts := make(map[*partition]bool, len(parcels))
-		for _, x := range parcels {
-			if parts[x.part] || p.o.Level.Replicas() > 0 && len(now) > 0 {
+		busy := make(map[*partition]bool, len(all))
+		for _, x := range all {
+			if busy[x.part] || p.o.Level.Replicas() > 0 && len(now) > 0 {
 				later = append(later, x)
 				continue
 			}
-			parts[x.part] = true
+			busy[x.part] = true
 			x.encode(p.msgs, p.flags())
 			now, calls = append(now, x), append(calls, &scriptCall{part: x.part, script: p.scriptOf(x), args: x.args})
 		}
@@ -141,13 +141,13 @@ func (p *publication) sendAll(ctx context.Context, parcels []*parcel) {
 				later = p.leave(later, part, stayBehind(err))
 			}
 		}
-		parcels = later
+		all = later
 	}
 }
 
-// leave gives up what would go to a partition after a parcel that was not stored.
-func (p *publication) leave(parcels []*parcel, part *partition, err error) []*parcel {
-	return slices.DeleteFunc(parcels, func(x *parcel) bool {
+// leave gives up what would go to a partition after what was not stored.
+func (p *publication) leave(all []*partitionPublish, part *partition, err error) []*partitionPublish {
+	return slices.DeleteFunc(all, func(x *partitionPublish) bool {
 		if x.part == part {
 			p.fill(x, nil, err)
 		}
@@ -166,21 +166,21 @@ func (p *publication) flags() string {
 	return flags
 }
 
-func (p *publication) scriptOf(x *parcel) *script {
+func (p *publication) scriptOf(x *partitionPublish) *script {
 	if x.plain {
 		return &p.d.scripts.publish
 	}
 	return &p.d.scripts.store
 }
 
-// finish fills in the receipts of a parcel, when it is stored.
-func (p *publication) finish(ctx context.Context, x *parcel, c *scriptCall) error {
+// finish fills in the receipts of what went to a partition, when it is stored.
+func (p *publication) finish(ctx context.Context, x *partitionPublish, c *scriptCall) error {
 	results, err := p.deliver(ctx, x, c)
 	p.fill(x, results, err)
 	return err
 }
 
-func (p *publication) fill(x *parcel, results []string, err error) {
+func (p *publication) fill(x *partitionPublish, results []string, err error) {
 	for n, i := range x.at {
 		if err != nil {
 			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
@@ -190,8 +190,8 @@ func (p *publication) fill(x *parcel, results []string, err error) {
 	}
 }
 
-// deliver reads the answer to a parcel, and sends it again where something has to be done before.
-func (p *publication) deliver(ctx context.Context, x *parcel, c *scriptCall) ([]string, error) {
+// deliver reads the answer of a partition, and sends it again where something has to be done before.
+func (p *publication) deliver(ctx context.Context, x *partitionPublish, c *scriptCall) ([]string, error) {
 	reply, err := c.reply, c.err
 	for range staleTries {
 		if err != nil {
@@ -222,8 +222,8 @@ func (p *publication) deliver(ctx context.Context, x *parcel, c *scriptCall) ([]
 	return nil, errStale
 }
 
-// refresh finds the partition of a topic that was made anew. Where its number of partitions changed, the parcel cannot go.
-func (p *publication) refresh(ctx context.Context, x *parcel) error {
+// refresh finds the partition of a topic that was made anew. Where its number of partitions changed, it cannot go.
+func (p *publication) refresh(ctx context.Context, x *partitionPublish) error {
 	t, err := p.d.remake(ctx, x.topic)
 	if err != nil {
 		return err

@@ -179,21 +179,21 @@ func (g *gatherer) take(q *queue) []*call {
 	return calls
 }
 
-// parcel is calls of one bucket.
-type parcel struct {
+// bucketWrites are the calls of one bucket.
+type bucketWrites struct {
 	bucket string
 	calls  []*call
 	writes []driver.Write // of all calls
 }
 
 // byBucket puts together what belongs to the same bucket, in the order in which it came.
-func byBucket(calls []*call) []*parcel {
-	var ps []*parcel
-	of := make(map[string]*parcel, len(calls))
+func byBucket(calls []*call) []*bucketWrites {
+	var ps []*bucketWrites
+	of := make(map[string]*bucketWrites, len(calls))
 	for _, c := range calls {
 		p := of[c.bucket]
 		if p == nil {
-			p = &parcel{bucket: c.bucket}
+			p = &bucketWrites{bucket: c.bucket}
 			of[c.bucket], ps = p, append(ps, p)
 		}
 		p.calls, p.writes = append(p.calls, c), append(p.writes, c.writes...)
@@ -201,8 +201,8 @@ func byBucket(calls []*call) []*parcel {
 	return ps
 }
 
-// trip sends parcels to a server in one round trip, and answers their calls. What the server did not do because of others is sent again alone.
-func (g *gatherer) trip(ctx context.Context, node *goredis.Client, ps []*parcel) {
+// trip sends buckets to a server in one round trip, and answers their calls. What the server did not do because of others is sent again alone.
+func (g *gatherer) trip(ctx context.Context, node *goredis.Client, ps []*bucketWrites) {
 	if len(ps) == 1 || g.apart.Load() {
 		g.pipelined(ctx, node, ps)
 		return
@@ -226,8 +226,8 @@ func (g *gatherer) trip(ctx context.Context, node *goredis.Client, ps []*parcel)
 	}
 }
 
-// pipelined sends each parcel as a call of its own, as a cluster demands.
-func (g *gatherer) pipelined(ctx context.Context, node *goredis.Client, ps []*parcel) {
+// pipelined sends the writes of each bucket as a call of its own, as a cluster demands.
+func (g *gatherer) pipelined(ctx context.Context, node *goredis.Client, ps []*bucketWrites) {
 	cmds := make([]*goredis.Cmd, len(ps))
 	_, _ = node.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for i, p := range ps {
@@ -262,8 +262,8 @@ func notHere(err error) bool {
 	return goredis.HasErrorPrefix(err, "NOSCRIPT") || goredis.HasErrorPrefix(err, "MOVED") || goredis.HasErrorPrefix(err, "ASK")
 }
 
-// answer divides the answers to a parcel among its calls.
-func (p *parcel) answer(now int64, reply redisconn.Reply, err error) {
+// answer divides the answers to the writes of a bucket among its calls.
+func (p *bucketWrites) answer(now int64, reply redisconn.Reply, err error) {
 	if err == nil && len(reply) != len(p.writes) {
 		err = errShape()
 	}

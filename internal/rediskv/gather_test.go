@@ -330,7 +330,7 @@ func TestGatheredScriptIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Single(t, redistest.Options{}).URL())
 	node := r.client.(*goredis.Client)
-	for name, send := range map[string]func(context.Context, *goredis.Client, []*parcel){"trip": r.kv.gatherer.trip, "pipelined": r.kv.gatherer.pipelined} {
+	for name, send := range map[string]func(context.Context, *goredis.Client, []*bucketWrites){"trip": r.kv.gatherer.trip, "pipelined": r.kv.gatherer.pipelined} {
 		if err := r.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// parcel is what goes to one partition in one script.
-type parcel struct {
+// partitionPublish is what goes to one partition in one script.
+type partitionPublish struct {
 	topic *topic
 	part  *partition
 	at    []int // places of the messages in the call
@@ -20,7 +20,7 @@ type parcel struct {
 }
 
 // add takes in a message.
-func (x *parcel) add(i int, m *driver.Message) {
+func (x *partitionPublish) add(i int, m *driver.Message) {
 	if len(x.at) == 0 {
 		x.plain = true
 	}
@@ -34,7 +34,7 @@ func isPlain(m *driver.Message) bool {
 }
 
 // encode makes the arguments of the script.
-func (x *parcel) encode(msgs []*driver.Message, flags string) {
+func (x *partitionPublish) encode(msgs []*driver.Message, flags string) {
 	if x.plain {
 		x.encodePlain(msgs, strings.Trim(flags, "a"))
 		return
@@ -45,7 +45,7 @@ func (x *parcel) encode(msgs []*driver.Message, flags string) {
 	}
 }
 
-// shapeList are the different lists of field names in a parcel: nearly always one.
+// shapeList are the different lists of field names in what goes to a partition: nearly always one.
 type shapeList struct {
 	names [][]string
 	head  []any // as the script reads them
@@ -73,7 +73,7 @@ func (l *shapeList) of(pairs []envelope.Pair) int {
 }
 
 // encodePlain makes the arguments of lua/publish.lua.
-func (x *parcel) encodePlain(msgs []*driver.Message, flags string) {
+func (x *partitionPublish) encodePlain(msgs []*driver.Message, flags string) {
 	var shapes shapeList
 	values, kinds := make([]any, 0, 5*len(x.at)), make([]int, len(x.at))
 	ends := make([]int, len(x.at))
@@ -127,7 +127,7 @@ func argsOf(m *driver.Message) []any {
 }
 
 // receipt reads what became of a message.
-func (x *parcel) receipt(id, what string) driver.Receipt {
+func (x *partitionPublish) receipt(id, what string) driver.Receipt {
 	r := driver.Receipt{ID: id}
 	switch {
 	case x.plain:

@@ -9,18 +9,18 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// parcel is what goes to one shard in one script.
-type parcel struct {
+// shardPublish is what goes to one shard in one script.
+type shardPublish struct {
 	topic *topic
 	shard *shard
 	at    []int           // places of the messages in the call
-	last  word            // the greatest id so far, while they grow
+	last  scriptArg       // the greatest id so far, while they grow
 	seen  map[string]bool // all ids, once they do not
 	twice bool            // an id occurs twice, or is missing
 	slow  bool            // it is not plain to the server
 	kinds []byte
-	ids   []word // as the index has them
-	data  []word // envelopes
+	ids   []scriptArg // as the index has them
+	data  []scriptArg // envelopes
 	more  []any
 	bytes int
 	arena []byte // ids and envelopes
@@ -38,20 +38,20 @@ const (
 	kindOwnID = 64
 )
 
-// newParcel returns one with room for n messages.
-func newParcel(t *topic, s *shard, arena []byte, n int) *parcel {
-	return &parcel{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n), ids: make([]word, 0, n), data: make([]word, 0, n)}
+// newShardPublish returns one with room for n messages.
+func newShardPublish(t *topic, s *shard, arena []byte, n int) *shardPublish {
+	return &shardPublish{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n), ids: make([]scriptArg, 0, n), data: make([]scriptArg, 0, n)}
 }
 
 // spent returns memory that can be used again, if there is any.
-func (x *parcel) spent() []byte {
+func (x *shardPublish) spent() []byte {
 	if x.failed {
 		return nil
 	}
 	return x.arena[:0]
 }
 
-func (x *parcel) add(i int, m *driver.Message) {
+func (x *shardPublish) add(i int, m *driver.Message) {
 	x.stored = *m
 	x.stored.Topic, x.stored.PublishedAt = "", time.Time{}
 	start := len(x.arena)
@@ -62,7 +62,7 @@ func (x *parcel) add(i int, m *driver.Message) {
 }
 
 // put adds an envelope with what the script must know of its message.
-func (x *parcel) put(i int, id, data word, m *driver.Message) {
+func (x *shardPublish) put(i int, id, data scriptArg, m *driver.Message) {
 	x.note(id)
 	x.at, x.ids, x.data = append(x.at, i), append(x.ids, id), append(x.data, data)
 	x.bytes += len(data)
@@ -90,7 +90,7 @@ func (x *parcel) put(i int, id, data word, m *driver.Message) {
 }
 
 // note finds out whether an id occurs twice. Ids that grow, as ours do, cannot.
-func (x *parcel) note(id word) {
+func (x *shardPublish) note(id scriptArg) {
 	if x.seen == nil && bytes.Compare(id, x.last) > 0 {
 		x.last = id
 		return
@@ -146,7 +146,7 @@ func hexDigit(c byte) byte {
 }
 
 // isPlain reports whether all messages have no more than the script's default.
-func (x *parcel) isPlain() bool {
+func (x *shardPublish) isPlain() bool {
 	for _, k := range x.kinds {
 		if k != 1 {
 			return false
@@ -156,11 +156,11 @@ func (x *parcel) isPlain() bool {
 }
 
 // appendTo adds what lua/storing.lua reads.
-func (x *parcel) appendTo(args []any, request, flags, replaces string) []any {
+func (x *shardPublish) appendTo(args []any, request, flags, replaces string) []any {
 	kinds := ""
 	if !x.isPlain() {
 		kinds = string(x.kinds)
 	}
 	args = append(args, request, flags, replaces, len(x.at), kinds)
-	return append(appendWords(appendWords(args, x.ids), x.data), x.more...)
+	return append(appendArgs(appendArgs(args, x.ids), x.data), x.more...)
 }

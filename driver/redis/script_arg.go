@@ -2,21 +2,21 @@ package redis
 
 import "sync"
 
-// word is an argument of a script, in memory that it shares with others of the same call: a pointer to it costs no allocation.
-type word []byte
+// scriptArg is an argument of a script, in memory that it shares with others of the same call: a pointer to it costs no allocation.
+type scriptArg []byte
 
 // MarshalBinary is asked by the client library, which copies what it gets.
-func (w *word) MarshalBinary() ([]byte, error) { return *w, nil }
+func (w *scriptArg) MarshalBinary() ([]byte, error) { return *w, nil }
 
-// appendWords adds words to the arguments of a script.
-func appendWords(args []any, words []word) []any {
-	for i := range words {
-		args = append(args, &words[i])
+// appendArgs adds more to the arguments of a script.
+func appendArgs(args []any, more []scriptArg) []any {
+	for i := range more {
+		args = append(args, &more[i])
 	}
 	return args
 }
 
-// arenas are memory for the words of calls, used again and again.
+// arenas are memory for the arguments of calls, used again and again.
 type arenas struct{ pool sync.Pool }
 
 // arenaMost is the largest memory that is kept.
