@@ -43,9 +43,19 @@ func decodeCursor(s string) (c cursor, err error) {
 		err = json.Unmarshal(b, &c)
 	}
 	if err != nil || c.Topic == "" || c.Scanned < 0 || c.Total < 0 {
-		return cursor{}, driver.NewError(driver.ErrInvalid, "the cursor is not one of a listing of letters", "use the one that an earlier page gave, whole, or none", err)
+		return cursor{}, errCursor(err)
 	}
 	return c, nil
+}
+
+func errCursor(cause error) error {
+	return driver.NewError(driver.ErrInvalid, "the cursor is not one of this listing of letters", "use the one that an earlier page of it gave, whole, or none", cause)
+}
+
+// fits reports whether a listing of the selection can have got to the cursor. Another one would end there, as if nothing were left.
+func (c cursor) fits(sel Selection) bool {
+	group := sel.State == driver.StateInvalid || sel.Group == "" || sel.Group == c.Group
+	return group && (sel.Topic == "" || sel.Topic == c.Topic)
 }
 
 // newScan begins at the cursor, or without one at the beginning.
@@ -58,6 +68,9 @@ func (q *Queue) newScan(ctx context.Context, sel Selection, at string) (*scan, e
 	if at != "" {
 		if s.at, err = decodeCursor(at); err != nil {
 			return nil, err
+		}
+		if !s.at.fits(sel) {
+			return nil, errCursor(nil)
 		}
 	}
 	if err := s.findPlaces(ctx, at == ""); err != nil {

@@ -51,6 +51,13 @@ func browseGoesThroughEverythingOnce(k *kit) {
 	if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Cursor: "rubbish"}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("rubbish as a cursor: %v", err)
 	}
+	first, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: sel, Limit: 1})
+	k.ok(err)
+	for _, other := range []deadletter.Selection{{Topic: topic, Group: "a"}, {Topic: "other"}} {
+		if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: other, Cursor: first.Next}); !errors.Is(err, driver.ErrInvalid) {
+			k.Errorf("the cursor of another listing for %+v: %v", other, err)
+		}
+	}
 }
 
 func ids(prefix string, n int) []string {
