@@ -15,6 +15,7 @@ func table() []route {
 		reads(get("/doctor", "broker.diagnose", "Version and settings of the backend, and what they mean", operate, nowhere), (*API).diagnose),
 		reads(get("/figures", "figures.show", "Counts and rates of every queue, as they were seen last", view, inEach), (*API).showFigures),
 		writes(get("/figures/events", "figures.stream", "The same, live", view, inEach), eventStream, (*API).streamFigures),
+		reads(get("/series", "figures.series", "The figures of all topics together over time, for charts", view, inEach), (*API).showTotals),
 		reads(get("/scale/{topic}/{group}", "group.scale", "How many instances a group needs, for autoscalers", auth.Metrics, inPath), (*API).scale),
 
 		// Topics and their groups.

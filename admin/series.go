@@ -303,8 +303,7 @@ func (a *API) showSeries(ctx context.Context, in *showSeries) (api.Series, error
 		out.Every, span = "1m", 24*time.Hour
 	}
 	for _, p := range a.series.points(queueName{in.Topic, in.Group}, in.Span == "24h", now.Add(-span)) {
-		out.Lines = append(out.Lines, api.Point{At: jsontime.At(time.UnixMilli(p.at)), Ready: int64(p.ready), Dead: int64(p.dead), OldestSecond: float64(p.oldest),
-			InPerSecond: float64(p.in), OutPerSecond: float64(p.out)})
+		out.Lines = append(out.Lines, viewPoint(p))
 	}
 	return out, nil
 }

@@ -236,6 +236,33 @@ func TestSeries(t *testing.T) {
 	})
 }
 
+// TestTotals: the topics that somebody may see are added up, and what is watched closely does not count more.
+func TestTotals(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		defer r.run()()
+		for _, group := range []string{"default", "other"} {
+			r.ask(http.StatusOK, "PUT", api.Base+"/topics/"+topic+"/groups/"+group, map[string]any{}, nil)
+		}
+		r.publish(30)
+		var s api.Series
+		for range 60 {
+			time.Sleep(time.Second)
+			r.get(api.Base+"/topics/"+topic+"/series", &s) // it is watched
+		}
+		for _, span := range []string{"5m", "24h"} {
+			r.get(api.Base+"/series?span="+span, &s)
+			n := len(s.Lines)
+			if n == 0 || s.Lines[n-1].Ready != 60 {
+				t.Errorf("%s: %+v", span, s)
+			}
+		}
+		r.as(auth.Grant{Role: auth.Viewer, Topics: []string{"mails"}}).get(api.Base+"/series", &s)
+		if len(s.Lines) != 0 {
+			t.Errorf("whoever sees mails sees %+v", s.Lines)
+		}
+	})
+}
+
 // TestRing: it keeps the newest points, and tells them oldest first.
 func TestRing(t *testing.T) {
 	t.Parallel()

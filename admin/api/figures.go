@@ -117,7 +117,7 @@ type Queue struct {
 
 // Series are the figures of one queue over time, for charts.
 type Series struct {
-	Topic string  `json:"topic"`
+	Topic string  `json:"topic,omitempty" doc:"None: all topics together"`
 	Group string  `json:"group,omitempty"`
 	Span  string  `json:"span" enum:"5m,24h"`
 	Every string  `json:"every" doc:"Time between two points, at best"`

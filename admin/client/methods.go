@@ -271,6 +271,11 @@ func (c *Client) EnableUser(ctx context.Context, name string) error {
 	return c.do(ctx, http.MethodPost, userPath(name, "/enable"), nil)
 }
 
+// Totals returns the figures of all topics together over time: the last 5m or 24h, as span says.
+func (c *Client) Totals(ctx context.Context, span string) (api.Series, error) {
+	return get[api.Series](ctx, c, "/series", url.Values{"span": {span}})
+}
+
 // Masks returns what is hidden of messages, from everybody.
 func (c *Client) Masks(ctx context.Context) (api.MaskList, error) {
 	return get[api.MaskList](ctx, c, "/masks", nil)

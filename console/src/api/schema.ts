@@ -1153,6 +1153,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The figures of all topics together over time, for charts */
+        get: operations["figures.series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/silences": {
         parameters: {
             query?: never;
@@ -3062,7 +3079,8 @@ export interface components {
             points: components["schemas"]["Point"][] | null;
             /** @enum {string} */
             span: "5m" | "24h";
-            topic: string;
+            /** @description None: all topics together */
+            topic?: string;
         };
         SetRule: {
             reason?: string;
@@ -5830,6 +5848,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Published"];
+                };
+            };
+            /** @description Problem details (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "figures.series": {
+        parameters: {
+            query?: {
+                /** @description How far back */
+                span?: "5m" | "24h";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
                 };
             };
             /** @description Problem details (RFC 9457) */

@@ -9,5 +9,5 @@ test("what is published to two groups is counted once", () => {
     { ...zero, topic: "a", group: "x", ready: 1, waiting: 2, oldest: "1m", in_per_second: 10, out_per_second: 9 },
     { ...zero, topic: "a", group: "y", inflight: 4, oldest: "5s", in_per_second: 10, out_per_second: 8 },
   ]);
-  expect(sum).toEqual({ backlog: 3, running: 4, delayed: 3, dead: 0, oldest: 60, in: 10, out: 17 });
+  expect(sum).toEqual({ ready: 1, backlog: 3, running: 4, delayed: 3, dead: 0, oldest: 60, in: 10, out: 17 });
 });

@@ -3,6 +3,7 @@ import { seconds } from "@/lib/duration";
 
 /** Totals are the figures of all queues together. */
 export interface Totals {
+  ready: number;
   backlog: number;
   running: number;
   delayed: number;
@@ -16,8 +17,9 @@ export interface Totals {
  * totalsOf sums queues up. What was published is counted by the topic, whose group is empty: every group receives it again.
  */
 export function totalsOf(queues: Schemas["Queue"][]): Totals {
-  const sum: Totals = { backlog: 0, running: 0, delayed: 0, dead: 0, oldest: 0, in: 0, out: 0 };
+  const sum: Totals = { ready: 0, backlog: 0, running: 0, delayed: 0, dead: 0, oldest: 0, in: 0, out: 0 };
   for (const q of queues) {
+    sum.ready += q.ready;
     sum.backlog += q.ready + q.waiting;
     sum.running += q.inflight;
     sum.delayed += q.delayed;

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useFigures } from "@/api/figures";
 import { useApi } from "@/api/query";
@@ -12,11 +12,11 @@ import { Badge, type Tone } from "@/ui/Badge";
 import { Command } from "@/ui/Copy";
 import { Figure, Figures, Head, Panel } from "@/ui/Field";
 import { Show } from "@/ui/States";
+import { Charts } from "./Charts";
 import { messages } from "./messages";
+import { livePoint, type Point } from "./points";
 import { screen } from "./screen";
-import { totalsOf, type Totals } from "./totals";
-
-const Chart = lazy(() => import("@/ui/Chart").then((m) => ({ default: m.Chart })));
+import { totalsOf } from "./totals";
 
 const refresh = 5000;
 const mostPoints = 360;
@@ -75,15 +75,12 @@ function Health() {
 function Live() {
   const t = useText(messages);
   const f = useFormat();
-  const [points, setPoints] = useState<{ at: number; totals: Totals }[]>([]);
-  const first = useFigures((figures) => {
-    const point = { at: Date.parse(figures.at ?? "") / 1000, totals: totalsOf(figures.queues ?? []) };
-    setPoints((old) => [...old, point].slice(-mostPoints));
-  });
+  const [points, setPoints] = useState<Point[]>([]);
+  const figures = useFigures((now) => setPoints((old) => [...old, livePoint(now)].slice(-mostPoints)));
   return (
-    <Show of={first}>
+    <Show of={figures}>
       {({ queues }) => {
-        const now = points.at(-1)?.totals ?? totalsOf(queues ?? []);
+        const now = totalsOf(queues ?? []);
         return (
           <>
             <Figures>
@@ -96,19 +93,7 @@ function Live() {
               <Figure label={t("oldest")}>{f.duration(now.oldest)}</Figure>
               <Workers />
             </Figures>
-            <Panel title={t("rates")}>
-              <Suspense fallback={<div className="h-[210px]" />}>
-                <Chart
-                  label={t("rates")}
-                  times={points.map((p) => p.at)}
-                  format={f.rate}
-                  lines={[
-                    { name: t("in"), colour: "accent", values: points.map((p) => p.totals.in) },
-                    { name: t("out"), colour: "warn", dashed: true, values: points.map((p) => p.totals.out) },
-                  ]}
-                />
-              </Suspense>
-            </Panel>
+            <Charts live={points} />
           </>
         );
       }}

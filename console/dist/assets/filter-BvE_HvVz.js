@@ -1,1 +1,0 @@
-import{Bt as e}from"./index-CGAWMglo.js";function t(t){let n=e();return[t,e=>void n({to:`.`,search:(t=>({...t,...e}))})]}export{t};

@@ -1,1 +1,0 @@
-import{G as e}from"./index-CGAWMglo.js";function t(t,n){return{onSuccess:()=>{e(t),n?.()},onError:t=>e([t.detail||t.code,t.hint].filter(Boolean).join(` · `),!1)}}export{t};
