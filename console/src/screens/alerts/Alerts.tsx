@@ -5,6 +5,7 @@ import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
 import { Badge } from "@/ui/Badge";
+import { Opener } from "@/ui/columns";
 import { Command } from "@/ui/Copy";
 import { Drawer } from "@/ui/Dialog";
 import { Select } from "@/ui/Input";
@@ -108,11 +109,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, open: (a: Alert) => void
     {
       id: "rule",
       header: t("rule"),
-      cell: ({ row }) => (
-        <button type="button" className="py-0.5 font-medium text-accent hover:underline" onClick={() => open(row.original)}>
-          {row.original.rule}
-        </button>
-      ),
+      cell: ({ row }) => <Opener onOpen={() => open(row.original)}>{row.original.rule}</Opener>,
     },
     { id: "subject", header: t("subject"), cell: ({ row }) => row.original.subject },
     { id: "text", header: t("text"), cell: ({ row }) => row.original.text },

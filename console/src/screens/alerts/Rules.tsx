@@ -7,6 +7,7 @@ import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
 import { Badge } from "@/ui/Badge";
+import { Opener } from "@/ui/columns";
 import { Button } from "@/ui/Button";
 import { Drawer } from "@/ui/Dialog";
 import { SearchBox } from "@/ui/SearchBox";
@@ -104,11 +105,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, open: (r: Rule) => void,
     {
       id: "rule",
       header: t("rule"),
-      cell: ({ row }) => (
-        <button type="button" className="py-0.5 font-medium text-accent hover:underline" onClick={() => open(row.original)}>
-          {row.original.name}
-        </button>
-      ),
+      cell: ({ row }) => <Opener onOpen={() => open(row.original)}>{row.original.name}</Opener>,
     },
     { id: "now", header: t("now"), cell: ({ row: { original: r } }) => <RuleState rule={r} alerts={ofRule(r.name ?? "")} /> },
     { id: "severity", header: t("severity"), cell: ({ row }) => <Severity of={row.original.severity} /> },

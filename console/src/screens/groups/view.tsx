@@ -1,4 +1,4 @@
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useFigures } from "@/api/figures";
@@ -8,12 +8,13 @@ import { useFormat, type Format } from "@/i18n/format";
 import { useLanguage, useText, type Text } from "@/i18n/text";
 import { seconds } from "@/lib/duration";
 import { whyGroup } from "@/lib/why";
+import { TopicLink } from "@/parts/topic/TopicLink";
 import { WhyBadge } from "@/parts/why/Why";
-import { Button } from "@/ui/Button";
+import { numberColumn } from "@/ui/columns";
 import { Command } from "@/ui/Copy";
 import { Head } from "@/ui/Field";
 import { SearchBox } from "@/ui/SearchBox";
-import { EmptyState, Show } from "@/ui/States";
+import { EmptyState, NoMatch, Show } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { Actions, Reset } from "./Actions";
 import { lagOf, type Lag } from "./lag";
@@ -72,16 +73,7 @@ function Groups({ topics, q, onClear }: { topics: Schemas["Topic"][]; q: string;
       </EmptyState>
     );
   }
-  if (rows.length === 0) {
-    return (
-      <EmptyState title={t("noMatch", { q })}>
-        <p>{t("noMatchText", { count: all.length })}</p>
-        <p>
-          <Button onClick={onClear}>{t("clear")}</Button>
-        </p>
-      </EmptyState>
-    );
-  }
+  if (rows.length === 0) return <NoMatch q={q} count={all.length} onClear={onClear} />;
   return (
     <>
       <Table
@@ -110,23 +102,14 @@ function useRows(topics: Schemas["Topic"][]): Row[] {
 }
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, onReset: (row: Row) => void): Column<Row>[] {
-  const number = (id: keyof typeof en, of: (g: Schemas["Group"]) => number, write = f.compact): Column<Row> => ({
-    id,
-    header: t(id),
-    accessorFn: (row) => of(row.group),
-    cell: ({ row }) => <span className={of(row.original.group) === 0 ? "text-muted" : ""}>{write(of(row.original.group))}</span>,
-    meta: { right: true },
-  });
+  const number = (id: keyof typeof en, of: (g: Schemas["Group"]) => number, write = f.compact) =>
+    numberColumn<Row>({ id, header: t(id), of: (row) => of(row.group), write, bad: id === "dead" });
   return [
     {
       id: "topic",
       header: t("topic"),
       accessorFn: (row) => row.topic.topic,
-      cell: ({ row }) => (
-        <Link to="/topics/$topic" params={{ topic: row.original.topic.topic }} className="inline-block py-0.5 font-medium text-accent hover:underline">
-          {row.original.topic.topic}
-        </Link>
-      ),
+      cell: ({ row }) => <TopicLink topic={row.original.topic.topic} />,
     },
     { id: "group", header: t("group"), accessorFn: (row) => row.group.group, cell: ({ row }) => row.original.group.group },
     {

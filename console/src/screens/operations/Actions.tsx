@@ -5,9 +5,8 @@ import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
 import { Badge, type Tone } from "@/ui/Badge";
-import { Button } from "@/ui/Button";
 import { SearchBox } from "@/ui/SearchBox";
-import { EmptyState, Show } from "@/ui/States";
+import { EmptyState, NoMatch, Show } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { messages } from "./messages";
 import type { en } from "./messages.en";
@@ -54,16 +53,7 @@ function List({ all, q, onClear }: { all: Action[]; q: string; onClear: () => vo
       </EmptyState>
     );
   }
-  if (rows.length === 0) {
-    return (
-      <EmptyState title={t("noMatch", { q })}>
-        <p>{t("noMatchText", { count: all.length })}</p>
-        <p>
-          <Button onClick={onClear}>{t("clear")}</Button>
-        </p>
-      </EmptyState>
-    );
-  }
+  if (rows.length === 0) return <NoMatch q={q} count={all.length} onClear={onClear} />;
   return <Table label={t("actions")} columns={columnsOf(t, f)} rows={rows} rowID={(a) => String(a.sequence)} />;
 }
 

@@ -5,6 +5,7 @@ import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
 import { Bar, OperationState, Outcome } from "@/parts/operation/Progress";
+import { Opener } from "@/ui/columns";
 import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
 import { Drawer } from "@/ui/Dialog";
@@ -77,11 +78,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, show: (o: Operation) => 
     {
       id: "kind",
       header: t("kind"),
-      cell: ({ row }) => (
-        <button type="button" className="py-0.5 font-medium text-accent hover:underline" onClick={() => show(row.original)}>
-          {row.original.kind}
-        </button>
-      ),
+      cell: ({ row }) => <Opener onOpen={() => show(row.original)}>{row.original.kind}</Opener>,
     },
     { id: "state", header: t("state"), cell: ({ row }) => <OperationState of={row.original} /> },
     { id: "progress", header: t("progress"), cell: ({ row }) => <Bar of={row.original} /> },

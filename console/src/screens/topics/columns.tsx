@@ -1,10 +1,11 @@
-import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
 import type { Format } from "@/i18n/format";
 import type { Text } from "@/i18n/text";
 import { seconds } from "@/lib/duration";
 import { whyTopic } from "@/lib/why";
+import { TopicLink } from "@/parts/topic/TopicLink";
 import { WhyBadge } from "@/parts/why/Why";
+import { numberColumn } from "@/ui/columns";
 import type { Column } from "@/ui/Table";
 import type { en } from "./messages.en";
 
@@ -20,22 +21,10 @@ type Counts = "ready" | "inflight" | "waiting" | "delayed" | "dead";
 
 /** columnsOf are the columns of the table. */
 export function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Row>[] {
-  const count = (id: Counts): Column<Row> => ({
-    id,
-    header: t(id),
-    accessorFn: (row) => row[id],
-    cell: ({ row }) => <Count n={row.original[id]} text={f.compact(row.original[id])} bad={id === "dead"} />,
-    meta: { right: true },
-  });
-  const rate = (id: "in" | "out"): Column<Row> => ({
-    id,
-    header: t(id),
-    accessorFn: (row) => row[id],
-    cell: ({ row }) => <Count n={row.original[id]} text={f.rate(row.original[id])} />,
-    meta: { right: true },
-  });
+  const count = (id: Counts) => numberColumn<Row>({ id, header: t(id), of: (row) => row[id], write: f.compact, bad: id === "dead" });
+  const rate = (id: "in" | "out") => numberColumn<Row>({ id, header: t(id), of: (row) => row[id], write: f.rate });
   return [
-    { id: "topic", header: t("topic"), accessorFn: (row) => row.topic, cell: ({ row }) => <Name topic={row.original.topic} /> },
+    { id: "topic", header: t("topic"), accessorFn: (row) => row.topic, cell: ({ row }) => <TopicLink topic={row.original.topic} /> },
     { id: "state", header: t("state"), accessorFn: (row) => whyTopic(row).state, cell: ({ row }) => <WhyBadge why={whyTopic(row.original)} /> },
     count("ready"),
     count("inflight"),
@@ -44,33 +33,7 @@ export function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Row>[] {
     count("dead"),
     rate("in"),
     rate("out"),
-    {
-      id: "oldest",
-      header: t("oldest"),
-      accessorFn: (row) => seconds(row.oldest),
-      cell: ({ row }) => <Count n={seconds(row.original.oldest)} text={f.duration(row.original.oldest)} />,
-      meta: { right: true },
-    },
-    {
-      id: "groups",
-      header: t("groups"),
-      accessorFn: (row) => row.groups?.length ?? 0,
-      cell: ({ row }) => f.number(row.original.groups?.length ?? 0),
-      meta: { right: true },
-    },
+    numberColumn({ id: "oldest", header: t("oldest"), of: (row) => seconds(row.oldest), write: f.duration }),
+    numberColumn({ id: "groups", header: t("groups"), of: (row) => row.groups?.length ?? 0, write: f.number }),
   ];
-}
-
-function Name({ topic }: { topic: string }) {
-  return (
-    <Link to="/topics/$topic" params={{ topic }} className="inline-block py-0.5 font-medium text-accent hover:underline">
-      {topic}
-    </Link>
-  );
-}
-
-/** Count greys a zero, so that what is there stands out. */
-function Count({ n, text, bad = false }: { n: number; text: string; bad?: boolean }) {
-  const colour = n === 0 ? "text-muted" : bad ? "font-medium text-bad" : "";
-  return <span className={colour}>{text}</span>;
 }

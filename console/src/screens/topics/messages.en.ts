@@ -13,8 +13,5 @@ export const en = {
   search: "Part of a name",
   noneTitle: "No messages yet",
   noneText: "A topic appears with its first message. Publish one from a terminal, or from Go:",
-  noMatch: "No topic has “{q}” in its name",
-  noMatchText: "{count} {count|topic was|topics were} looked at.",
-  clear: "Clear the filter",
   first: "Only the first {count} topics are shown here; go to any other by its name (key :).",
 } as const;

@@ -15,8 +15,5 @@ export const zh: Record<keyof typeof en, string> = {
   search: "名称的一部分",
   noneTitle: "还没有消息",
   noneText: "第一条消息会创建主题。可以从终端或 Go 程序发布：",
-  noMatch: "没有名称包含“{q}”的主题",
-  noMatchText: "已查看 {count} 个主题。",
-  clear: "清除筛选",
   first: "这里只显示前 {count} 个主题；其他主题可按名称跳转（按 : 键）。",
 };

@@ -6,11 +6,10 @@ import { useApi } from "@/api/query";
 import { useFilter } from "@/app/filter";
 import { useFormat } from "@/i18n/format";
 import { useLanguage, useText } from "@/i18n/text";
-import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
 import { Head } from "@/ui/Field";
 import { SearchBox } from "@/ui/SearchBox";
-import { EmptyState, Show } from "@/ui/States";
+import { EmptyState, NoMatch, Show } from "@/ui/States";
 import { Table } from "@/ui/Table";
 import { columnsOf, type Row } from "./columns";
 import { messages } from "./messages";
@@ -50,16 +49,7 @@ function Topics({ all, q, onClear }: { all: Schemas["Topic"][]; q: string; onCle
   const navigate = useNavigate();
   const rows = useRows(all, q);
   if (all.length === 0) return <NoTopics />;
-  if (rows.length === 0) {
-    return (
-      <EmptyState title={t("noMatch", { q })}>
-        <p>{t("noMatchText", { count: all.length })}</p>
-        <p>
-          <Button onClick={onClear}>{t("clear")}</Button>
-        </p>
-      </EmptyState>
-    );
-  }
+  if (rows.length === 0) return <NoMatch q={q} count={all.length} onClear={onClear} />;
   return (
     <Table
       label={t("topic")}

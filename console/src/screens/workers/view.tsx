@@ -5,12 +5,12 @@ import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useLanguage, useText, type Text } from "@/i18n/text";
 import { seconds } from "@/lib/duration";
-import { Button } from "@/ui/Button";
+import { numberColumn, Opener } from "@/ui/columns";
 import { Command } from "@/ui/Copy";
 import { Drawer } from "@/ui/Dialog";
 import { Head } from "@/ui/Field";
 import { SearchBox } from "@/ui/SearchBox";
-import { EmptyState, Show } from "@/ui/States";
+import { EmptyState, NoMatch, Show } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { MemberDetails } from "./MemberDetails";
 import { messages } from "./messages";
@@ -78,16 +78,7 @@ function Members({ all, q, onClear }: { all: Member[]; q: string; onClear: () =>
       </EmptyState>
     );
   }
-  if (rows.length === 0) {
-    return (
-      <EmptyState title={t("noMatch", { q })}>
-        <p>{t("noMatchText", { count: all.length })}</p>
-        <p>
-          <Button onClick={onClear}>{t("clear")}</Button>
-        </p>
-      </EmptyState>
-    );
-  }
+  if (rows.length === 0) return <NoMatch q={q} count={all.length} onClear={onClear} />;
   return (
     <Table
       label={t("workers")}
@@ -102,23 +93,13 @@ function Members({ all, q, onClear }: { all: Member[]; q: string; onClear: () =>
 }
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, open: (m: Member) => void): Column<Member>[] {
-  const number = (id: keyof typeof en, of: (m: Member) => number, write: (n: number) => string): Column<Member> => ({
-    id,
-    header: t(id),
-    accessorFn: of,
-    cell: ({ row }) => write(of(row.original)),
-    meta: { right: true },
-  });
+  const number = (id: keyof typeof en, of: (m: Member) => number, write: (n: number) => string) => numberColumn<Member>({ id, header: t(id), of, write });
   return [
     {
       id: "member",
       header: t("member"),
       accessorFn: (m) => m.member,
-      cell: ({ row }) => (
-        <button type="button" className="py-0.5 font-medium text-accent hover:underline" onClick={() => open(row.original)}>
-          {row.original.member}
-        </button>
-      ),
+      cell: ({ row }) => <Opener onOpen={() => open(row.original)}>{row.original.member}</Opener>,
     },
     { id: "state", header: t("state"), accessorFn: (m) => m.health, cell: ({ row }) => <Health member={row.original} /> },
     number("running", (m) => totals(m).running, f.number),
