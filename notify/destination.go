@@ -149,12 +149,22 @@ func (h *Hub) holdBack(ctx context.Context, t Target, after time.Duration) {
 }
 
 // clock estimates the backend's clock, which processes share: by the times of claims, of which the one that arrived
-// fastest tells most.
-type clock struct{ ahead atomic.Pointer[time.Duration] }
+// fastest tells most. Between claims it goes by a clock that nobody sets, since a step of this machine's own would hold
+// back, or let pass, what all processes send.
+type clock struct {
+	start  time.Time
+	passed func() time.Duration // since start
+	ahead  atomic.Pointer[time.Duration]
+}
+
+// newClock starts with the machine's clock.
+func newClock(start time.Time) *clock {
+	return &clock{start: start.Round(0), passed: func() time.Duration { return time.Since(start) }}
+}
 
 // observe learns from a claim that was made a moment ago.
 func (c *clock) observe(claimed time.Time) {
-	seen := time.Until(claimed)
+	seen := claimed.Sub(c.own())
 	for {
 		known := c.ahead.Load()
 		if known != nil && *known >= seen || c.ahead.CompareAndSwap(known, &seen) {
@@ -165,7 +175,10 @@ func (c *clock) observe(claimed time.Time) {
 
 func (c *clock) now() time.Time {
 	if ahead := c.ahead.Load(); ahead != nil {
-		return time.Now().Add(*ahead)
+		return c.own().Add(*ahead)
 	}
-	return time.Now()
+	return c.own()
 }
+
+// own is the time here, as if nobody had set the clock since the start.
+func (c *clock) own() time.Time { return c.start.Add(c.passed()) }

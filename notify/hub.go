@@ -56,7 +56,7 @@ type Hub struct {
 	templates map[string]parsedTemplate
 	records   records
 	places    destinations
-	clock     clock
+	clock     *clock
 	backlog   backlog
 	counts    map[string]*counts // by channel
 	log       *slog.Logger
@@ -76,7 +76,8 @@ func New(b *ferry.Broker, o Options) (*Hub, error) {
 		return nil, err
 	}
 	o = o.resolved(b)
-	h := &Hub{broker: b, o: o, log: o.Logger, templates: map[string]parsedTemplate{}, counts: map[string]*counts{}}
+	h := &Hub{broker: b, o: o, log: o.Logger, templates: map[string]parsedTemplate{}, counts: map[string]*counts{},
+		clock: newClock(time.Now())}
 	h.records = records{kv: b.Driver().KV(), keep: o.Keep}
 	h.places = destinations{kv: b.Driver().KV()}
 	for name := range o.Channels {
