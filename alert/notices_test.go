@@ -128,3 +128,20 @@ func TestWrongTargets(t *testing.T) {
 		}
 	})
 }
+
+func TestRemoveSilence(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		id, err := alert.AddSilence(t.Context(), r.k.Broker, alert.Silence{}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := alert.RemoveSilence(t.Context(), r.k.Broker, id); err != nil {
+			t.Error(err)
+		}
+		for _, gone := range []string{id, "none", ""} {
+			if err := alert.RemoveSilence(t.Context(), r.k.Broker, gone); !errors.Is(err, ferry.ErrNotFound) {
+				t.Errorf("%q: %v", gone, err)
+			}
+		}
+	})
+}

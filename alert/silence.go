@@ -53,9 +53,18 @@ func CheckSilences(all []Silence) error {
 	return nil
 }
 
-// RemoveSilence ends a silence.
+// RemoveSilence ends a silence. ErrNotFound: there is none of this id, or it is over.
 func RemoveSilence(ctx context.Context, b *ferry.Broker, id string) error {
-	return b.Driver().KV().Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: "silence/" + id, Delete: true})[0].Err
+	kv, name := b.Driver().KV(), "silence/"+id
+	values, err := kv.Get(ctx, bucket, name)
+	if err != nil {
+		return err
+	}
+	if values[0].Revision == 0 {
+		return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no silence %.80q", id),
+			"ferry alert silences lists them", nil)
+	}
+	return kv.Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: name, Delete: true})[0].Err
 }
 
 // Silences are those of the broker, and those of the options that last. These have no ID: they end with the options.
