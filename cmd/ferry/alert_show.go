@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,8 +63,10 @@ func (r *remote) showAlert(v alertShown) error {
 		lines = append(lines, "  "+textOf(e.At)+" "+e.What+" "+e.Text)
 	}
 	for _, line := range lines {
-		if err := r.sayf("%s", line); err != nil {
-			return err
+		for i, part := range strings.Split(line, "\n") { // a text may have several
+			if err := r.sayf("%s%s", strings.Repeat("    ", min(i, 1)), printable(part)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

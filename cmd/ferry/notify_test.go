@@ -104,14 +104,15 @@ func TestAlert(t *testing.T) {
 		}
 	}
 	write("state/deep/orders/billing", alert.Alert{Rule: "deep", Subject: "orders/billing", Severity: alert.Critical,
-		Status: alert.Firing, Since: now, Fired: now, Notices: 1, Text: "too much waits"})
+		Status: alert.Firing, Since: now, Fired: now, Notices: 1, Text: "too much waits\x1b[2J\nscale out"})
 	write("beat", alert.Beat{At: now, Every: time.Hour, Rules: 3})
 
 	d.has(d.ok("alert", "alive"), "3 rules were evaluated")
 	d.has(d.ok("alert", "ack", "deep", "orders/billing", "--who", "li"), "li takes care of deep")
 	d.has(d.ok("alert", "ls"), "deep", "orders/billing", "critical", "firing", "li", "too much waits")
 	d.has(d.ok("alert", "history", "--output", "json"), `"what": "acknowledged"`)
-	d.has(d.ok("alert", "show", "deep", "orders/billing"), "is firing, critical", "too much waits", "acknowledged li")
+	d.has(d.ok("alert", "show", "deep", "orders/billing"), "is firing, critical", `too much waits\x1b[2J`,
+		"\n    scale out\n", "acknowledged li")
 	d.has(d.ok("alert", "show", "deep", "orders/billing", "--output", "json"), `"history"`, `"acknowledged": "li"`)
 	d.fails(exitNotFound, "does not fire", "alert", "show", "deep", "other")
 	d.fails(exitNotFound, "does not fire", "alert", "ack", "deep", "other", "--who", "li")
@@ -119,6 +120,7 @@ func TestAlert(t *testing.T) {
 	d.ok("alert", "silence", "2h", "--rule", "deep*", "--comment", "deployment")
 	d.has(d.ok("alert", "silences"), "deep*", "deployment")
 	d.fails(exitUsage, "cannot be read", "alert", "silence", "soon")
+	d.fails(exitNotFound, "there is no silence", "alert", "unsilence", "none")
 }
 
 func TestAlertFiles(t *testing.T) {
