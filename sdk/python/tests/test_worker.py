@@ -135,6 +135,21 @@ class WorkerTest(unittest.TestCase):
         reasons = {letter.value: (letter.reason, letter.error) for letter in self.client.dead_letters(self.topic)}
         self.assertEqual(reasons, {"dead": ("card_declined", "no money"), "hopeless": ("max_attempts", "ValueError: never")})
 
+    def test_whatever_a_handler_raises_is_a_failed_attempt(self) -> None:
+        class Silent(Exception):
+            def __str__(self) -> str:
+                raise RuntimeError("it has no text")
+
+        raised = [Silent(), ValueError("a name of a file: \udcff"), SystemExit(1), KeyboardInterrupt(), Dead("odd", "\ud800")]
+        for i in range(len(raised)):
+            self.client.publish(self.topic, i, max_attempts=1)
+
+        def handle(delivery: Delivery) -> None:
+            raise raised[delivery.value]
+
+        with working(self.client, self.topic, handle):
+            eventually(lambda: len(list(self.client.dead_letters(self.topic))) == len(raised), "a dead letter for each")
+
     def test_follow_ups_are_published_only_if_the_handler_succeeds(self) -> None:
         mails = topic()
         self.client.receive(mails, wait=0)

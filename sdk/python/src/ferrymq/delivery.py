@@ -106,11 +106,16 @@ class Settlement:
         if self.after is not None:
             out["after"] = to_text(self.after)
         if self.reason:
-            out["reason"] = self.reason
+            out["reason"] = _valid(self.reason)
         if self.error:
-            out["error"] = self.error
+            out["error"] = _valid(self.error)
         if self.emit:
             out["emit"] = [message.to_json(topic) for topic, message in self.emit]
         if self.result is not None:
             out["result"] = self.result.body()
         return out
+
+
+def _valid(text: str) -> str:
+    """The text as UTF-8 has it: half a character, as names of files can have, would keep the settlement from being sent."""
+    return text.encode("utf-8", "replace").decode()

@@ -242,11 +242,13 @@ class AsyncWorker:
             return Settlement(delivery, "retry", error="the handler was cancelled")
         except Outcome as outcome:
             return _settlement(delivery, outcome)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if self._threads is None and not isinstance(error, (Exception, SystemExit)):
+                raise  # Ctrl-C, and not of the handler: to a thread it never comes
             if delivery.cancelled.is_set():  # it was told to end
                 return Settlement(delivery, "release")
             self._log.warning("ferry: attempt %d of %s/%s failed", delivery.attempt, delivery.topic, delivery.id, exc_info=error)
-            return Settlement(delivery, "retry", error=f"{type(error).__name__}: {error}")
+            return Settlement(delivery, "retry", error=_text(error))
         return Settlement(delivery, "ack", emit=delivery.emitted, result=result)
 
     # Stopping
@@ -279,6 +281,14 @@ class AsyncWorker:
 
 def _is_async(handler: Handler) -> bool:
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))
+
+
+def _text(error: BaseException) -> str:
+    """What an exception says. One that cannot say it has failed all the same."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def _settlement(delivery: Delivery, outcome: Outcome) -> Settlement:
