@@ -14,8 +14,9 @@ while ended == 0 and #seqs < most and tries > 0 and bytes > 0 do
     at = math.max(at, segment * 1024 - 1)
     while at < segment * 1024 + 1023 and #seqs < most and tries > 0 and bytes > 0 do
       at, tries = at + 1, tries - 1
-      local size = call('HSTRLEN', KEYS[2], at .. '')
-      if size > 0 then seqs[#seqs + 1], bytes = at .. '', bytes - size end
+      local seq = at .. ''
+      local size = call('HSTRLEN', KEYS[2], seq)
+      if size > 0 then seqs[#seqs + 1], bytes = seq, bytes - size end
     end
   else
     ended = 1

@@ -2,6 +2,12 @@
 -- KEYS: 1 topic, 2 bodies, 3 live, 4 pending, 5 delayed, 6 expires, 7 ids; then of each group: hash, state, record, history, edited, leases.
 local call, floor = redis.call, math.floor
 
+-- fields returns what a hash has of messages. Many have nothing of most hashes, and to say so of each costs more than to look.
+local function fields(key, seqs)
+  if call('EXISTS', key) == 0 then return {} end
+  return call('HMGET', key, unpack(seqs))
+end
+
 -- scores returns the scores of members of a sorted set that few messages are in.
 local function scores(key, seqs)
   local all = {}
@@ -23,11 +29,11 @@ local function view(seqs)
   local topic = call('HMGET', KEYS[1], 'epoch', 'groups', 'solo')
   if #seqs == 0 then return {topic} end
   local bodies = call('HMGET', KEYS[2], unpack(seqs))
-  local out = {topic, bodies, call('HMGET', KEYS[3], unpack(seqs)), call('HMGET', KEYS[4], unpack(seqs)),
+  local out = {topic, bodies, fields(KEYS[3], seqs), fields(KEYS[4], seqs),
     scores(KEYS[5], seqs), scores(KEYS[6], seqs), indexed(bodies, #seqs)}
   for at = 8, #KEYS - 5, 6 do
     local group = {call('HGET', KEYS[at], 'i')}
-    for k = 1, 4 do group[k + 1] = call('HMGET', KEYS[at + k], unpack(seqs)) end
+    for k = 1, 4 do group[k + 1] = fields(KEYS[at + k], seqs) end
     group[6] = call('HVALS', KEYS[at + 5])
     out[#out + 1] = group
   end
