@@ -5,7 +5,7 @@
 // was lost is brought by the next Receive.
 //
 // A gateway that was restarted knows no subscriptions: the next Receive subscribes again, and what was held is delivered again when its
-// lease is over, as if this process had died.
+// lease is over, as if this process had died; in front of a broker on disk, whose leases end with the gateway, at once.
 package remote
 
 import (
