@@ -96,7 +96,7 @@ func (p *Pipeline) pull(ctx context.Context, account, token string) error {
 	}
 	for end := time.Now().Add(p.turn); ; {
 		from := at.Position
-		found, err := p.read(ctx, &at, token)
+		found, err := p.read(ctx, &at, &token)
 		if err != nil {
 			return err
 		}
@@ -122,18 +122,18 @@ func (p *Pipeline) pull(ctx context.Context, account, token string) error {
 	}
 }
 
-// read returns the page at the cursor. A token that the vendor does not take is left out, and a cursor that it does not
-// take is given up for the beginning: what was published already is recognised.
-func (p *Pipeline) read(ctx context.Context, at *Cursor, token string) (page, error) {
-	found, err := p.client.sync(ctx, at.Account, at.Position, token)
-	if Code(err) == CodeWrongMsgToken && token != "" {
-		token = ""
-		found, err = p.client.sync(ctx, at.Account, at.Position, token)
+// read returns the page at the cursor. A token that the vendor does not take is left out from then on, and a cursor that
+// it does not take is given up for the beginning: what was published already is recognised.
+func (p *Pipeline) read(ctx context.Context, at *Cursor, token *string) (page, error) {
+	found, err := p.client.sync(ctx, at.Account, at.Position, *token)
+	if Code(err) == CodeWrongMsgToken && *token != "" {
+		*token = ""
+		found, err = p.client.sync(ctx, at.Account, at.Position, *token)
 	}
 	if !cursorRefused(err) || at.Position == "" {
 		return found, err
 	}
-	again, second := p.client.sync(ctx, at.Account, "", token)
+	again, second := p.client.sync(ctx, at.Account, "", *token)
 	if second != nil {
 		return page{}, err // it was not the cursor
 	}

@@ -154,6 +154,19 @@ func TestWithoutToken(t *testing.T) {
 	}
 }
 
+// An outdated token costs one call, not one for each page.
+func TestOutdatedTokenIsLeftOutOfAllPages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{Page: 10, Tokenless: 1000}, wecom.Options{})
+	for range 30 {
+		r.vendor.Say("kf1", "ann", "hello")
+	}
+	r.ok(r.p.PullNow(t.Context(), "kf1", "outdated"))
+	if n := r.vendor.Calls("kf/sync_msg"); n != 1+3 {
+		t.Errorf("%d calls for 3 pages", n)
+	}
+}
+
 // The access token ends in the middle of a pull.
 func TestTokenEndsDuringAPull(t *testing.T) {
 	t.Parallel()
