@@ -47,10 +47,10 @@ type lister interface{ Destinations() []string }
 // info describes the channels of this hub, in order of their names.
 func (h *Hub) info() []ChannelInfo {
 	var all []ChannelInfo
-	for _, name := range h.Channels() {
-		c := h.o.Channels[name]
-		i := ChannelInfo{Name: name, Limits: c.Limits(), Processes: 1, Stats: h.counts[name].stats(),
-			Last: h.counts[name].last.Load()}
+	offer := h.offer.Load()
+	for _, name := range slices.Sorted(maps.Keys(offer.channels)) {
+		c, counts := offer.channels[name], offer.counts[name]
+		i := ChannelInfo{Name: name, Limits: c.Limits(), Processes: 1, Stats: counts.stats(), Last: counts.last.Load()}
 		if l, ok := c.(lister); ok {
 			i.Destinations = l.Destinations()
 		}

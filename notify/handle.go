@@ -45,7 +45,7 @@ func (h *Hub) away(ctx context.Context, err error) error {
 
 // count returns the counts of a channel; of one that this hub does not have they go nowhere.
 func (h *Hub) count(channel string) *counts {
-	if c, ok := h.counts[channel]; ok {
+	if c, ok := h.offer.Load().counts[channel]; ok {
 		return c
 	}
 	return &counts{}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -51,15 +52,17 @@ type MessageTemplate struct {
 
 // Hub sends notifications. It is safe for concurrent use.
 type Hub struct {
-	broker    *ferry.Broker
-	o         Options
-	templates map[string]parsedTemplate
-	records   records
-	places    destinations
-	clock     *clock
-	backlog   backlog
-	counts    map[string]*counts // by channel
-	log       *slog.Logger
+	broker  *ferry.Broker
+	o       Options // all but Channels and Templates
+	offer   atomic.Pointer[offer]
+	records records
+	places  destinations
+	clock   *clock
+	backlog backlog
+	log     *slog.Logger
+
+	reloading sync.Mutex
+	replaced  []Channel // by Reload: a send may be under way
 }
 
 type parsedTemplate struct {
@@ -76,20 +79,14 @@ func New(b *ferry.Broker, o Options) (*Hub, error) {
 		return nil, err
 	}
 	o = o.resolved(b)
-	h := &Hub{broker: b, o: o, log: o.Logger, templates: map[string]parsedTemplate{}, counts: map[string]*counts{},
-		clock: newClock(time.Now())}
+	first, err := newOffer(o, nil)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hub{broker: b, o: o, log: o.Logger, clock: newClock(time.Now())}
 	h.records = records{kv: b.Driver().KV(), keep: o.Keep}
 	h.places = destinations{kv: b.Driver().KV()}
-	for name := range o.Channels {
-		h.counts[name] = &counts{}
-	}
-	for name, t := range o.Templates {
-		parsed, err := t.parse()
-		if err != nil {
-			return nil, fmt.Errorf("template %q: %w", name, err)
-		}
-		h.templates[name] = parsed
-	}
+	h.offer.Store(first)
 	return h, nil
 }
 
@@ -167,15 +164,15 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // Channels are the names of the channels, sorted.
-func (h *Hub) Channels() []string { return slices.Sorted(maps.Keys(h.o.Channels)) }
+func (h *Hub) Channels() []string { return slices.Sorted(maps.Keys(h.offer.Load().channels)) }
 
 // Channel returns a channel by name, or nil.
-func (h *Hub) Channel(name string) Channel { return h.o.Channels[name] }
+func (h *Hub) Channel(name string) Channel { return h.offer.Load().channels[name] }
 
 // Health asks every channel that can tell whether it works. It sends nothing.
 func (h *Hub) Health(ctx context.Context) map[string]error {
 	found := map[string]error{}
-	for name, c := range h.o.Channels {
+	for name, c := range h.offer.Load().channels {
 		if c, ok := c.(healthy); ok {
 			found[name] = c.Health(ctx)
 		}
@@ -185,8 +182,10 @@ func (h *Hub) Health(ctx context.Context) map[string]error {
 
 // Close closes the channels. Call it after Run has returned.
 func (h *Hub) Close() error {
+	h.reloading.Lock()
+	defer h.reloading.Unlock()
 	var errs []error
-	for _, c := range h.o.Channels {
+	for _, c := range slices.AppendSeq(h.replaced, maps.Values(h.offer.Load().channels)) {
 		if c, ok := c.(closer); ok {
 			errs = append(errs, c.Close())
 		}
@@ -196,7 +195,7 @@ func (h *Hub) Close() error {
 
 // channel is that of a target, or why there is none.
 func (h *Hub) channel(t Target) (Channel, error) {
-	if c, ok := h.o.Channels[t.Channel]; ok {
+	if c, ok := h.offer.Load().channels[t.Channel]; ok {
 		return c, nil
 	}
 	return nil, &Error{Code: CodeInvalidConfig, Text: fmt.Sprintf("there is no channel %q", t.Channel),

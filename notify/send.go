@@ -154,7 +154,7 @@ func (h *Hub) template(m *Message) (parsedTemplate, error) {
 		}
 		return MessageTemplate{Title: m.Title, Body: m.Body}.parse()
 	}
-	t, ok := h.templates[m.Template]
+	t, ok := h.offer.Load().templates[m.Template]
 	if !ok {
 		return t, invalid("name one of Options.Templates", "there is no template %q", m.Template)
 	}

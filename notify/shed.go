@@ -63,7 +63,7 @@ func (h *Hub) shed(ctx context.Context, p *plan) {
 		return
 	}
 	for i := range p.jobs {
-		h.counts[p.jobs[i].target().Channel].shed.Add(1)
+		h.count(p.jobs[i].target().Channel).shed.Add(1)
 	}
 	if rule.Delay > 0 {
 		if later := time.Now().Add(rule.Delay); later.After(p.at) {

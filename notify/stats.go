@@ -51,7 +51,7 @@ type Stats struct {
 // Stats asks the broker, and tells what this process did.
 func (h *Hub) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{Channels: map[string]ChannelStats{}}
-	for name, c := range h.counts {
+	for name, c := range h.offer.Load().counts {
 		s.Channels[name] = c.stats()
 	}
 	stats, err := h.broker.Driver().Stats(ctx, h.o.Topic)
