@@ -255,7 +255,7 @@ func TestNoticeThatIsOwedIsSentOnce(t *testing.T) {
 	})
 }
 
-// What is known of a rule that was removed is forgotten.
+// What is known of a rule that another leader does not have is forgotten, and who was told is told so.
 func TestRemovedRule(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -270,7 +270,7 @@ func TestRemovedRule(t *testing.T) {
 		other[0].Name, other[0].Threshold = "other", 100
 		r.k.Start(r.watch(alert.Options{Rules: other}))
 		r.k.Advance(20 * time.Second)
-		r.inbox.want(t)
+		r.inbox.want(t, "[RESOLVED] leak")
 		if found, err := alert.List(t.Context(), r.k.Broker); err != nil || len(found) != 0 {
 			t.Errorf("%+v, %v", found, err)
 		}

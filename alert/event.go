@@ -64,7 +64,7 @@ func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[stri
 	now := time.Now()
 	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), fit(text)).
 		WithPriority(severities[r.Severity]).
-		AddTarget(targets(r, w.o.Channels)...)
+		AddTarget(targets(r, w.settings.Load().channels)...)
 	if len(ids) > 0 {
 		m.WithMetadata(Messages, strings.Join(ids, ","))
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,8 +16,9 @@ import (
 type ruleSet struct {
 	all  []*compiled
 	kept map[string]bool // names of those that are kept in the broker
-	// version changes whenever the rules in the broker do.
-	version string
+	// version changes whenever the rules in the broker do, and settings whenever those of the options do.
+	version  string
+	settings *settings
 }
 
 func (s *ruleSet) find(name string) *compiled {
@@ -65,8 +65,8 @@ func (w *Watch) PutRule(ctx context.Context, r Rule) error {
 		Data: data})[0].Err
 }
 
-// DeleteRule removes a rule from the broker. One of the options of the same name counts again. ErrNotFound: none of
-// this name is kept.
+// DeleteRule removes a rule from the broker. One of the options of the same name counts again; otherwise its alerts are
+// over with the next look, and who was told of one is told so. ErrNotFound: none of this name is kept.
 func (w *Watch) DeleteRule(ctx context.Context, name string) error {
 	kv := w.broker.Driver().KV()
 	values, err := kv.Get(ctx, bucket, ruleName(name))
@@ -86,23 +86,7 @@ func (w *Watch) compileKept(r Rule) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, w.reachable(c)
-}
-
-// reachable refuses a rule of which nobody would be told: one without a channel, and one whose notices the hub would
-// refuse, for a single target that is wrong.
-func (w *Watch) reachable(r *compiled) error {
-	switch {
-	case r.Disabled:
-		return nil
-	case len(targets(r, w.o.Channels)) > 0:
-		if err := w.o.Hub.Check(w.grouped(r.test(w.o.Channels))); err != nil {
-			return fmt.Errorf("the notices of rule %.60q: %w", r.Name, err)
-		}
-		return nil
-	}
-	return bad(r.Name, "the channels are "+strings.Join(slices.Sorted(maps.Keys(w.o.Channels)), ", "),
-		"none of its channels %v is there", r.Channels)
+	return c, w.settings.Load().reachable(w.o.Hub, c)
 }
 
 // refresh reads the rules that are kept in the broker, and compiles them if they changed. One that cannot be used here
@@ -118,10 +102,11 @@ func (w *Watch) refresh(ctx context.Context) (*ruleSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now := w.rules.Load(); now.version == version.String() {
+	settings := w.settings.Load()
+	if now := w.rules.Load(); now.version == version.String() && now.settings == settings {
 		return now, nil
 	}
-	next := &ruleSet{kept: map[string]bool{}, version: version.String()}
+	next := &ruleSet{kept: map[string]bool{}, version: version.String(), settings: settings}
 	var kept []*compiled
 	for _, v := range values {
 		c, err := w.decodeRule(v)
@@ -132,7 +117,7 @@ func (w *Watch) refresh(ctx context.Context) (*ruleSet, error) {
 		kept = append(kept, c)
 		next.kept[c.Name] = true
 	}
-	next.all = slices.DeleteFunc(slices.Clone(w.own), func(c *compiled) bool { return next.kept[c.Name] })
+	next.all = slices.DeleteFunc(slices.Clone(settings.rules), func(c *compiled) bool { return next.kept[c.Name] })
 	next.all = append(next.all, kept...)
 	w.rules.Store(next)
 	return next, nil

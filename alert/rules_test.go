@@ -2,6 +2,7 @@ package alert_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/notify"
 )
 
 // TestRulesKeptInTheBroker: a rule that is put counts from the next look on, over one of the options of its name, and
@@ -44,6 +46,93 @@ func TestRulesKeptInTheBroker(t *testing.T) {
 		if err := w.DeleteRule(t.Context(), "leak"); !isNotFound(err) {
 			t.Errorf("a rule of the options was deleted: %v", err)
 		}
+	})
+}
+
+// wantOver demands that a rule that fired is over for a reason that the notice tells, and that nothing is known of it.
+func wantOver(t *testing.T, r *rig, reason string) {
+	t.Helper()
+	r.k.Advance(10 * time.Second)
+	if got := r.inbox.bodies; len(got) != 1 || !strings.HasPrefix(got[0], "system: "+reason+" after ") {
+		t.Errorf("%q arrived", got)
+	}
+	r.inbox.want(t, "[RESOLVED] leak")
+	r.k.Advance(10 * time.Minute)
+	r.inbox.want(t)
+}
+
+// TestFiringRuleIsDeleted: who was told is told that the rule was removed, and nothing is known of it any more.
+func TestFiringRuleIsDeleted(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		w := r.watch(alert.Options{})
+		r.k.Start(w)
+		rule := leak(0, time.Minute)[0]
+		rule.Channels = []string{"email"}
+		if err := w.PutRule(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+		r.set(11)
+		r.k.Advance(10 * time.Second)
+		r.inbox.want(t, "[WARNING] leak")
+		if err := alert.Acknowledge(t.Context(), r.k.Broker, "leak", "system", "li"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.DeleteRule(t.Context(), "leak"); err != nil {
+			t.Fatal(err)
+		}
+		wantOver(t, r, "the rule was removed")
+		if found, err := alert.List(t.Context(), r.k.Broker); err != nil || len(found) != 0 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		if err := w.PutRule(t.Context(), rule); err != nil { // it begins anew: no cool-down, nobody takes care
+			t.Fatal(err)
+		}
+		r.k.Advance(70 * time.Second)
+		r.inbox.want(t, "[WARNING] leak", "[WARNING] leak")
+	})
+}
+
+// TestReload: rules, channels and silences of other options count from the next look on, and what is wrong changes
+// nothing.
+func TestReload(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		o := alert.Options{Rules: leak(0, time.Minute), Channels: map[string][]notify.Target{"a": {{Channel: "in", To: "a"}}}}
+		w := r.watch(o)
+		r.k.Start(w)
+		r.set(11)
+		r.k.Advance(10 * time.Second)
+		r.inbox.want(t, "[WARNING] leak")
+		for name, wrong := range map[string]alert.Options{
+			"a rule":      {Rules: []alert.Rule{{Name: "leak", When: "leaks > 1"}}, Channels: o.Channels},
+			"no channels": {Rules: o.Rules},
+			"a silence":   {Rules: o.Rules, Channels: o.Channels, Silences: []alert.Silence{{Rule: "["}}},
+		} {
+			if err := w.Reload(wrong); !errors.Is(err, ferry.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		r.k.Advance(time.Minute)
+		r.inbox.want(t, "[WARNING] leak")
+		reload := func(o alert.Options) {
+			t.Helper()
+			if err := w.Reload(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.Silences = []alert.Silence{{Rule: "leak"}}
+		reload(o)
+		r.k.Advance(2 * time.Minute)
+		r.inbox.want(t)
+		o.Rules, o.Silences = leak(0, time.Minute), nil
+		o.Rules[0].Disabled = true
+		reload(o)
+		wantOver(t, r, "the rule was disabled")
+		o.Rules[0].Disabled, o.Rules[0].Severity = false, alert.Critical
+		reload(o)
+		r.k.Advance(10 * time.Second)
+		r.inbox.want(t, "[CRITICAL] leak")
+		reload(alert.Options{Channels: o.Channels})
+		wantOver(t, r, "the rule was removed")
 	})
 }
 

@@ -70,7 +70,7 @@ func RemoveSilence(ctx context.Context, b *ferry.Broker, id string) error {
 // Silences are those of the broker, and those of the options that last. These have no ID: they end with the options.
 func (w *Watch) Silences(ctx context.Context) ([]Silence, error) {
 	found, err := silences(ctx, w.broker.Driver().KV())
-	for _, s := range w.o.Silences {
+	for _, s := range w.settings.Load().silences {
 		if s.Until.IsZero() || time.Now().Before(s.Until) {
 			found = append(found, s)
 		}

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +48,10 @@ type Alert struct {
 	Notices  int       `json:"notices,omitempty"`
 	// Owed is a notice that was decided on and is not queued yet: Firing or Resolved.
 	Owed Status `json:"owed,omitempty"`
+	// EndedBy is why it is over although its condition may hold: the rule was removed, or disabled.
+	EndedBy string `json:"ended_by,omitempty"`
+	// Channels are those of the rule when people were told: a rule that is removed cannot say whom to tell.
+	Channels []string `json:"channels,omitempty"`
 	// Entered is when the history was last told that it fires. One that comes and goes is told of once in a cool-down.
 	Entered time.Time `json:"entered,omitzero"`
 	// Acknowledged is who takes care of it. Empty: nobody. Filled in by List.
@@ -76,6 +82,7 @@ func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Ale
 	a.Severity = r.Severity // the rule may have changed
 	if a.Status != Pending && a.Status != Firing {
 		a.Status, a.Since, a.Fired, a.Ended, a.Notices, a.Owed = Pending, now, time.Time{}, time.Time{}, 0, ""
+		a.EndedBy = ""
 	}
 	if a.Status == Pending && now.Sub(a.Since) >= r.For {
 		a.Status, a.Fired = Firing, now
@@ -85,9 +92,16 @@ func (a Alert) next(r *compiled, holds, silenced, acked bool, now time.Time) Ale
 	}
 	cool := a.Notified.IsZero() || now.Sub(a.Notified) >= r.Cooldown
 	if a.Status == Firing && a.Owed == "" && cool && !silenced && !(acked && a.Notices > 0) {
-		a.Owed = Firing
+		a.Owed, a.Channels = Firing, r.Channels
 	}
 	return a
+}
+
+// equal reports whether nothing has changed.
+func (a Alert) equal(b Alert) bool {
+	same := slices.Equal(a.Channels, b.Channels)
+	a.Channels, b.Channels = nil, nil
+	return same && reflect.DeepEqual(a, b)
 }
 
 // end is the alert when its condition does not hold. Who was told is told that it is over.

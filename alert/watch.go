@@ -63,12 +63,12 @@ type Heartbeat struct {
 
 // Watch evaluates rules.
 type Watch struct {
-	broker *ferry.Broker
-	o      Options
-	own    []*compiled // of the options
-	rules  atomic.Pointer[ruleSet]
-	log    *slog.Logger
-	events chan event
+	broker   *ferry.Broker
+	o        Options // all but what settings have
+	settings atomic.Pointer[settings]
+	rules    atomic.Pointer[ruleSet]
+	log      *slog.Logger
+	events   chan event
 }
 
 // New returns a watch, or says what is wrong with a rule.
@@ -76,34 +76,19 @@ func New(b *ferry.Broker, o Options) (*Watch, error) {
 	if b == nil || o.Hub == nil || o.Collector == nil && !o.EventsOnly {
 		return nil, driver.NewError(ferry.ErrInvalid, "alerts need a broker, a hub and a collector", "give all three", nil)
 	}
-	rules, err := compile(o.Rules)
+	s, err := newSettings(o.Hub, o)
 	if err != nil {
-		return nil, err
-	}
-	if err := CheckSilences(o.Silences); err != nil {
 		return nil, err
 	}
 	if o.Every <= 0 {
 		o.Every = 10 * time.Second
 	}
-	if o.Heartbeat.Every <= 0 {
-		o.Heartbeat.Every = time.Minute
-	}
 	if o.Logger == nil {
 		o.Logger = b.Logger()
 	}
-	w := &Watch{broker: b, o: o, own: rules, log: o.Logger, events: make(chan event, maxEvents)}
-	for _, r := range rules {
-		if err := w.reachable(r); err != nil {
-			return nil, err
-		}
-	}
-	if len(o.Heartbeat.Targets) > 0 {
-		if err := o.Hub.Check(heartbeat(time.Time{}, o.Heartbeat)); err != nil {
-			return nil, fmt.Errorf("the heartbeat: %w", err)
-		}
-	}
-	w.rules.Store(&ruleSet{all: rules})
+	w := &Watch{broker: b, o: o, log: o.Logger, events: make(chan event, maxEvents)}
+	w.settings.Store(s)
+	w.rules.Store(&ruleSet{all: s.rules, settings: s})
 	return w, nil
 }
 
@@ -267,11 +252,10 @@ func (r *round) extra(ctx context.Context) map[string]float64 {
 	return known
 }
 
-// settle ends an alert whose subject is gone, and forgets one whose rule is, or that was over long ago.
+// settle ends an alert whose subject or rule is gone, and forgets one that was over long ago.
 func (r *round) settle(ctx context.Context, rule *compiled, a *Alert, now time.Time) error {
 	if rule == nil {
-		delete(r.alerts, a.key())
-		return r.store.remove(ctx, a)
+		return r.retire(ctx, a, now)
 	}
 	if a.Status == Resolved && a.Owed == "" {
 		if now.Sub(a.Ended) > a.remembered(rule) {
@@ -282,7 +266,37 @@ func (r *round) settle(ctx context.Context, rule *compiled, a *Alert, now time.T
 	if err := r.payOwed(ctx, rule, a); err != nil {
 		return err
 	}
-	return r.change(ctx, rule, a, a.end(now))
+	next := a.end(now)
+	if rule.Disabled && a.Status == Firing {
+		next.EndedBy = "the rule was disabled"
+	}
+	return r.change(ctx, rule, a, next)
+}
+
+// retire ends an alert whose rule was removed. It is forgotten once who was told of it is told so.
+func (r *round) retire(ctx context.Context, a *Alert, now time.Time) error {
+	rule := r.standIn(a)
+	if err := r.payOwed(ctx, rule, a); err != nil {
+		return err
+	}
+	next := a.end(now)
+	if a.Status == Firing {
+		next.EndedBy = "the rule was removed"
+	}
+	if err := r.change(ctx, rule, a, next); err != nil || a.Owed != "" {
+		return err
+	}
+	delete(r.alerts, a.key())
+	return r.store.remove(ctx, a)
+}
+
+// standIn is a rule in place of one that was removed. If its channels are removed too, all are told.
+func (r *round) standIn(a *Alert) *compiled {
+	c := &compiled{Rule: Rule{Name: a.Rule, Cooldown: defaultCooldown, Channels: a.Channels}}
+	if len(targets(c, r.settings.Load().channels)) == 0 {
+		c.Channels = nil
+	}
+	return c
 }
 
 // step brings one alert up to date.
@@ -305,10 +319,11 @@ func (r *round) step(ctx context.Context, rule *compiled, s *subject, holds, qui
 
 // change writes what is new, then sends what is owed.
 func (r *round) change(ctx context.Context, rule *compiled, a *Alert, next Alert) error {
-	if next == *a && a.Owed == "" {
+	same := next.equal(*a)
+	if same && a.Owed == "" {
 		return nil
 	}
-	if next != *a {
+	if !same {
 		if err := r.store.put(ctx, &next, rule); err != nil {
 			return err
 		}
@@ -374,22 +389,15 @@ func (r *round) pay(ctx context.Context, rule *compiled, a *Alert) error {
 // send queues a notice.
 func (w *Watch) send(ctx context.Context, rule *compiled, a *Alert) error {
 	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(a.Severity)), a.Rule), a.Text).
-		WithID(a.notice()).WithPriority(severities[a.Severity]).AddTarget(targets(rule, w.o.Channels)...).
+		WithID(a.notice()).WithPriority(severities[a.Severity]).AddTarget(targets(rule, w.settings.Load().channels)...).
 		WithMetadata("rule", a.Rule).WithMetadata("subject", a.Subject).WithMetadata("status", string(a.Owed))
 	if a.Owed == Resolved {
 		m.Title = "[RESOLVED] " + a.Rule
-		m.Body = fmt.Sprintf("%s: over after %v", a.Subject, a.Ended.Sub(a.Since).Round(time.Second))
+		m.Body = fmt.Sprintf("%s: %s after %v", a.Subject, cmp.Or(a.EndedBy, "over"),
+			a.Ended.Sub(a.Since).Round(time.Second))
 	}
-	_, err := w.o.Hub.Send(ctx, w.grouped(m))
+	_, err := w.o.Hub.Send(ctx, w.settings.Load().grouped(m))
 	return err
-}
-
-// grouped has a notice collected with others, as the options say.
-func (w *Watch) grouped(m *notify.Message) *notify.Message {
-	if w.o.Group != nil {
-		m.WithDigest(*w.o.Group)
-	}
-	return m
 }
 
 // text is the body of a notice.
@@ -441,12 +449,12 @@ func (r *round) heartbeat(ctx context.Context, beat Beat) error {
 	if err := r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err; err != nil {
 		return err
 	}
-	every, now := r.o.Heartbeat.Every, beat.At
-	if len(r.o.Heartbeat.Targets) == 0 || now.Sub(r.beat) < every {
+	h, now := r.settings.Load().heartbeat, beat.At
+	if len(h.Targets) == 0 || now.Sub(r.beat) < h.Every {
 		return nil
 	}
 	r.beat = now
-	_, err = r.o.Hub.Send(ctx, heartbeat(now, r.o.Heartbeat))
+	_, err = r.o.Hub.Send(ctx, heartbeat(now, h))
 	return err
 }
 
@@ -484,7 +492,7 @@ func (w *Watch) Test(ctx context.Context, rule string) (*notify.Handle, error) {
 	if r == nil {
 		return nil, noRule(rule)
 	}
-	return w.o.Hub.Send(ctx, r.test(w.o.Channels))
+	return w.o.Hub.Send(ctx, r.test(w.settings.Load().channels))
 }
 
 // TestMessage is the notice that Test sends of one of the rules, for who has no watch: a notify.Sender takes it.
