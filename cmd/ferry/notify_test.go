@@ -64,8 +64,10 @@ func TestNotifySend(t *testing.T) {
 	running.Go(func() { _ = hub.Run(ctx) })
 	defer running.Wait()
 	defer stop()
-	for !strings.Contains(d.ok("notify", "channels"), "chat") { // until it has announced itself
-		time.Sleep(time.Millisecond)
+	for begin := time.Now(); !strings.Contains(d.ok("notify", "channels"), "chat"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("the hub has not announced itself")
+		}
 	}
 	d.has(d.ok("notify", "send", "Disk full", "2 % left", "--to", "chat:ops", "--priority", "urgent", "--wait"),
 		"success, 1 of 1 reached")

@@ -26,8 +26,8 @@ link to log in with, once. For an address that others reach, make a user, a toke
 
 Several servers can serve one broker: users, tokens and sessions lie in the broker. Everything can be set in
 a file (--config, docs/server.md); a flag, or its FERRY_* variable, counts more than the file. SIGHUP has the
-file and the certificate read again: limits and the level of the log change at once, the rest at the next
-start. It stops at SIGTERM or Ctrl-C; a second one stops at once.`
+file and the certificate read again: limits, the level of the log, and channels, rules and silences change at
+once, the rest at the next start. It stops at SIGTERM or Ctrl-C; a second one stops at once.`
 
 const serveExample = `  FERRY_BROKER=redis://localhost:6379 ferry serve
   ferry serve --broker disk:///var/lib/ferry
@@ -132,7 +132,8 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	background.Go(func() { o.reload(ctx, hangups, s, level, logger) })
+	reload := reloader{o, p, s, told, level, logger}
+	background.Go(func() { reload.run(ctx, hangups) })
 	duties := told.duties()
 	if service != nil {
 		defer service.Close()
@@ -181,9 +182,18 @@ func onHangup() chan os.Signal {
 	return hangups
 }
 
-// reload takes over what can change while the server runs, at each hangup. What is wrong changes nothing.
-func (o serveOptions) reload(ctx context.Context, hangups <-chan os.Signal, s *server.Server, level *slog.LevelVar,
-	log *slog.Logger) {
+// reloader takes over what can change while the server runs.
+type reloader struct {
+	serveOptions
+	process
+	server *server.Server
+	told   notices
+	level  *slog.LevelVar
+	log    *slog.Logger
+}
+
+// run reads the configuration again at each hangup.
+func (r reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -191,15 +201,26 @@ func (o serveOptions) reload(ctx context.Context, hangups <-chan os.Signal, s *s
 		case <-hangups:
 		}
 		begin := time.Now()
-		f, err := o.read()
-		if err == nil {
-			err = s.Reload(f.ServerLimits())
+		if r.reload(ctx) {
+			r.log.WarnContext(ctx, "the configuration was reloaded", "took", time.Since(begin))
 		}
-		if err != nil {
-			log.ErrorContext(ctx, "the configuration was not reloaded; everything stays as it was", "error", err)
-			continue
-		}
-		level.Set(f.Level())
-		log.WarnContext(ctx, "the configuration was reloaded", "took", time.Since(begin))
 	}
+}
+
+// reload takes each part over, or says that it stays as it was.
+func (r reloader) reload(ctx context.Context) bool {
+	f, err := r.read()
+	if err != nil {
+		r.log.ErrorContext(ctx, "the configuration was not reloaded; everything stays as it was", "error", err)
+		return false
+	}
+	limits, told := r.server.Reload(f.ServerLimits()), r.told.reload(f, r.env)
+	if limits != nil {
+		r.log.ErrorContext(ctx, "limits and the certificate were not reloaded; they stay as they were", "error", limits)
+	}
+	if told != nil {
+		r.log.ErrorContext(ctx, "channels, rules and silences were not reloaded; they stay as they were", "error", told)
+	}
+	r.level.Set(f.Level())
+	return limits == nil && told == nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
@@ -16,18 +17,20 @@ import (
 
 // notices are what a server tells people by. Without channels there is no hub, and without rules no watch.
 type notices struct {
-	hub   *notify.Hub
-	watch *alert.Watch
+	broker *ferry.Broker
+	hub    *notify.Hub
+	watch  *alert.Watch
 }
 
 // openNotices makes what the file configures, with the secrets of the environment. Rules can be about the guards of the
 // store, if there is one.
 func openNotices(b *ferry.Broker, f config.File, guards guard.Store, env func(string) (string, bool)) (n notices,
 	err error) {
+	n.broker = b
 	if len(f.Notify.Channels) == 0 {
 		return n, nil
 	}
-	o, err := f.Notify.Options(func(name string) (string, bool, error) { return variable(name, env) })
+	o, err := hubOptions(f, env)
 	if err != nil {
 		return n, err
 	}
@@ -38,6 +41,44 @@ func openNotices(b *ferry.Broker, f config.File, guards guard.Store, env func(st
 	rules.Guards = guards
 	n.watch, err = newWatch(b, n.hub, rules)
 	return n, err
+}
+
+// hubOptions makes the channels of the file.
+func hubOptions(f config.File, env func(string) (string, bool)) (notify.Options, error) {
+	return f.Notify.Options(func(name string) (string, bool, error) { return variable(name, env) })
+}
+
+// reload takes over channels, rules and silences of the file. What is wrong changes nothing.
+func (n notices) reload(f config.File, env func(string) (string, bool)) error {
+	if n.hub == nil && len(f.Notify.Channels) > 0 || n.watch == nil && f.Alerts.Watches() {
+		return driver.NewError(ferry.ErrUnsupported, "the configuration has its first channels or rules",
+			"start the server again: there is nobody yet to take them over", nil)
+	}
+	if n.hub == nil {
+		return nil
+	}
+	o, err := hubOptions(f, env)
+	if err != nil {
+		return err
+	}
+	if err := n.try(o, f.Alerts.Options()); err != nil {
+		return err
+	}
+	if err := n.hub.Reload(o); err != nil || n.watch == nil {
+		return err
+	}
+	return n.watch.Reload(f.Alerts.Options())
+}
+
+// try says what a hub and a watch with these options would refuse, so that not one of them is reloaded alone.
+func (n notices) try(o notify.Options, rules alert.Options) error {
+	hub, err := notify.New(n.broker, o)
+	if err != nil || n.watch == nil {
+		return err
+	}
+	rules.Hub, rules.EventsOnly = hub, true // it is never run
+	_, err = alert.New(n.broker, rules)
+	return err
 }
 
 // newWatch returns a watch that looks at everything the monitor knows.

@@ -83,6 +83,16 @@ func (s *served) logged() string {
 	return string(text)
 }
 
+// awaitLog returns when the process has logged a text.
+func (s *served) awaitLog(text string) {
+	s.t.Helper()
+	for begin := time.Now(); !strings.Contains(s.logged(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			s.t.Fatalf("it did not log %q:\n%s", text, s.logged())
+		}
+	}
+}
+
 // get returns the status of a path, and its text.
 func (s *served) get(c *http.Client, path string) (int, string) {
 	s.t.Helper()
@@ -225,9 +235,7 @@ func TestHangup(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for !strings.Contains(s.logged(), step.says) { // asked of the process, so that it has had its turn
-			s.get(browser(t), "/login")
-		}
+		s.awaitLog(step.says)
 	}
 	s.get(browser(t), "/login")
 	if !strings.Contains(s.logged(), "path=/login") {
@@ -235,15 +243,93 @@ func TestHangup(t *testing.T) {
 	}
 }
 
+// inbox is a vendor of webhooks that keeps what arrived.
+type inbox struct {
+	url     string
+	arrived chan string
+}
+
+func newInbox(t *testing.T) *inbox {
+	t.Helper()
+	i := &inbox{arrived: make(chan string, 100)}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		i.arrived <- string(body)
+	}))
+	t.Cleanup(server.Close)
+	i.url = server.URL
+	return i
+}
+
+// next is the next notice of a server.
+func (i *inbox) next(s *served) string {
+	s.t.Helper()
+	select {
+	case notice := <-i.arrived:
+		return notice
+	case <-time.After(time.Minute):
+		s.t.Fatalf("no notice arrived\n%s", s.logged())
+		return ""
+	}
+}
+
+// TestHangupReloadsRules: channels and rules change at SIGHUP, and who was told of a rule that is gone is told so. A
+// channel without its secret changes nothing.
+func TestHangupReloadsRules(t *testing.T) {
+	t.Parallel()
+	vendor := newInbox(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	configure := func(rule, endpoint string) string {
+		return write("ferry.yaml", fmt.Sprintf(`broker: memory://
+listen: 127.0.0.1:0
+notify:
+  channels: {hook: {kind: webhook, unsigned: true, endpoints: [%[2]s], allow_private: [127.0.0.0/8, "::1/128"]}}
+alerts:
+  every: 1s
+  rules: [{name: %[1]s, when: broker_up > 0, text: "{subject} is up"}]
+  channels: {ops: [{channel: hook, to: %[2]s}]}
+`, rule, endpoint))
+	}
+	s := serve(t, []string{"FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.url,
+		"FERRY_NOTIFY_HOOK_TEAM_URL_FILE=" + filepath.Join(dir, "team")}, "serve", "--config", configure("first", "ops"))
+	want := func(title, text string) {
+		t.Helper()
+		if notice := vendor.next(s); !strings.Contains(notice, title) || !strings.Contains(notice, text) {
+			t.Errorf("%s arrived, not %s", notice, title)
+		}
+	}
+	hangup := func(says string) {
+		t.Helper()
+		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		s.awaitLog(says)
+	}
+	want("[WARNING] first", "system is up")
+	configure("second", "team")
+	hangup("channels, rules and silences were not reloaded; they stay as they were") // there is no file of its address
+	write("team", vendor.url)
+	hangup("the configuration was reloaded")
+	got := vendor.next(s) + vendor.next(s)
+	for _, part := range []string{"[RESOLVED] first", "the rule was removed", "[WARNING] second"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is missing in %s", part, got)
+		}
+	}
+}
+
 // TestServeTellsOfAlerts: what ferry.yaml says of channels and rules is enough for a notice to arrive.
 func TestServeTellsOfAlerts(t *testing.T) {
 	t.Parallel()
-	arrived := make(chan string, 100)
-	vendor := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		arrived <- string(body)
-	}))
-	t.Cleanup(vendor.Close)
+	vendor := newInbox(t)
 	file := filepath.Join(t.TempDir(), "ferry.yaml")
 	text := `broker: memory://
 listen: 127.0.0.1:0
@@ -260,14 +346,9 @@ alerts:
 	if err == nil || !strings.Contains(string(out), "FERRY_NOTIFY_HOOK_OPS_URL") {
 		t.Errorf("without the address it says %v, %s", err, out)
 	}
-	s := serve(t, []string{"FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.URL}, "serve", "--config", file)
-	select {
-	case notice := <-arrived:
-		if !strings.Contains(notice, "[WARNING] it runs") || !strings.Contains(notice, "system is up") {
-			t.Error(notice)
-		}
-	case <-time.After(time.Minute):
-		t.Errorf("no notice arrived\n%s", s.logged())
+	s := serve(t, []string{"FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.url}, "serve", "--config", file)
+	if notice := vendor.next(s); !strings.Contains(notice, "[WARNING] it runs") || !strings.Contains(notice, "system is up") {
+		t.Error(notice)
 	}
 }
 
@@ -275,12 +356,7 @@ alerts:
 // store of its broker and tell as members.
 func TestServeSeesGuardsAndMembers(t *testing.T) {
 	t.Parallel()
-	arrived := make(chan string, 100)
-	vendor := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		arrived <- string(body)
-	}))
-	t.Cleanup(vendor.Close)
+	vendor := newInbox(t)
 	redis := redistest.Single(t, redistest.Options{}).URL()
 	b, err := open.URL(t.Context(), redis)
 	if err != nil {
@@ -320,18 +396,14 @@ alerts:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, []string{"FERRY_BROKER=" + redis, "FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.URL}, "serve", "--config", file)
+	s := serve(t, []string{"FERRY_BROKER=" + redis, "FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.url}, "serve", "--config", file)
 	missing := map[string]bool{"[CRITICAL] breaker open": true, "[WARNING] spools": true}
-	for late := time.After(time.Minute); len(missing) > 0; {
-		select {
-		case notice := <-arrived:
-			for title := range missing {
-				if strings.Contains(notice, title) {
-					delete(missing, title)
-				}
+	for len(missing) > 0 {
+		notice := vendor.next(s)
+		for title := range missing {
+			if strings.Contains(notice, title) {
+				delete(missing, title)
 			}
-		case <-late:
-			t.Fatalf("%v did not arrive\n%s", missing, s.logged())
 		}
 	}
 }
