@@ -26,8 +26,8 @@ import (
 var local = notify.HTTP{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 // webhooks is a channel that calls servers of this host.
-func webhooks() map[string]notify.Channel {
-	c, err := webhook.New(webhook.Options{Unsigned: true, HTTP: local})
+func webhooks(rates ...notify.Rate) map[string]notify.Channel {
+	c, err := webhook.New(webhook.Options{Unsigned: true, HTTP: local, Rates: rates})
 	if err != nil {
 		panic(err)
 	}
@@ -46,6 +46,9 @@ func child() bool {
 		panic(err)
 	}
 	o := notify.Options{Channels: webhooks()}
+	if os.Getenv("FERRY_CHILD_LIMITED") != "" {
+		o.Channels = webhooks(childRate)
+	}
 	switch vendor := os.Getenv("FERRY_CHILD_GATEWAY"); vendor {
 	case "":
 	case "serve":
