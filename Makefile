@@ -28,7 +28,7 @@ START      := $(shell date +%s)
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -mod=readonly)
 
 .NOTPARALLEL:
-.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak console test-console-all test-kafka test-failover test-failpoints
+.PHONY: help dev setup build vet fmt fmt-check lint arch test cover fuzz vuln generate bench bench-compare torture mutants soak console console-pictures test-console-all test-kafka test-failover test-failpoints
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,11 @@ cover: ## Measure coverage over all packages, and show the total
 console: ## Build the console anew: types from admin/openapi.json, then console/dist, which is committed
 	scripts/console.sh run types
 	scripts/console.sh run build
+
+console-pictures: ## Take the pictures of docs/images anew, from a run of the tests of the console
+	FERRY_CONSOLE_SPECS="walk messages" FERRY_CONSOLE_SHOTS=$(CURDIR)/console/shots go test -count=1 -timeout $(TIMEOUT) -run TestBrowser ./console
+	@for p in overview-light:overview topic-charts-dark:topic message-light:message kinds-light:dead kinds-zh:dead.zh-CN edit-light:edit bulk-light:bulk; do \
+		cp console/shots/$${p%%:*}.png docs/images/console-$${p##*:}.png; done
 
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)

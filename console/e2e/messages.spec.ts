@@ -89,6 +89,16 @@ test("a thousand dead letters are replayed by filter: counted, confirmed, follow
   await shoot(page, "bulk-done-light");
 });
 
+test("a body that the server cannot read is said to be as it is stored", async () => {
+  const message = { topic: "broken", id: "sealed", group: "default", state: "ready", body_base64: "AAEC", headers: { "ferry-encoding": "aes-gcm;k=2" } };
+  await page.route(/\/messages\/sealed/, (route) => route.fulfill({ json: { messages: [message] } }));
+  await page.goto(`${server}/messages/broken/sealed`);
+  await page.getByText("These are the bytes as they are stored (aes-gcm;k=2)").waitFor();
+  await page.getByText("00000000  00 01 02").waitFor();
+  expect(await page.getByRole("button", { name: "Publish again" }).count()).toBe(0);
+  await page.unroute(/\/messages\/sealed/);
+});
+
 test("a test message is published from its topic", async () => {
   await page.goto(`${server}/messages?topic=tasks`);
   await page.getByRole("button", { name: "Publish" }).click();

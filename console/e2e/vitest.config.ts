@@ -1,6 +1,22 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Order runs the files by name, but first the one that takes the pictures: the others replay and remove what is on them. */
+class Order extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith("walk.spec.ts") ? "" : moduleId);
+    return Promise.resolve([...files].sort((a, b) => rank(a).localeCompare(rank(b))));
+  }
+}
 
 // One file after the other: they share a server, and the machine. What is waited for has 30 s each; a test has many of them.
 export default defineConfig({
-  test: { root: import.meta.dirname, include: ["*.spec.ts"], fileParallelism: false, testTimeout: 300_000, hookTimeout: 300_000 },
+  test: {
+    root: import.meta.dirname,
+    include: ["*.spec.ts"],
+    fileParallelism: false,
+    sequence: { sequencer: Order },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
 });

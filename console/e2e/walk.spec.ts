@@ -24,6 +24,7 @@ const screens: Record<string, [path: string, there: string]> = {
   message: ["/messages/broken/broken-2", "list"],
   "no-message": ["/messages/broken/none", "alert"],
   dead: ["/dead", "table"],
+  kinds: [`/dead?q=${encodeURIComponent('error contains "timeout" || error contains "such user"')}`, "table"],
   "dead-broken": ["/dead?topic=broken", "table"],
   "dead-none": ["/dead?topic=orders", "combobox"],
   delayed: ["/delayed?topic=later", "table"],
@@ -60,7 +61,7 @@ test("every screen is accessible and keeps the policy", async () => {
 });
 
 /** some screens are drawn in every look; make test-console-all draws them all. */
-const some = ["overview", "topic-charts", "messages", "message", "dead", "worker"];
+const some = ["kinds", "overview", "topic-charts", "messages", "message", "dead", "worker"];
 
 test.each([
   ["dark", { colorScheme: "dark" }],
@@ -77,6 +78,18 @@ test.each([
     if (everything) await accessible(watched.page, `${name} ${look}`);
   }
   expect(watched.faults).toEqual([]);
+});
+
+test("empty screens teach, and fit a phone", async () => {
+  const at = setting("FERRY_CONSOLE_STREAMS");
+  const { page } = await open(browser, { viewport: { width: 360, height: 740 } }, "boss", at);
+  for (const path of ["/dead", "/delayed", "/delayed?tab=schedules", "/limits", "/operations"]) {
+    await page.goto(at + path);
+    await expect.poll(() => page.getByText(/^(Loading|加载中)…$/).count(), { timeout: patience }).toBe(0);
+    await page.getByRole("main").getByText(/^(No|Nothing) /).first().waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0);
+    await shoot(page, `empty${path.replaceAll(/\W+/g, "-")}-phone`);
+  }
 });
 
 test("a topic is paused and resumed, and a message is published", async () => {

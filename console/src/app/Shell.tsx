@@ -105,8 +105,8 @@ function Bar({ onMenu, onHelp, onPalette, menu }: BarProps) {
       <Button look="bare" className="lg:hidden" aria-label={t("menu")} aria-expanded={menu} onClick={onMenu}>
         <Menu aria-hidden className="size-4" />
       </Button>
-      <Link to="/" className="flex items-center gap-2 font-semibold">
-        <img src="/icon.svg" alt="" width="22" height="22" /> Ferry <span className="hidden sm:inline">摆渡</span>
+      <Link to="/" aria-label="Ferry 摆渡" className="flex shrink-0 items-center gap-2 font-semibold">
+        <img src="/icon.svg" alt="" width="22" height="22" /> <span className="hidden sm:inline">Ferry 摆渡</span>
       </Link>
       <span className="hidden text-muted sm:inline">{broker.driver}</span>
       {broker.environment && <Environment name={broker.environment} />}
@@ -146,7 +146,7 @@ function Navigation({ screens: all, open, onGo }: { screens: Screen[]; open: boo
   return (
     <nav
       aria-label={t("navigation")}
-      className={`${open ? "fixed inset-x-0 top-11 bottom-0 z-20 flex" : "hidden"} w-full flex-col gap-0.5 overflow-y-auto border-r border-line bg-surface p-2 lg:sticky lg:top-11 lg:flex lg:h-[calc(100dvh-2.75rem)] lg:w-48 lg:shrink-0`}
+      className={`${open ? "fixed inset-x-0 top-11 bottom-0 z-20 flex" : "hidden"} w-full flex-col gap-0.5 overflow-y-auto border-r border-line bg-surface p-2 lg:sticky lg:top-11 lg:flex lg:h-[calc(100dvh-2.75rem)] lg:w-60 lg:shrink-0`}
     >
       {all.map(({ nav, title }) => {
         if (!nav) return null;

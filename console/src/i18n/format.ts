@@ -23,7 +23,7 @@ const spans: [Intl.RelativeTimeFormatUnit & string, number][] = [
 ];
 
 /** formats returns the formats of a language. Nothing is shown for what is undefined. */
-export function formats(language: Language): Format {
+export function formats(language: string): Format {
   const number = new Intl.NumberFormat(language);
   const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
   const rate = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
@@ -36,7 +36,7 @@ export function formats(language: Language): Format {
     bytes: (n) => {
       const step = Math.min(byteUnits.length - 1, Math.max(0, Math.floor(Math.log(Math.max(n, 1)) / Math.log(1024))));
       const unit = byteUnits[step] ?? "byte";
-      const options = { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 } as const;
+      const options = { style: "unit", unit, unitDisplay: step === 0 ? "narrow" : "short", maximumFractionDigits: 1 } as const;
       return new Intl.NumberFormat(language, options).format(n / 1024 ** step);
     },
     duration: (d) => span(language, typeof d === "number" ? d : seconds(d)),
@@ -51,7 +51,7 @@ export function formats(language: Language): Format {
 }
 
 /** span writes seconds with one or two units: 1d 3h, 2m 5s, 40ms. */
-function span(language: Language, total: number): string {
+function span(language: string, total: number): string {
   const unit = (n: number, name: string) =>
     new Intl.NumberFormat(language, { style: "unit", unit: name, unitDisplay: "narrow", maximumFractionDigits: 0 }).format(n);
   if (total === 0) return unit(0, "second");
@@ -64,6 +64,12 @@ function span(language: Language, total: number): string {
   return next && rest > 0 ? `${whole} ${unit(rest, next[0])}` : whole;
 }
 
+/** regionOf is the language as it is written where the browser is: dates differ more between countries than words do. */
+export function regionOf(language: Language, preferred: readonly string[]): string {
+  const [root = language] = language.split("-");
+  return preferred.find((tag) => tag.toLowerCase().split("-")[0] === root) ?? language;
+}
+
 export function useFormat(): Format {
-  return formats(useLanguage());
+  return formats(regionOf(useLanguage(), navigator.languages));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fill, places } from "./fill";
-import { formats } from "./format";
+import { formats, regionOf } from "./format";
 
 test("numbers and words follow the language", () => {
   const text = "{count} {count|message|messages} in {topic}";
@@ -29,4 +29,9 @@ test.each(Object.keys(catalogues).filter((name) => name.endsWith(".en.ts")))("%s
     expect(places(zh[key] ?? ""), key).toEqual(places(text));
     expect(zh[key], key).not.toBe("");
   }
+});
+
+test("dates are written as where the browser is", () => {
+  expect(regionOf("en", ["de-DE", "en-GB"])).toBe("en-GB");
+  expect(regionOf("zh-CN", ["en-GB"])).toBe("zh-CN");
 });

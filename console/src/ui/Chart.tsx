@@ -88,6 +88,7 @@ function options(element: HTMLElement, lines: Line[], format: (v: number) => str
     return colour;
   };
   const clock = new Intl.DateTimeFormat(language, { timeStyle: "short" });
+  const exact = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
   const axis = { stroke: probe("muted"), grid: { stroke: probe("line"), width: 1 }, ticks: { stroke: probe("line") } };
   return {
     width: element.clientWidth,
@@ -96,7 +97,7 @@ function options(element: HTMLElement, lines: Line[], format: (v: number) => str
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      { ...axis, values: (_, all) => all.map((v) => clock.format(v * 1000)) },
+      { ...axis, space: 90, values: (_, all, __, ___, step) => all.map((v) => (step < 60 ? exact : clock).format(v * 1000)) },
       { ...axis, size: 56, values: (_, all) => all.map(format) },
     ],
     series: [{}, ...lines.map((l) => ({ label: l.name, stroke: probe(l.colour), width: 1.5, dash: l.dashed ? [4, 3] : [] }))],

@@ -32,6 +32,7 @@ export function Body({ message }: { message: Message }) {
   const encoded = message.body_base64 ?? message.raw_base64;
   const bytes = message.body === undefined && encoded !== undefined ? bytesOf(encoded) : new TextEncoder().encode(message.body ?? "");
   const value = parsed(message.body);
+  const encoding = message.headers?.["ferry-encoding"]; // the server undoes what it has the filters and keys for
   const possible: Form[] = message.body === undefined ? ["hex"] : value === undefined ? ["raw", "hex"] : ["tree", "raw", "hex"];
   const form = possible.find((p) => p === chosen) ?? possible[0] ?? "hex";
   return (
@@ -46,6 +47,7 @@ export function Body({ message }: { message: Message }) {
           {message.content_type} {f.bytes(bytes.length)}
         </span>
       </div>
+      {encoding && <p className="pb-2 text-warn">{t("encoded", { encoding })}</p>}
       {message.masked && <p className="pb-2 text-muted">{t("masked")}</p>}
       {bytes.length === 0 ? <p className="text-muted">{t("empty")}</p> : <Shown form={form} message={message} value={value} bytes={bytes} />}
     </Panel>

@@ -1,7 +1,8 @@
-import { CircleCheck, CircleDashed, CircleDot, CircleX, Clock, Play, Skull, type LucideIcon } from "lucide-react";
+import { CircleCheck, CircleDashed, CircleDot, CircleX, Clock, Play, RotateCcw, Skull, type LucideIcon } from "lucide-react";
 import type { Schemas } from "@/api/client";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
+import { seconds } from "@/lib/duration";
 import { messages } from "./messages";
 import { timeline, type Event } from "./events";
 
@@ -10,6 +11,7 @@ const looks: Record<Event["kind"], { icon: LucideIcon; colour: string }> = {
   due: { icon: Clock, colour: "text-muted" },
   lost: { icon: CircleDashed, colour: "text-muted" },
   failed: { icon: CircleX, colour: "text-bad" },
+  replayed: { icon: RotateCcw, colour: "text-accent" },
   running: { icon: Play, colour: "text-good" },
   waiting: { icon: Clock, colour: "text-warn" },
   ready: { icon: CircleDot, colour: "text-accent" },
@@ -30,10 +32,10 @@ export function Timeline({ message }: { message: Schemas["Message"] }) {
             <Icon aria-hidden className={`mt-0.5 size-4 shrink-0 ${colour}`} />
             <div className="min-w-0 grow">
               <p className="flex flex-wrap gap-x-3">
-                <span className="font-medium">{t(event.kind, { attempt: event.failure?.attempt ?? 0, count: event.count ?? 0, reason: message.dead?.reason ?? "" })}</span>
+                <span className="font-medium">{t(event.kind === "replayed" ? "replayedOnce" : event.kind, { attempt: event.failure?.attempt ?? 0, count: event.count ?? 0, reason: message.dead?.reason ?? "" })}</span>
                 {event.at && <time dateTime={event.at}>{f.time(event.at)}</time>}
                 {event.wait !== undefined && event.wait > 0 && <span className="text-muted">{t("waited", { time: f.duration(event.wait) })}</span>}
-                {event.failure && <span className="text-muted">{t("took", { time: f.duration(event.failure.duration) })}</span>}
+                {event.failure && seconds(event.failure.duration) > 0 && <span className="text-muted">{t("took", { time: f.duration(event.failure.duration) })}</span>}
                 {event.kind === "done" && message.took && <span className="text-muted">{t("took", { time: f.duration(message.took) })}</span>}
               </p>
               {event.failure && <Failed failure={event.failure} />}

@@ -28,3 +28,8 @@ test("what is delayed is due, and nothing else happened", () => {
     ["due", 9],
   ]);
 });
+
+test("a replay is between attempts that are counted from one again", () => {
+  const events = timeline({ topic: "t", state: "dead", published_at: at(0), history: [failure(1, 3), failure(1, 15)], dead: { attempts: 1, died_at: at(15), reason: "error" } as never });
+  expect(events.map((e) => e.kind)).toEqual(["published", "failed", "replayed", "failed", "dead"]);
+});

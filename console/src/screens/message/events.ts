@@ -6,7 +6,7 @@ type Failure = Schemas["Failure"];
 
 /** Event is something that happened to a message, and how long it waited for it. */
 export interface Event {
-  kind: "published" | "due" | "lost" | "failed" | "running" | "waiting" | "ready" | "dead" | "done";
+  kind: "published" | "due" | "lost" | "failed" | "replayed" | "running" | "waiting" | "ready" | "dead" | "done";
   at?: string | undefined;
   /** wait is the seconds since the event before, without the time that a handler took. */
   wait?: number | undefined;
@@ -23,7 +23,11 @@ export function timeline(m: Message): Event[] {
   const made = m.dead?.attempts ?? Math.max(0, (m.attempt ?? 0) - (m.state === "inflight" || m.state === "done" ? 1 : 0));
   const missing = made - failures.length;
   if (missing > 0) events.push({ kind: "lost", count: missing });
-  for (const failure of failures) events.push({ kind: "failed", at: failure.at, failure });
+  failures.forEach((failure, i) => {
+    // Attempts are counted from one again when a dead letter is replayed; when that was is not kept.
+    if (failure.attempt <= (failures[i - 1]?.attempt ?? 0)) events.push({ kind: "replayed" });
+    events.push({ kind: "failed", at: failure.at, failure });
+  });
   const now = present(m);
   if (now) events.push(now);
   return events.map((event, i) => ({ ...event, wait: waited(events[i - 1], event, m) }));
