@@ -177,7 +177,9 @@ func (s *ferryServer) fill() {
 // fillQueues makes what the screens of groups, workers and delayed messages show.
 func (s *ferryServer) fillQueues() {
 	s.Helper()
-	s.api("PUT", "/topics/kept", map[string]any{"keep": "24h"})
+	if !everything { // Redis keeps no settled messages
+		s.api("PUT", "/topics/kept", map[string]any{"keep": "24h"})
+	}
 	for _, topic := range []string{"kept", "calls", "later"} {
 		s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
 	}

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
-import { launch, open, server } from "./browser";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { everything, launch, open, server } from "./browser";
 
 // What operators do besides topics and messages: limits, workers, groups, delayed messages, schedules, tokens.
 
@@ -53,6 +53,11 @@ test("a group is paused, resumed and reset after a count", async () => {
   await page.getByRole("cell", { name: "Paused" }).waitFor();
   await page.getByRole("button", { name: "Resume", exact: true }).click();
   await page.getByRole("cell", { name: "Paused" }).waitFor({ state: "detached" });
+  if (everything) {
+    // Redis forgets what is settled: there is nothing to go back to, and it is not offered.
+    expect(await page.getByRole("button", { name: "Reset" }).count()).toBe(0);
+    return;
+  }
   await page.getByRole("button", { name: "Reset" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Start from").selectOption("end");

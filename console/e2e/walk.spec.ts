@@ -121,16 +121,16 @@ test("a purge counts first, and takes the name of the topic", async () => {
   await page.getByText("The purge of waste has begun.").waitFor();
 });
 
+/** acting are the words on buttons that change something. */
+const acting = /^(Pause|Resume|Purge|Publish|Publish again|Reset|Retry|Edit and replay|Move|Remove|Run now|Run all now|Reschedule|Cancel|Cancel the message|Quiet|Set|Trigger|Block a key|Unblock|Acknowledge|Silence|Make a token|Revoke)$/;
+
 test("a viewer sees no actions", async () => {
-  const { page } = await open(browser, {}, "viewer");
-  await page.goto(`${server}/topics/orders`);
-  await page.getByRole("tab").first().waitFor();
-  for (const name of ["Pause", "Purge", "Publish"]) {
-    expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
+  const watched = await open(browser, {}, "viewer");
+  for (const name of ["topic-charts", "topic-groups", "message", "dead", "delayed", "schedules", "worker", "groups", "operations", "settings"]) {
+    await visit(watched, name);
+    const offered = await watched.page.getByRole("button", { name: acting }).allTextContents();
+    expect(offered, name).toEqual([]);
   }
-  await page.goto(`${server}/groups`);
-  await page.getByRole("table").waitFor();
-  expect(await page.getByRole("button", { name: /^(Pause|Reset)$/ }).count()).toBe(0);
 });
 
 test("an expression that is wrong keeps what was typed, and says where", async () => {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
-import { useFormat } from "@/i18n/format";
+import { regionOf, useFormat } from "@/i18n/format";
 import { useLanguage, useText } from "@/i18n/text";
 import { theme } from "@/app/theme";
 import { useStore } from "@/lib/store";
@@ -58,7 +58,7 @@ function Plot({ times, lines, format }: Omit<Props, "label">) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const look = useStore(theme);
-  const language = useLanguage();
+  const language = regionOf(useLanguage(), navigator.languages);
   const shape = lines.map((l) => l.name + l.colour).join();
   const data = [times, ...lines.map((l) => l.values)] as uPlot.AlignedData;
   useEffect(() => {

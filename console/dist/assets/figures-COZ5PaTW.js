@@ -1,1 +1,0 @@
-import{Ft as e,Nt as t,jt as n}from"./index-qPOp5d2D.js";var r=1e4;function i(i){let a=e(`/api/v1/figures/events`,{},`figures`,e=>{n(`/api/v1/figures`,{},e),i?.(e)});return t(`/api/v1/figures`,{},{every:a?0:r})}export{i as t};
