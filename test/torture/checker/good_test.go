@@ -224,6 +224,13 @@ var good = map[string]func(*tape){
 		t.mark(history.KindCrash, "app-1.1")
 		t.handle("app-1.2", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 	},
+	"a server that keeps the leases is killed, and all are free at once": func(t *tape) {
+		t.run().LeasesDie = true
+		t.publish(ev{ID: "a"})
+		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+		t.serverFault(history.ServerCrash, 100*time.Millisecond)
+		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+	},
 	"a server comes back, and work goes on": func(t *tape) {
 		t.serverFault("crash", time.Second)
 		t.wait(time.Second)

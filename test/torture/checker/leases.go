@@ -8,7 +8,7 @@ func checkLeases(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		for i := 1; i < len(c.leases); i++ {
 			a, b := c.leases[i-1], c.leases[i]
-			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.run.Owned && l.crashed(a.Process, b.At) || l.handedOver(b) || l.stepped(a.from, b.At) {
+			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.handedOver(b) || l.stepped(a.from, b.At) || l.diedWithBroker(a, b.At) {
 				continue
 			}
 			until := max(a.claimedAt, a.extended) + int64(l.run.Lease)
@@ -18,6 +18,12 @@ func checkLeases(l *ledger, r *Report) {
 			}
 		}
 	}
+}
+
+// diedWithBroker says that a lease ended before a time with the process that kept it: that of its holder, where the broker lives in
+// it, or the server's.
+func (l *ledger) diedWithBroker(h *lease, before int64) bool {
+	return l.run.Owned && l.crashed(h.Process, before) || l.run.LeasesDie && l.serverCrashed(h.from, before)
 }
 
 // handedOver says that a partition went to another member, whose holder was told and did not finish in time. That it

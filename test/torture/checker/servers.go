@@ -50,6 +50,11 @@ func (l *ledger) crashed(process string, before int64) bool {
 	return slices.ContainsFunc(l.crashes, func(e history.Event) bool { return e.Process == process && e.At < before })
 }
 
+// serverCrashed says that the server was killed meanwhile.
+func (l *ledger) serverCrashed(from, to int64) bool {
+	return slices.ContainsFunc(l.faults, func(s span) bool { return s.process == "" && s.fault == history.ServerCrash && s.overlaps(from, to) })
+}
+
 // checkRecovery measures for how long nobody could publish or receive because of a server's fault. Work must go on soon
 // after its end.
 func checkRecovery(l *ledger, r *Report) {

@@ -54,6 +54,9 @@ const (
 	KindSettleUnknown Kind = "settle_unknown"
 )
 
+// ServerCrash is the Note of a fault: kill -9 of a server, which is started again.
+const ServerCrash = "crash"
+
 // Unwritten is the Note of a fault that came on top of another: a server was killed while it had not yet written to its
 // file what it had acknowledged.
 const Unwritten = "unwritten"
@@ -151,6 +154,8 @@ type Run struct {
 	NoDuplicates bool `json:"no_duplicates,omitempty"`
 	// Owned says that the broker lives in its one process: what that held when it was killed is free at once.
 	Owned bool `json:"owned,omitempty"`
+	// LeasesDie says that leases end with the process of the server: what anybody held when it was killed is free at once.
+	LeasesDie bool `json:"leases_die,omitempty"`
 	// MayForget says that a fail-over may lose what was acknowledged just before it: such losses are counted, not judged.
 	// So are those of an Unwritten crash.
 	MayForget bool `json:"may_forget,omitempty"`

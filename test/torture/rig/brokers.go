@@ -26,6 +26,8 @@ type broker struct {
 	inside bool
 	// owned says that one process owns it, with producers and consumers in it.
 	owned bool
+	// leasesDie says that leases are in the memory of a server that faults kill.
+	leasesDie bool
 	// pace is how slow it is. Zero fields mean what Options says.
 	pace pace
 	open func(context.Context, Options) (stage, error)
@@ -66,6 +68,9 @@ func brokers() map[string]broker {
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
 	cluster.actions = together(cluster.actions, migrationActions())
+	remote := broker{actions: together(processes, gatewayActions()), roles: both, nodes: 1, setups: []string{setupGateway}, open: openGateway(redisBehind)}
+	remoteDisk := remote
+	remoteDisk.open, remoteDisk.leasesDie = openGateway(diskBehind), true
 	return map[string]broker{
 		"memory": {
 			actions: together(handlers(), seams(), signals(both...), calls(), operatorActions()), roles: both, inside: true, setups: []string{setupKept},
@@ -84,7 +89,7 @@ func brokers() map[string]broker {
 		"redis": single, "redis-sentinel": sentinel, "redis-cluster": cluster,
 		"redisstream": single.asLog(), "redisstream-sentinel": sentinel.asLog(), "redisstream-cluster": cluster.asLog(),
 		"kafka": kafka, "kafka-cluster": kafkas,
-		"remote": {actions: together(processes, gatewayActions()), roles: both, nodes: 1, setups: []string{setupGateway}, open: openGateway},
+		"remote": remote, "remote-disk": remoteDisk,
 	}
 }
 

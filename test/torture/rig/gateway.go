@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/test/torture/history"
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
@@ -22,8 +23,8 @@ const gatewayCommand = "gateway"
 // gatewayActions are what a gateway suffers. The broker behind it is left alone: it has a row of its own.
 func gatewayActions() schedule.Actions {
 	return schedule.Actions{
-		"crash":  {Roles: []string{server}, Lasting: true, Help: "kill -9 of the gateway, then started again at its address"},
-		"freeze": {Roles: []string{server}, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
+		history.ServerCrash: {Roles: []string{server}, Lasting: true, Help: "kill -9 of the gateway, then started again at its address"},
+		"freeze":            {Roles: []string{server}, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
 	}
 }
 
@@ -36,37 +37,56 @@ func gatewayFaults() []Fault {
 	}
 }
 
-// openGateway starts a gateway in front of a Redis server.
-func openGateway(ctx context.Context, o Options) (stage, error) {
-	dir, err := os.MkdirTemp("", "ferry-torture-gateway-")
-	if err != nil {
-		return nil, err
-	}
+// behind starts the broker of a gateway, which keeps its files in dir.
+type behind func(dir string) (url string, stop func(), err error)
+
+// redisBehind is a server of its own: it lives on when the gateway is killed.
+func redisBehind(dir string) (url string, stop func(), err error) {
 	redis, err := redistest.StartSingle(dir, redistest.Options{AOF: "everysec"})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return "", nil, err
 	}
-	clean := func() {
-		redis.Close()
-		_ = os.RemoveAll(dir)
+	return redis.URL(), redis.Close, nil
+}
+
+// diskBehind is in the process of the gateway: a kill ends both.
+func diskBehind(dir string) (url string, stop func(), err error) {
+	return "disk://" + filepath.Join(dir, "store"), func() {}, nil
+}
+
+// openGateway starts a gateway in front of a broker.
+func openGateway(start behind) func(ctx context.Context, o Options) (stage, error) {
+	return func(ctx context.Context, o Options) (stage, error) {
+		dir, err := os.MkdirTemp("", "ferry-torture-gateway-")
+		if err != nil {
+			return nil, err
+		}
+		url, stop, err := start(dir)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		clean := func() {
+			stop()
+			_ = os.RemoveAll(dir)
+		}
+		bin, err := o.commands(ctx)
+		if err != nil {
+			clean()
+			return nil, err
+		}
+		g := &gatewayServer{bin: filepath.Join(bin, gatewayCommand), url: url, address: "127.0.0.1:0"}
+		if err := g.start(); err != nil {
+			clean()
+			return nil, errors.Join(err, o.discard(bin))
+		}
+		built := o
+		built.Bin = bin
+		return openProcesses(ctx, built, backend{url: "ferry://" + g.address, servers: g, close: func() {
+			g.kill()
+			clean()
+			_ = o.discard(bin)
+		}})
 	}
-	bin, err := o.commands(ctx)
-	if err != nil {
-		clean()
-		return nil, err
-	}
-	g := &gatewayServer{bin: filepath.Join(bin, gatewayCommand), url: redis.URL(), address: "127.0.0.1:0"}
-	if err := g.start(); err != nil {
-		clean()
-		return nil, errors.Join(err, o.discard(bin))
-	}
-	built := o
-	built.Bin = bin
-	return openProcesses(ctx, built, backend{url: "ferry://" + g.address, servers: g, close: func() {
-		g.kill()
-		clean()
-		_ = o.discard(bin)
-	}})
 }
 
 // gatewayServer is one process, at one address over all its lives.
@@ -103,7 +123,7 @@ func (g *gatewayServer) kill() {
 
 func (g *gatewayServer) begin(step schedule.Step, _ int) (string, error) {
 	switch step.Action {
-	case "crash":
+	case history.ServerCrash:
 		g.kill()
 		return "", nil
 	case "freeze":
@@ -113,7 +133,7 @@ func (g *gatewayServer) begin(step schedule.Step, _ int) (string, error) {
 }
 
 func (g *gatewayServer) end(_ context.Context, step schedule.Step, _ int) error {
-	if step.Action == "crash" {
+	if step.Action == history.ServerCrash {
 		return g.start()
 	}
 	return g.signal(syscall.SIGCONT)

@@ -112,7 +112,7 @@ func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step)
 		Broker: o.Broker, Fault: o.Fault.Name, Seed: o.Seed, Groups: map[string][]string{Topic: groups()},
 		Lease: o.Lease, RedeliverIn: o.RedeliverIn, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 		Exact: c.Counts == driver.CountsExact, NoDuplicates: o.Fault.NoDuplicates,
-		Owned: b.owned, MayForget: o.Fault.MayForget, RecoverIn: o.RecoverIn,
+		Owned: b.owned, LeasesDie: b.leasesDie, MayForget: o.Fault.MayForget, RecoverIn: o.RecoverIn,
 	}
 	if c.LeaseScope == driver.LeasePerPartition {
 		run.Heartbeat, run.CommitIn, run.ClockError = b.pace.heartbeat, o.CommitIn, o.ClockError
