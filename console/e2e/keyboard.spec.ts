@@ -80,6 +80,7 @@ test("a topic is found by the palette, paused and resumed", async () => {
   await page.keyboard.press(":");
   await page.getByRole("combobox", { name: "Go to anything" }).waitFor();
   await page.keyboard.type("waste");
+  await page.getByRole("option", { name: /^waste/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "waste" }).waitFor();
   await press(page.getByRole("button", { name: "Pause", exact: true }));

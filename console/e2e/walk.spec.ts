@@ -153,6 +153,7 @@ test("keys lead to screens, and help shows them", async () => {
   await page.keyboard.press("Escape");
   await page.keyboard.press(":");
   await page.getByRole("combobox", { name: "Go to anything" }).fill("wast");
+  await page.getByRole("option", { name: /^waste/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "waste" }).waitFor();
 });
