@@ -205,18 +205,25 @@ type classicLimit struct {
 	Reason           string  `json:"reason,omitempty" maxLength:"1024"`
 }
 
-func (l classicLimit) rule() guard.Rule {
+func (l classicLimit) rule() (guard.Rule, error) {
 	r := guard.Rule{Limit: l.MaxMessages, Window: time.Duration(l.WindowSeconds) * time.Second}
-	if l.PenaltyThreshold > 0 {
+	switch {
+	case l.PenaltyThreshold > 0:
 		r.Penalty = guard.Penalty{After: l.PenaltyThreshold, Block: time.Duration(l.BlockHours * float64(time.Hour))}
+	case l.BlockHours > 0:
+		return r, driver.NewError(driver.ErrInvalid, "block_hours without penalty_threshold blocks nobody", "say after how many violations, too", nil)
 	}
-	return r
+	return r, nil
 }
 
 // classicAdjust gives a user a limit of their own for some time.
 func (a *API) classicAdjust(ctx context.Context, in *classicAdjust, note *auth.Action) error {
+	r, err := in.Body.rule()
+	if err != nil {
+		return err
+	}
 	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error {
-		return d.Override(ctx, in.Name, in.User, in.Body.rule(), time.Duration(in.Body.DurationSeconds)*time.Second, because(in.Body.Reason))
+		return d.Override(ctx, in.Name, in.User, r, time.Duration(in.Body.DurationSeconds)*time.Second, because(in.Body.Reason))
 	})
 }
 
