@@ -159,7 +159,11 @@ func TestWrongPaths(t *testing.T) {
 					continue
 				}
 				path := strings.ReplaceAll(filled(route), topic, url.PathEscape(name))
-				if w := r.do(route.method, path, "application/json", strings.NewReader("{}")); w.Code < 400 || w.Code >= 500 && w.Code != http.StatusNotImplemented {
+				w := r.do(route.method, path, "application/json", strings.NewReader("{}"))
+				if name == ".." && w.Code == http.StatusTemporaryRedirect {
+					continue // what is left without it is another route, which asks who it is itself
+				}
+				if w.Code < 400 || w.Code >= 500 && w.Code != http.StatusNotImplemented {
 					r.Errorf("%s %s with %q: %d %.200s", route.method, route.path, name, w.Code, w.Body)
 				}
 			}
