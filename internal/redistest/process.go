@@ -58,8 +58,9 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the child at once and returns when it is gone.
+// kill ends the child at once, with what it has forked, and returns when they are gone.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // the only error is that it has ended
 	<-p.done
+	endForked(p.pid())
 }
