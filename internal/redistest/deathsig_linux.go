@@ -14,10 +14,12 @@ func endWithParent() *syscall.SysProcAttr {
 // endForked kills what a server that is gone had forked, to write a file for example, and waits until that is gone too: it would
 // still write into a directory that is being removed.
 func endForked(pid int) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
 	for range 200 {
 		if syscall.Kill(-pid, syscall.SIGKILL) != nil {
 			return // nobody is left
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-look.C
 	}
 }
