@@ -1,15 +1,11 @@
 package alert
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -51,14 +47,6 @@ type Options struct {
 	Heartbeat Heartbeat
 	// Logger defaults to that of the broker.
 	Logger *slog.Logger
-}
-
-// Heartbeat is a notice that says that alerts are evaluated.
-type Heartbeat struct {
-	// Targets get it. None: it is not sent.
-	Targets []notify.Target
-	// Every defaults to a minute.
-	Every time.Duration
 }
 
 // Watch evaluates rules.
@@ -384,132 +372,4 @@ func (r *round) pay(ctx context.Context, rule *compiled, a *Alert) error {
 	}
 	*a = next
 	return nil
-}
-
-// send queues a notice.
-func (w *Watch) send(ctx context.Context, rule *compiled, a *Alert) error {
-	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(a.Severity)), a.Rule), a.Text).
-		WithID(a.notice()).WithPriority(severities[a.Severity]).AddTarget(targets(rule, w.settings.Load().channels)...).
-		WithMetadata("rule", a.Rule).WithMetadata("subject", a.Subject).WithMetadata("status", string(a.Owed))
-	if a.Owed == Resolved {
-		m.Title = "[RESOLVED] " + a.Rule
-		m.Body = fmt.Sprintf("%s: %s after %v", a.Subject, cmp.Or(a.EndedBy, "over"),
-			a.Ended.Sub(a.Since).Round(time.Second))
-	}
-	_, err := w.o.Hub.Send(ctx, w.settings.Load().grouped(m))
-	return err
-}
-
-// text is the body of a notice.
-func (w *Watch) text(rule *compiled, s *subject) string {
-	values := maps.Clone(s.values)
-	maps.Copy(values, map[string]any{"rule": rule.Name, "subject": s.name, "severity": string(rule.Severity),
-		"threshold": rule.Threshold})
-	for _, name := range rule.text.Variables() {
-		if _, ok := values[name]; !ok {
-			values[name] = 0.0 // a figure that the condition does not need, and nobody knows
-		}
-	}
-	text, err := rule.text.Execute(values)
-	if err != nil {
-		text = rule.Name + ": " + s.name
-	}
-	if rule.Action != "" {
-		text += "\n" + rule.Action
-	}
-	return fit(text)
-}
-
-// fit cuts a text to what a notice takes: one that the hub refuses would tell nobody.
-func fit(text string) string {
-	text = strings.ToValidUTF8(text, "?")
-	if r := []rune(text); len(r) > notify.MaxBody {
-		return string(r[:notify.MaxBody-1]) + "…"
-	}
-	return text
-}
-
-// Beat says that alerts are evaluated.
-type Beat struct {
-	At    time.Time     `json:"at"`
-	Every time.Duration `json:"every"`
-	Rules int           `json:"rules"`
-	// Unjudged are rules that cannot fire at present, since nobody tells the figures in Missing.
-	Unjudged []string `json:"unjudged,omitempty"`
-	Missing  []string `json:"missing,omitempty"`
-}
-
-// heartbeat says that alerts are evaluated: to the broker after each look, and to the targets from time to time.
-func (r *round) heartbeat(ctx context.Context, beat Beat) error {
-	data, err := json.Marshal(beat)
-	if err != nil {
-		return err
-	}
-	w := driver.Write{Name: "beat", Data: data, Fence: r.store.fence, Quiet: true}
-	if err := r.store.kv.Apply(ctx, bucket, driver.KVOptions{}, w)[0].Err; err != nil {
-		return err
-	}
-	h, now := r.settings.Load().heartbeat, beat.At
-	if len(h.Targets) == 0 || now.Sub(r.beat) < h.Every {
-		return nil
-	}
-	r.beat = now
-	_, err = r.o.Hub.Send(ctx, heartbeat(now, h))
-	return err
-}
-
-// heartbeat is the notice of a time. All who send one in the same interval give it the same id.
-func heartbeat(now time.Time, h Heartbeat) *notify.Message {
-	return notify.NewMessage("Alerts are evaluated", now.UTC().Format(time.RFC3339)).
-		WithID(fmt.Sprintf("alert-heartbeat-%d", now.UnixNano()/int64(h.Every))).AddTarget(h.Targets...)
-}
-
-// Alive tells when alerts were last evaluated. It is an ErrNotFound if they never were, or not for three looks.
-func Alive(ctx context.Context, b *ferry.Broker) (Beat, error) {
-	values, err := b.Driver().KV().Get(ctx, bucket, "beat")
-	if err != nil {
-		return Beat{}, err
-	}
-	var beat Beat
-	if v := values[0]; v.Revision != 0 {
-		if err := json.Unmarshal(v.Data, &beat); err != nil {
-			return beat, err
-		}
-	}
-	if beat.At.IsZero() || time.Since(beat.At) > 3*beat.Every {
-		return beat, driver.NewError(ferry.ErrNotFound, "nobody evaluates alerts", "run a Watch in some process", nil)
-	}
-	return beat, nil
-}
-
-// Test sends a notice of a rule as if it fired, to the rule's channels, and returns its handle.
-func (w *Watch) Test(ctx context.Context, rule string) (*notify.Handle, error) {
-	s, err := w.refresh(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := s.find(rule)
-	if r == nil {
-		return nil, noRule(rule)
-	}
-	return w.o.Hub.Send(ctx, r.test(w.settings.Load().channels))
-}
-
-// TestMessage is the notice that Test sends of one of the rules, for who has no watch: a notify.Sender takes it.
-func TestMessage(rules []Rule, channels map[string][]notify.Target, rule string) (*notify.Message, error) {
-	for _, r := range rules {
-		if r.Name == rule {
-			return (&compiled{Rule: r}).test(channels), nil
-		}
-	}
-	return nil, noRule(rule)
-}
-
-func (c *compiled) test(channels map[string][]notify.Target) *notify.Message {
-	return notify.NewMessage("[TEST] "+c.Name, "This is a test of the rule: "+cmp.Or(c.When, "an event")).
-		AddTarget(targets(c, channels)...)
-}
-
-func noRule(name string) error {
-	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no rule %.80q", name), "see the rules", nil)
 }
