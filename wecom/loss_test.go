@@ -204,24 +204,35 @@ func (s *storm) outage(at place) {
 	}
 }
 
+// patience is how long a storm may stand still before it is given up: brokers are killed for ten seconds in it.
+const patience = 2 * time.Minute
+
 // call sends a callback until it is taken, as the vendor does, only more patiently.
 func (s *storm) call(account string) {
 	c := s.vendor.Callback(account)
-	for {
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		status, err := c.Send(s.Context(), s.callback)
 		s.ok(err)
 		if status == http.StatusOK {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		if time.Since(begun) > patience {
+			s.Errorf("the callback of %s was answered with %d for %v", account, status, patience)
+			return
+		}
 	}
 }
 
 // finish waits until everything is handled, and judges. Where ids are known for long nothing is published twice either.
 func (s *storm) finish(count int, exact bool) {
 	s.Helper()
-	for s.seen() < count {
-		time.Sleep(10 * time.Millisecond)
+	for last, since := 0, time.Now(); last < count; time.Sleep(10 * time.Millisecond) {
+		if n := s.seen(); n != last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) > patience {
+			s.Fatalf("%d handled of %d, and none for %v", last, count, patience)
+		}
 	}
 	s.end()
 	s.ended.Wait()

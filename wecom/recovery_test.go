@@ -59,12 +59,14 @@ func TestRecoveryByReason(t *testing.T) {
 // waitForDead waits until so many dead letters are left.
 func (r *rig) waitForDead(n int64) {
 	r.Helper()
-	for {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		stats, err := r.broker.Driver().Stats(r.Context(), wecom.Topic)
 		r.ok(err)
 		if len(stats.Groups) == 1 && stats.Groups[0].Dead == n {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
+		if time.Since(begun) > time.Minute {
+			r.Fatalf("no %d dead letters after a minute: %+v", n, stats)
+		}
 	}
 }
