@@ -151,10 +151,11 @@ func (h *history) note(text string, a ...any) {
 	h.trace = append(h.trace, fmt.Sprintf("%v  ", h.m.now.Format("05.000000000"))+fmt.Sprintf(text, a...))
 }
 
-// fail ends the history with the end of its trace.
+// fail ends the history with the end of its trace and, last, what is wrong: of a long log people keep the end.
 func (h *history) fail(text string, a ...any) {
 	h.t.Helper()
-	h.t.Fatalf("%s\nafter:\n  %s", fmt.Sprintf(text, a...), strings.Join(h.trace[max(0, len(h.trace)-60):], "\n  "))
+	end := strings.Join(h.trace[max(0, len(h.trace)-60):], "\n  ")
+	h.t.Fatalf("after:\n  %s\n%s", end, fmt.Sprintf(text, a...))
 }
 
 // compare demands that Stats says what the model says.
