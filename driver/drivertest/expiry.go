@@ -105,10 +105,13 @@ func expiresWhenReturnedFromARun(t *T) {
 }
 
 func expiresWhenItsLeaseIsLost(t *T) {
-	s := t.shortLease()
-	t.publish(t.msg("a", ttl(unit/2)), t.msg("b1", key("k"), ttl(unit/2)), t.msg("b2", key("k")))
-	ds := s.take(2)
-	t.equal(sorted(bodies(ds)), []string{"a", "b1"}, "deliveries")
+	const live = 2 * unit // shorter than the lease
+	s := t.consumerWith(driver.SubscribeOptions{Lease: t.fateLease()})
+	end := time.Now().Add(live)
+	t.publish(t.msg("a", ttl(live)), t.msg("b1", key("k"), ttl(live)), t.msg("b2", key("k")))
+	t.before(end, func() {
+		t.equal(sorted(bodies(s.take(2))), []string{"a", "b1"}, "deliveries")
+	})
 	s.expect("b2") // once b1 is lost, and expires
 	s.idle()
 	t.expired(2)
