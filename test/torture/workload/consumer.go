@@ -24,7 +24,8 @@ var errOnPurpose = errors.New("failed on purpose")
 func (c *Consumer) Run(ctx context.Context) error {
 	w := worker.New(c.Broker, worker.Options{
 		Instance: c.Instance, Concurrency: c.Concurrency, Lease: c.Lease,
-		MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries, StopTimeout: 5 * time.Second,
+		MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries,
+		StopTimeout: max(5*time.Second, 2*c.Lease), // a slow handler takes up to one and a half
 		// MaxElapsed is far away: only a client that compares its own clock with the broker's runs into it.
 		Retry: ferry.RetryPolicy{Delays: []time.Duration{20 * time.Millisecond, 150 * time.Millisecond, 1100 * time.Millisecond}, MaxElapsed: 30 * time.Minute},
 	})
