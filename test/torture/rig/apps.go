@@ -84,7 +84,7 @@ func (s *appStage) start(_ context.Context, role string, seed uint64, name strin
 func (s *appStage) drain(ctx context.Context, c *cast) error {
 	c.sayFarewell(app, func(p process) error {
 		if p, ok := p.(*spawned); ok {
-			return p.tell("drain")
+			return p.drain()
 		}
 		return fmt.Errorf("%T cannot be told to drain", p)
 	}, true)

@@ -128,7 +128,11 @@ func (s *slot) now() (process, string) {
 // dismiss asks every process of a role to end, and starts no other.
 func (c *cast) dismiss(role string) { c.sayFarewell(role, process.terminate, false) }
 
-// sayFarewell asks every process of a role to end in its own way. Where none lives one more is started if it must hear it.
+// errEnding is a process that was told to end before: it does not hear a farewell any more.
+var errEnding = errors.New("the process ends already")
+
+// sayFarewell asks every process of a role to end in its own way. Where none lives, or the one that does ends already, one
+// more is started if it must hear it.
 func (c *cast) sayFarewell(role string, farewell func(process) error, heard bool) {
 	for _, s := range c.slots[role] {
 		if err := s.leave(farewell, heard); err != nil {
@@ -148,7 +152,12 @@ func (s *slot) leave(farewell func(process) error, heard bool) error {
 	if !s.alive() {
 		return nil
 	}
-	return farewell(s.current)
+	err := farewell(s.current)
+	if errors.Is(err, errEnding) {
+		s.last = heard
+		return nil
+	}
+	return err
 }
 
 // onceMore says whether a last life is to follow although the slot is being left.

@@ -31,6 +31,7 @@ type spawned struct {
 	over   chan struct{}
 	mu     sync.Mutex
 	killed bool
+	ending bool // it was told to end
 	result error
 }
 
@@ -135,7 +136,12 @@ func (p *spawned) kill() error {
 	return err
 }
 
-func (p *spawned) terminate() error { return p.signal(syscall.SIGTERM) }
+func (p *spawned) terminate() error {
+	p.mu.Lock()
+	p.ending = true
+	p.mu.Unlock()
+	return p.signal(syscall.SIGTERM)
+}
 
 func (p *spawned) begin(action, value string) error {
 	if action == "stop" {
@@ -204,6 +210,17 @@ func (p *spawned) tell(line string) error {
 		return nil
 	}
 	return err
+}
+
+// drain tells it to end when it has nothing left to do.
+func (p *spawned) drain() error {
+	p.mu.Lock()
+	ending := p.ending
+	p.mu.Unlock()
+	if ending {
+		return errEnding
+	}
+	return p.tell("drain")
 }
 
 func (p *spawned) done() <-chan struct{} { return p.over }
