@@ -50,7 +50,12 @@ func TestWhoEndsHearsNoFarewell(t *testing.T) {
 	if err := errors.Join(c.failure(), c.gone(t.Context(), app)); err != nil {
 		t.Fatal(err)
 	}
-	if last := <-s.begun; !last.drained || first.drained {
-		t.Error("the farewell was not heard by the last life")
+	select {
+	case last := <-s.begun:
+		if !last.drained || first.drained {
+			t.Error("the farewell was not heard by the last life")
+		}
+	default:
+		t.Error("no other life was started")
 	}
 }
