@@ -11,18 +11,18 @@ func (t *topic) advance(now moment) {
 		return
 	}
 	left := advanceBudget
-	for ; left > 0 && t.delayed.next() <= now.tick; left-- {
-		t.fanOut(t.delayed.top(), now)
+	for ; left > 0 && t.delayed.Next() <= now.tick; left-- {
+		t.fanOut(t.delayed.Top(), now)
 	}
-	for ; left > 0 && t.waiting.next() <= now.tick; left-- {
-		it := t.waiting.top()
+	for ; left > 0 && tick(t.waiting.Next()) <= now.tick; left-- {
+		it := t.waiting.First()
 		it.g.becomeDue(it, now)
 	}
 	if t.leaseNext <= now.tick {
 		t.loseLeases(now)
 	}
-	for ; left > 0 && t.expires.next() <= now.tick; left-- {
-		t.expire(t.expires.top(), now)
+	for ; left > 0 && t.expires.Next() <= now.tick; left-- {
+		t.expire(t.expires.Top(), now)
 	}
 	for ; left > 0 && t.keptUntil() <= now.tick; left-- {
 		t.trim(now)
@@ -32,7 +32,7 @@ func (t *topic) advance(now moment) {
 
 // next returns when advance has something to do, or earlier.
 func (t *topic) next() tick {
-	return min(t.delayed.next(), t.waiting.next(), t.expires.next(), t.leaseNext, t.keptUntil(), t.known.next())
+	return min(t.delayed.Next(), tick(t.waiting.Next()), t.expires.Next(), t.leaseNext, t.keptUntil(), t.known.next())
 }
 
 // arm sets the timer for what comes next. A timer that is armed for an earlier time is left alone: it costs one

@@ -132,7 +132,7 @@ func (e *entry) summary() string {
 	var items []string
 	for it := e.items; it != nil; it = it.sibling {
 		if it.g != nil {
-			items = append(items, itemSummary(it.g.number, it.state, it.place, it.failures, it.lost, it.lapsed))
+			items = append(items, itemSummary(it.g.number, it.state, it.Place, it.failures, it.lost, it.is(leaseLost)))
 		}
 	}
 	slices.Sort(items)

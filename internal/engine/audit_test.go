@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // audit checks that all indexes of all topics agree with the messages, and that the counts are right.
@@ -27,8 +28,8 @@ func audit(t testing.TB, e *Engine) {
 // tally is what a group should have, counted one by one.
 type tally struct {
 	count    [done + 1]int64
-	chains   map[*chain]bool
-	lanes    int
+	keys     map[string]bool
+	offered  int
 	inflight map[*subscription]int
 	since    map[tick]int // ready
 	behind   int
@@ -47,7 +48,7 @@ type auditor struct {
 func (a *auditor) run() {
 	a.Helper()
 	for _, g := range a.t.groups {
-		a.groups[g] = &tally{chains: map[*chain]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{}, losses: map[*subscription]int{}}
+		a.groups[g] = &tally{keys: map[string]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{}, losses: map[*subscription]int{}}
 	}
 	ids := 0
 	for _, e := range a.t.log.all() {
@@ -56,10 +57,10 @@ func (a *auditor) run() {
 			ids++
 		}
 	}
-	if n := a.t.ids.len(); n != ids {
+	if n := a.t.ids.Len(); n != ids {
 		a.Errorf("%d ids are indexed, want %d", n, ids)
 	}
-	if n := len(a.t.waiting.slots); n != a.waiting {
+	if n := a.t.waiting.Len(); n != a.waiting {
 		a.Errorf("%d items in the waiting heap, want %d", n, a.waiting)
 	}
 	a.cold()
@@ -70,7 +71,7 @@ func (a *auditor) run() {
 	if s.Published != s.Fanned+s.Expired+s.Cancelled+uint64(s.Delayed+s.Held) {
 		a.Errorf("topic stats do not balance: %+v", s)
 	}
-	if n := len(a.t.delayed.slots); int64(n) != s.Delayed {
+	if n := a.t.delayed.Len(); int64(n) != s.Delayed {
 		a.Errorf("%d entries in the delayed heap, want %d", n, s.Delayed)
 	}
 	for g, want := range a.groups {
@@ -106,7 +107,7 @@ func (a *auditor) entry(e *entry) {
 		a.want.Messages++
 		a.want.Bytes += e.size()
 	}
-	if x := e.expiry; x != nil && x.heapAt != nowhere && (live == 0 || x.at == never) {
+	if x := e.expiry; x != nil && x.heapAt != container.Nowhere && (live == 0 || x.at == never) {
 		a.Errorf("entry %d is in the expiry heap, but cannot expire", e.seq)
 	}
 	if live == 0 && graves == 0 && e.state != invalid && a.t.config.Keep == 0 {
@@ -125,51 +126,51 @@ func (a *auditor) item(it *item) {
 	if it.state == ready && it.content().priority == driver.Normal {
 		want.normal++
 	}
-	if it.chain != nil {
-		want.chains[it.chain] = true
-	}
-	offered := it.inLane > 0
-	if it.inLane == inBehind {
-		if it.state != ready || it.chain != nil || it.g.behind.slots[it.heapAt].v != it || uint64(it.g.behind.slots[it.heapAt].key) < it.g.frontier() {
-			a.Errorf("item %d is behind what is cold, but should not be", it.e.seq)
-		}
-		want.behind++
-		want.since[it.since]++
-		return
+	if it.Chained() {
+		want.keys[it.content().key] = true
 	}
 	switch it.state {
 	case ready:
-		switch {
-		case it.chain == nil && (it.content().key != "" || !offered):
-			a.Errorf("ready item %d is nowhere", it.e.seq)
-		case it.chain != nil && offered != (it.chain.offered == it):
-			a.Errorf("ready item %d: offered %v, but its chain thinks otherwise", it.e.seq, offered)
-		}
-		if offered {
-			want.lanes++
-		}
-		want.since[it.since]++
+		a.ready(it, want)
 	case waiting:
 		a.waiting++
-		if it.heapAt == nowhere || offered || a.t.waiting.slots[it.heapAt].v != it {
+		if until, waits := a.t.waiting.Until(&it.Node); !waits || until != int64(it.since) || it.Offered() {
 			a.Errorf("waiting item %d is not in the waiting heap", it.e.seq)
 		}
 	case inflight:
-		if it.claim == nil || it.claim.item != it || offered || it.heapAt != nowhere {
+		if it.claim == nil || it.claim.item != it || it.Offered() || it.Waits() {
 			a.Errorf("item %d is in flight without a claim, or offered", it.e.seq)
 			return
 		}
 		want.inflight[it.claim.s]++
 	default:
-		if offered || it.heapAt != nowhere || it.chain != nil || it.claim != nil {
+		if it.Offered() || it.Waits() || it.Chained() || it.claim != nil {
 			a.Errorf("%s item %d is still linked", it.state, it.e.seq)
 		}
 	}
 }
 
+// ready checks where an item is that can be claimed, or comes behind what is cold.
+func (a *auditor) ready(it *item, want *tally) {
+	want.since[it.since]++
+	if it.Waits() {
+		if until, behind := it.g.behind.Until(&it.Node); it.Chained() || !behind || uint64(until) < it.g.frontier() {
+			a.Errorf("item %d is behind what is cold, but should not be", it.e.seq)
+		}
+		want.behind++
+		return
+	}
+	if keyed := it.content().key != ""; keyed != it.Chained() || !keyed && !it.Offered() {
+		a.Errorf("ready item %d is nowhere", it.e.seq)
+	}
+	if it.Offered() {
+		want.offered++
+	}
+}
+
 // losses checks to whom an item listens.
 func (a *auditor) losses(it *item, want *tally) {
-	if it.lost > 0 && !it.lapsed {
+	if it.lost > 0 && !it.is(leaseLost) {
 		a.Errorf("item %d lost %d leases, and none", it.e.seq, it.lost)
 	}
 	if it.more == nil {
@@ -205,8 +206,8 @@ func (a *auditor) cold() {
 }
 
 func (a *auditor) group(g *group, want *tally) {
-	if want.behind != len(g.behind.slots) || want.normal != g.normal || g.cold < 0 || g.cold > int64(a.t.cold.count) {
-		a.Errorf("group %s has %d behind, %d normal ones, %d cold; want %d and %d", g.name, len(g.behind.slots), g.normal, g.cold, want.behind, want.normal)
+	if want.behind != g.behind.Len() || want.normal != g.normal || g.cold < 0 || g.cold > int64(a.t.cold.count) {
+		a.Errorf("group %s has %d behind, %d normal ones, %d cold; want %d and %d", g.name, g.behind.Len(), g.normal, g.cold, want.behind, want.normal)
 	}
 	want.count[ready] += g.cold
 	for s := ready; s < done; s++ {
@@ -227,66 +228,56 @@ func (a *auditor) group(g *group, want *tally) {
 	if !maps.Equal(times, want.since) || int64(g.graves.count) != g.count[dead] {
 		a.Errorf("group %s has items ready since %v and %d dead, want %v and %d", g.name, times, g.graves.count, want.since, g.count[dead])
 	}
-	if len(want.chains) != g.chains.len() {
-		a.Errorf("group %s has %d chains, want %d", g.name, g.chains.len(), len(want.chains))
+	if len(want.keys) != g.queue.Keys() {
+		a.Errorf("group %s has %d keys, want %d", g.name, g.queue.Keys(), len(want.keys))
 	}
-	for c := range want.chains {
-		a.chain(g, c)
+	for key := range want.keys {
+		a.key(g, key)
 	}
-	a.offers(g, want)
+	a.members(g, want)
 }
 
-func (a *auditor) chain(g *group, c *chain) {
-	held := 0
+// key checks that a key is held by one, and that its first message is offered while it is held by none.
+func (a *auditor) key(g *group, key string) {
+	var first, last *item
 	var holder *subscription
-	for it := c.head; it != nil; it = it.keyNext {
-		if it.state == inflight {
-			held++
-			if holder != nil && it.claim.s != holder {
-				a.Errorf("key %q is held by two subscriptions", c.key)
-			}
-			holder = it.claim.s
+	for it := range g.queue.Members(key) {
+		if first == nil {
+			first = it
 		}
-		if it.keyNext != nil && it.keyNext.place <= it.place {
-			a.Errorf("key %q is out of order", c.key)
+		if last != nil && it.Place <= last.Place {
+			a.Errorf("key %q is out of order", key)
 		}
+		last = it
+		if it.claim == nil {
+			continue
+		}
+		if holder != nil && it.claim.s != holder {
+			a.Errorf("key %q is held by two subscriptions", key)
+		}
+		holder = it.claim.s
 	}
-	it := c.candidate()
-	if held != c.held || c.offered != it {
-		a.Errorf("key %q: held %d, want %d; offered %v, want %v", c.key, c.held, held, c.offered, it)
+	if offered := holder == nil && first.state == ready; first.Offered() != offered {
+		a.Errorf("key %q: the first is offered: %v, want %v", key, first.Offered(), offered)
 	}
 }
 
-func (a *auditor) offers(g *group, want *tally) {
-	lanes := 0
-	for i := range g.lanes {
-		lanes += len(g.lanes[i].back.slots)
-		for it := g.lanes[i].fresh.head; it != nil; it = it.laneNext {
-			lanes++
-			if it.laneNext != nil && it.laneNext.place <= it.place {
-				a.Errorf("lane %d of group %s is out of order", i, g.name)
-			}
-		}
-	}
-	if lanes != want.lanes {
-		a.Errorf("the lanes of group %s hold %d, want %d", g.name, lanes, want.lanes)
+func (a *auditor) members(g *group, want *tally) {
+	if g.queue.Empty() != (want.offered == 0) {
+		a.Errorf("%d items of group %s can be claimed; empty: %v", want.offered, g.name, g.queue.Empty())
 	}
 	for _, s := range g.members {
-		leases := 0
-		for c := s.leases.head; c != nil; c = c.next {
-			leases++
-		}
-		if leases != want.inflight[s] || leases != s.inflight {
-			a.Errorf("subscription has %d leases, %d in flight; want %d", leases, s.inflight, want.inflight[s])
+		if s.holder.Len() != want.inflight[s] {
+			a.Errorf("subscription has %d in flight, want %d", s.holder.Len(), want.inflight[s])
 		}
 		if len(s.losses) != want.losses[s] {
 			a.Errorf("subscription knows %d losses, want %d", len(s.losses), want.losses[s])
 		}
-		if s.inflight > s.o.MaxInflight {
-			a.Errorf("subscription holds %d, more than %d", s.inflight, s.o.MaxInflight)
+		if s.holder.Len() > s.o.MaxInflight {
+			a.Errorf("subscription holds %d, more than %d", s.holder.Len(), s.o.MaxInflight)
 		}
 	}
-	if g.waiters.head != nil && !g.paused && !a.t.paused && lanes > 0 {
+	if g.waiters.head != nil && !g.paused && !a.t.paused && want.offered > 0 {
 		for w := g.waiters.head; w != nil; w = w.next {
 			if !w.s.full() {
 				a.Errorf("group %s has something to claim and somebody waiting who was not woken", g.name)

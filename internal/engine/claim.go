@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
+)
 
 // claim leases up to most items to s.
 func (s *subscription) claim(most int, now moment) []claim {
@@ -8,14 +11,14 @@ func (s *subscription) claim(most int, now moment) []claim {
 	if g.paused || s.t.paused {
 		return nil
 	}
-	most = min(most, s.o.MaxInflight-s.inflight)
-	picked := s.picked[:0]
+	most = min(most, s.o.MaxInflight-s.holder.Len())
+	picked, unsafe := s.picked[:0], false // unsafe: what was picked must wait for the store anyhow
+	fits := func(x *item) bool { return !x.e.expired(now) && (unsafe || !s.t.unsafe(x.e)) }
 	for len(picked) < most {
-		lane := g.pick(s)
-		if lane < 0 || g.lanes[lane].empty() {
+		it := g.queue.Next(&s.holder, g.coldLane())
+		if it == nil {
 			break
 		}
-		it := g.lanes[lane].front()
 		if it.e.expired(now) {
 			g.expire(it, now)
 			continue
@@ -23,12 +26,16 @@ func (s *subscription) claim(most int, now moment) []claim {
 		if moved := s.t.load(it.e, now); moved {
 			continue
 		}
-		if len(picked) > 0 && s.t.unsafe(it.e) && !s.t.unsafe(picked[0].e) {
+		if len(picked) == 0 {
+			unsafe = s.t.unsafe(it.e)
+		} else if !fits(it) {
 			break // what is there already need not wait for it
 		}
 		before := len(picked)
-		picked = g.take(s, it, picked, most, now)
-		g.stride.charge(lane, len(picked)-before, &s.steps)
+		picked = g.queue.Take(&s.holder, &it.Node, min(s.o.MaxRun, most-before), fits, picked)
+		for _, x := range picked[before:] {
+			g.move(x, inflight, now)
+		}
 	}
 	claims := s.lease(picked, now)
 	clear(picked)
@@ -39,29 +46,12 @@ func (s *subscription) claim(most int, now moment) []claim {
 	return claims
 }
 
-// take picks it and, of its key, the followers that make up the run of s.
-func (g *group) take(s *subscription, it *item, picked []*item, most int, now moment) []*item {
-	g.withdraw(it)
-	c := it.chain
-	if c == nil {
-		return append(picked, s.pick(it, now))
+// coldLane is the lane of which more is in the store only, if any.
+func (g *group) coldLane() int {
+	if g.cold == 0 {
+		return scheduler.NoLane
 	}
-	c.offered = nil
-	for run := 0; run < s.o.MaxRun && len(picked) < most; run++ {
-		picked = append(picked, s.pick(it, now))
-		c.held++
-		if it = it.keyNext; it == nil || it.state != ready || it.e.expired(now) ||
-			g.t.unsafe(it.e) && !g.t.unsafe(picked[0].e) {
-			break
-		}
-	}
-	return picked
-}
-
-func (s *subscription) pick(it *item, now moment) *item {
-	s.g.move(it, inflight, now)
-	s.inflight++
-	return it
+	return driver.Normal.Lane()
 }
 
 // lease makes a claim for each picked item, in one allocation.

@@ -66,7 +66,7 @@ func (g *group) wantsCold() bool {
 }
 
 // window returns how many ready items of the normal lane are in memory and wait for nothing that is cold.
-func (g *group) window() int { return g.normal - len(g.behind.slots) }
+func (g *group) window() int { return g.normal - g.behind.Len() }
 
 // fanCold gives a message to all groups without keeping it. It is found by its id until the step ends.
 func (t *topic) fanCold(e *entry, now moment) {
@@ -87,10 +87,11 @@ func (t *topic) fanCold(e *entry, now moment) {
 
 // forgetCold ends the step that made a message cold: from now on it is in the store only.
 func (t *topic) forgetCold(e *entry) {
-	t.ids.remove(e)
+	t.ids.Remove(e)
 	t.cold.ids.add(t.cold.ids.hash(e.id), e.seq)
-	if it := e.items; it != nil && it.home && cap(e.body) <= maxSpentBody {
-		it.e, it.home = e, false
+	if it := e.items; it != nil && it.is(besideEntry) && cap(e.body) <= maxSpentBody {
+		it.e = e
+		it.set(besideEntry, false)
 		t.e.spent.pool.Put(it) // nobody else has seen it
 	}
 }

@@ -16,14 +16,11 @@ func (g *group) bury(it *item, f *driver.Failure, instance string, now moment) {
 		Attempts: int(it.failures), Deliveries: int(it.lost) + 1, Rounds: int(r.rounds),
 	}
 	dl.Bury(last)
-	c := g.detach(it)
+	g.detach(it)
 	g.move(it, dead, now)
 	g.buried++
 	r.dead, r.buried = dl, g.buried
 	g.graves.put(r.buried, it)
-	if c != nil {
-		g.arrange(c)
-	}
 }
 
 // deadLetter returns a copy of the record, with the message whole.

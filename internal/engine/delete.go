@@ -145,7 +145,7 @@ func (t *topic) find(target driver.Target) (*entry, error) {
 			e = t.log.get(target.Ref.Pos)
 		}
 	} else if target.ID != "" {
-		e, _ = t.ids.get(target.ID)
+		e, _ = t.ids.Get(target.ID)
 	}
 	if e == nil {
 		return nil, t.errNoMessage(target)

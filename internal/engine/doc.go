@@ -7,7 +7,7 @@
 //     after that, without the lock. What is stored is where things are, not what happened to them.
 //   - Content may be in the store only. It is read without the lock, and reading can fail (stored.go): what cannot be
 //     decoded moves to the parse errors of its topic. StoreRaw puts such bytes there.
-//   - Everything else (lanes, chains, heaps, lease lists) is an index that is rebuilt from messages and states
+//   - Everything else (what the scheduler holds, heaps, tables) is an index that is rebuilt from messages and states
 //     (restore.go).
 //
 // With a store and a window, most of a backlog is in the store only (cold.go, thaw.go, behind.go, reach.go).
@@ -21,10 +21,9 @@
 // Where things are:
 //
 //	topic     log (by position), ids, dedup ids, delayed and held messages, expiries
-//	group     four lanes of what can be claimed, chains of messages with the same key, dead letters, waiting consumers
-//	item      one message as one group sees it: state, counters, history
+//	group     what can be claimed (internal/scheduler: lanes, keys, holders), dead letters, waiting consumers
+//	item      one message as one group sees it: state, counters, history; a node of the scheduler
 //	cold      the tail of a topic: stretches of the log that are not in memory, and hashes of their ids
-//	table     finds messages by their ids, and chains by their keys
 //	claim     one lease of one item by one subscription; also its fencing token
 //	journal   what one step changes; keys.go and record_*.go say how that is stored
 package engine

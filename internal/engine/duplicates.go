@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // memory is what a topic remembers in order to recognise duplicates after their messages are gone.
@@ -15,7 +16,7 @@ type memory struct {
 	oldest queue[usedID]         // of own, in the order in which they are forgotten
 
 	dedup   index[string, *dedupID]
-	expires heap[*dedupID]
+	expires container.Heap[tick, *dedupID]
 }
 
 type usedID struct {
@@ -30,12 +31,12 @@ type dedupID struct {
 }
 
 func newMemory(o Options, t *topic) memory {
-	return memory{t: t, window: o.Capabilities.IDWindow, most: o.MaxIDs, expires: heap[*dedupID]{moved: func(*dedupID, int32) {}}}
+	return memory{t: t, window: o.Capabilities.IDWindow, most: o.MaxIDs, expires: container.NewHeap[tick](func(*dedupID, int32) {})}
 }
 
 // duplicate returns the receipt of a message that is known already.
 func (t *topic) duplicate(e *entry) (driver.Receipt, bool) {
-	if first, ok := t.ids.get(e.id); ok {
+	if first, ok := t.ids.Get(e.id); ok {
 		return driver.Receipt{ID: e.id, Ref: first.ref(), Duplicate: true}, true
 	}
 	if e.is(ownID) && t.known.own.len() > 0 {
@@ -59,7 +60,7 @@ func (m *memory) note(e *entry, now moment) {
 	d := &dedupID{id: e.extra.dedupID, message: e.id, seq: e.seq}
 	until := now.after(e.extra.dedupWindow)
 	m.dedup.put(d.id, d)
-	m.expires.push(until, e.seq, d)
+	m.expires.Push(until, e.seq, d)
 	m.t.noteKnown(kindDedup, d.id, known{message: d.message, seq: d.seq, until: now.stamp(until)})
 }
 
@@ -83,7 +84,7 @@ func (m *memory) forgetOldest() {
 
 // next returns when forget has something to do.
 func (m *memory) next() tick {
-	n := m.expires.next()
+	n := m.expires.Next()
 	if !m.oldest.empty() {
 		n = min(n, m.oldest.head().until)
 	}
@@ -92,10 +93,10 @@ func (m *memory) next() tick {
 
 // forget drops what is no longer inside its window.
 func (m *memory) forget(now tick) {
-	for m.expires.next() <= now {
-		id := m.expires.top().id
+	for m.expires.Next() <= now {
+		id := m.expires.Top().id
 		m.dedup.remove(id)
-		m.expires.removeAt(0)
+		m.expires.RemoveAt(0)
 		m.t.noteForgotten(kindDedup, id)
 	}
 	for !m.oldest.empty() && m.oldest.head().until <= now {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 type entryState uint8
@@ -87,7 +88,7 @@ type prompt struct {
 
 func newPrompt() *entry {
 	p := &prompt{}
-	p.first.home = true
+	p.first.set(besideEntry, true)
 	p.items = &p.first
 	return &p.entry
 }
@@ -102,7 +103,7 @@ func (e *Engine) newEntry(m *driver.Message, now moment) *entry {
 		en = &entry{}
 	}
 	en.published, en.due = now.at.UnixNano(), due
-	en.dueAt = nowhere
+	en.dueAt = container.Nowhere
 	last := e.contentType.Load()
 	en.contentType = last
 	en.set(m, now)
@@ -120,7 +121,7 @@ func (e *entry) set(m *driver.Message, now moment) {
 	}
 	e.expiry = nil
 	if m.TTL > 0 {
-		e.expiry = &expiry{ttl: m.TTL, at: now.after(m.TTL), heapAt: nowhere}
+		e.expiry = &expiry{ttl: m.TTL, at: now.after(m.TTL), heapAt: container.Nowhere}
 	}
 	e.setContent(m)
 	if m.DedupID != "" {
@@ -229,6 +230,9 @@ func (e *entry) expires() tick {
 }
 
 func (e *entry) expired(now moment) bool { return e.expiry != nil && e.expiry.at <= now.tick }
+
+// Name is its id, for the table of ids.
+func (e *entry) Name() string { return e.id }
 
 func (e *entry) ref() driver.Ref { return driver.Ref{Pos: e.seq} }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
+)
 
 // expire removes a message past its TTL from every group that does not run it. One that runs may finish; if it comes
 // back it expires then.
@@ -21,15 +24,15 @@ func (t *topic) expire(e *entry, now moment) {
 
 // watchExpiry has a message expire in time.
 func (t *topic) watchExpiry(e *entry) {
-	if x := e.expiry; x != nil && x.at != never && x.heapAt == nowhere {
-		t.expires.push(x.at, e.seq, e)
+	if x := e.expiry; x != nil && x.at != never && x.heapAt == container.Nowhere {
+		t.expires.Push(x.at, e.seq, e)
 	}
 }
 
 // unwatchExpiry is the opposite of watchExpiry.
 func (t *topic) unwatchExpiry(e *entry) {
-	if x := e.expiry; x != nil && x.heapAt != nowhere {
-		t.expires.removeAt(x.heapAt)
+	if x := e.expiry; x != nil && x.heapAt != container.Nowhere {
+		t.expires.RemoveAt(x.heapAt)
 	}
 }
 

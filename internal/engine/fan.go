@@ -7,14 +7,14 @@ func (t *topic) delay(e *entry) {
 	t.touch(e)
 	e.state = delayed
 	t.stats.Delayed++
-	t.delayed.push(e.due, e.seq, e)
+	t.delayed.Push(e.due, e.seq, e)
 }
 
 // takeOut ends the time in which a message belongs to the topic.
 func (t *topic) takeOut(e *entry) {
 	switch e.state {
 	case delayed:
-		t.delayed.removeAt(e.dueAt)
+		t.delayed.RemoveAt(e.dueAt)
 		t.stats.Delayed--
 	case held:
 		t.stats.Held--
@@ -55,6 +55,6 @@ func (e *entry) newItem(g *group) *item {
 		it = &item{sibling: e.items}
 		e.items = it
 	}
-	it.e, it.g, it.place, it.heapAt = e, g, e.fan, nowhere
+	it.e, it.g, it.Place = e, g, e.fan
 	return it
 }

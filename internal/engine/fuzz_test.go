@@ -21,7 +21,8 @@ func FuzzRecords(f *testing.F) {
 	it.record().history = []driver.Failure{{Error: "x", At: time.Unix(1, 0)}}
 	it.edit(&driver.Message{Body: []byte("edited")})
 	f.Add(appendState(nil, en, now))
-	it.lost, it.lapsed, it.claim = 0, true, &claim{number: 9, begun: true}
+	it.lost, it.claim = 0, &claim{number: 9, begun: true}
+	it.set(leaseLost, true)
 	f.Add(appendState(nil, en, now))
 	it.claim = nil
 	t.groups[0].bury(it, &driver.Failure{Reason: driver.ReasonFatal}, "i", now)

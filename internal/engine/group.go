@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // group gets every message that became ready after it was created. It is guarded by the lock of its topic.
@@ -17,15 +18,13 @@ type group struct {
 	number     uint32 // in the store
 	since      uint64 // the place of the newest message that became ready before it was created
 
-	lanes   [4]lane
-	stride  stride
-	chains  table[*chain]
+	queue   scheduler.Queue[item]
 	ready   readyTimes
-	behind  itemHeap       // ready, and behind something cold
-	cold    int64          // ready messages that are in the store only
-	normal  int            // ready items of the normal lane, in memory
-	graves  sequence[item] // dead letters, in the order in which they died
-	buried  uint64         // the place of the newest dead letter
+	behind  scheduler.Waiting[item] // ready, and behind something cold: up to which place
+	cold    int64                   // ready messages that are in the store only
+	normal  int                     // ready items of the normal lane, in memory
+	graves  sequence[item]          // dead letters, in the order in which they died
+	buried  uint64                  // the place of the newest dead letter
 	members []*subscription
 
 	waiters waiterList
@@ -36,11 +35,8 @@ type group struct {
 }
 
 func newGroup(t *topic, name string, o driver.Order, fixed bool) *group {
-	g := &group{t: t, name: name, order: o, orderFixed: fixed, behind: newItemHeap()}
-	g.chains.hash = t.e.hash
-	for i := range g.lanes {
-		g.lanes[i].back = newItemHeap()
-	}
+	g := &group{t: t, name: name, order: o, orderFixed: fixed, behind: scheduler.NewWaiting[item]()}
+	g.queue = scheduler.New[item](g.wakeLater)
 	return g
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 type itemState uint8
@@ -17,30 +18,37 @@ const (
 	done                      // settled and kept
 )
 
-// item is one message as one group sees it. It is linked into what its state needs, so that nothing is searched.
+// item is one message as one group sees it. It is compact for the same reason as an entry.
 type item struct {
+	scheduler.Node[item]
+
 	e       *entry
 	g       *group
 	sibling *item // the same message in another group
 
-	lanePrev, laneNext *item // in the list of a lane
-	keyPrev, keyNext   *item // in its chain
-
-	chain *chain // nil without a key, and while others of the key may pass
 	claim *claim // in flight
 	more  *record
 
-	place    uint64 // its place in the order of the group
-	since    tick   // ready: since when; waiting: until when; done: when it was settled, if that is known
+	since    tick // ready: since when; waiting: until when; done: when it was settled, if that is known
 	failures int32
-	heapAt   int32  // its place in a heap: of its lane, or of those that wait
 	lost     uint16 // leases that count: see losses.go
-	inLane   uint8  // 1 + the number of the lane in which it is; 0: in none
 	state    itemState
 	cause    driver.Cause
-	toTail   bool // waiting, and joins the tail when due
-	home     bool // lies beside its entry
-	lapsed   bool // a lease was lost
+}
+
+// Flags of items.
+const (
+	besideEntry uint8 = 1 << iota // it lies there: see prompt
+	leaseLost                     // once, counted or not
+)
+
+func (it *item) is(flag uint8) bool { return it.Flags&flag != 0 }
+
+// set raises or lowers a flag.
+func (it *item) set(flag uint8, up bool) {
+	if it.Flags &^= flag; up {
+		it.Flags |= flag
+	}
 }
 
 // record is what few items have.
@@ -61,12 +69,6 @@ type ending struct {
 	by    string
 }
 
-type itemHeap = heap[*item]
-
-func newItemHeap() itemHeap {
-	return itemHeap{moved: func(it *item, at int32) { it.heapAt = at }}
-}
-
 func (it *item) record() *record {
 	if it.more == nil {
 		it.more = &record{}
@@ -82,29 +84,8 @@ func (it *item) content() *entry {
 	return it.e
 }
 
-// laneList is a list of items in the order of their places.
-type laneList struct{ head, tail *item }
-
-func (l *laneList) push(it *item) {
-	it.lanePrev = l.tail
-	if l.tail != nil {
-		l.tail.laneNext = it
-	} else {
-		l.head = it
-	}
-	l.tail = it
-}
-
-func (l *laneList) remove(it *item) {
-	if it.lanePrev != nil {
-		it.lanePrev.laneNext = it.laneNext
-	} else {
-		l.head = it.laneNext
-	}
-	if it.laneNext != nil {
-		it.laneNext.lanePrev = it.lanePrev
-	} else {
-		l.tail = it.lanePrev
-	}
-	it.lanePrev, it.laneNext = nil, nil
+// startOver forgets what attempts have cost: it is delivered as if for the first time.
+func (it *item) startOver() {
+	it.failures, it.lost = 0, 0
+	it.set(leaseLost, false)
 }

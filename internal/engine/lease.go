@@ -11,20 +11,20 @@ import (
 
 // claim is one lease of one item. Its address fences the delivery: an item knows its only living claim.
 type claim struct {
-	s          *subscription
-	item       *item // nil once the lease is over
-	prev, next *claim
-	number     uint64
-	expires    tick
+	s       *subscription
+	item    *item // nil once the lease is over
+	number  uint64
+	expires tick
+	receipt *receipt // in the store; nil without one
 
 	// What the delivery says, noted at the time of the claim.
 	entry, content *entry
 	attempt        int32
 	deliveries     int32
-	cause          driver.Cause
-	begun          bool     // its handler is about to start, or has
-	receipt        *receipt // in the store; nil without one
-	handing        atomic.Uint32
+
+	handing atomic.Uint32
+	cause   driver.Cause
+	begun   bool // its handler is about to start, or has
 }
 
 // With a store a claim is handed over only when it is stored. If it ends before, nobody has seen the message.
@@ -45,54 +45,22 @@ func (c *claim) unseen() bool { return c.handing.CompareAndSwap(notYet, neverHan
 // String names the claim by the nonce of the engine and a counter.
 func (c *claim) String() string { return fmt.Sprintf("%016x-%d", c.s.e.nonce, c.number) }
 
-// leaseList holds the claims of a subscription, the one that ends first at its head.
-type leaseList struct{ head, tail *claim }
-
-func (l *leaseList) push(c *claim) {
-	c.prev = l.tail
-	if l.tail != nil {
-		l.tail.next = c
-	} else {
-		l.head = c
-	}
-	l.tail = c
-}
-
-func (l *leaseList) remove(c *claim) {
-	if c.prev != nil {
-		c.prev.next = c.next
-	} else {
-		l.head = c.next
-	}
-	if c.next != nil {
-		c.next.prev = c.prev
-	} else {
-		l.tail = c.prev
-	}
-	c.prev, c.next = nil, nil
-}
-
 // start leases it to s.
 func (s *subscription) start(c *claim, it *item, number uint64, expires tick) {
 	c.s, c.item, c.number, c.expires = s, it, number, expires
-	s.leases.push(c)
 	it.claim = c
 }
 
 // end ends the lease, whatever the reason. What becomes of the item is up to the caller.
 func (c *claim) end() {
 	s, it := c.s, c.item
-	s.leases.remove(c)
 	if s.full() {
 		s.wake()
 	}
-	s.inflight--
+	s.g.queue.End(&s.holder, &it.Node)
 	it.claim, c.item = nil, nil
 	if c.receipt != nil {
 		s.t.release(c.receipt)
-	}
-	if ch := it.chain; ch != nil {
-		ch.held--
 	}
 }
 
@@ -147,8 +115,7 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 			continue
 		}
 		c.expires = now.after(s.o.Lease)
-		s.leases.remove(c)
-		s.leases.push(c)
+		s.holder.Renew(&c.item.Node)
 	}
 	heard := len(s.losses) < losses
 	if r := s.t.unlock(now); r != nil && heard {
@@ -171,8 +138,8 @@ func (t *topic) loseLeases(now moment) {
 	for _, g := range t.groups {
 		for _, s := range g.members {
 			s.loseLeases(now)
-			if c := s.leases.head; c != nil {
-				t.leaseNext = min(t.leaseNext, c.expires)
+			if it := s.holder.First(); it != nil {
+				t.leaseNext = min(t.leaseNext, it.claim.expires)
 			}
 		}
 	}
@@ -180,8 +147,8 @@ func (t *topic) loseLeases(now moment) {
 
 func (s *subscription) loseLeases(now moment) {
 	var lost []*item
-	for c := s.leases.head; c != nil && c.expires <= now.tick; c = s.leases.head {
-		it := c.item
+	for it := s.holder.First(); it != nil && it.claim.expires <= now.tick; it = s.holder.First() {
+		c := it.claim
 		if c.end(); !c.unseen() {
 			s.lose(c, it)
 		}
@@ -196,18 +163,14 @@ func (s *subscription) loseLeases(now moment) {
 // returnBehind returns what is in flight behind it in its chain, uncounted. Messages of a key are run one after the
 // other, so none of them was seen, unless their holder is lost: then nobody knows.
 func (g *group) returnBehind(it *item, lost bool, now moment) {
-	if it.chain == nil {
-		return
-	}
-	for x := it.keyNext; x != nil; {
-		next := x.keyNext
-		if x.state == inflight && x.claim != nil {
-			c := x.claim
-			if c.end(); !c.unseen() && lost {
-				x.cause = driver.CauseLeaseExpired
-			}
-			g.comeBack(x, now)
+	for x := range it.Followers() {
+		c := x.claim
+		if c == nil {
+			continue
 		}
-		x = next
+		if c.end(); !c.unseen() && lost {
+			x.cause = driver.CauseLeaseExpired
+		}
+		g.comeBack(x, now)
 	}
 }

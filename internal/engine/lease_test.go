@@ -31,12 +31,12 @@ func TestLeaseListIsOrdered(t *testing.T) {
 		}
 		var order []string
 		last := tick(0)
-		for c := s.leases.head; c != nil; c = c.next {
-			if c.expires < last {
+		for it := range s.holder.All() {
+			if it.claim.expires < last {
 				t.Error("the list is out of order")
 			}
-			last = c.expires
-			order = append(order, c.item.e.id)
+			last = it.claim.expires
+			order = append(order, it.e.id)
 		}
 		if got := strings.Join(order, ""); got != "1235678049" {
 			t.Errorf("leases end in order %s", got)

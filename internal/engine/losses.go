@@ -18,10 +18,11 @@ const mostLosses = 16
 
 // loseLease counts a delivery whose holder is gone.
 func (it *item) loseLease(begun bool) {
-	if !it.lapsed || begun {
+	if !it.is(leaseLost) || begun {
 		it.lost = min(it.lost, math.MaxUint16-1) + 1
 	}
-	it.lapsed, it.cause = true, driver.CauseLeaseExpired
+	it.set(leaseLost, true)
+	it.cause = driver.CauseLeaseExpired
 }
 
 // lose counts the loss of a claim that has ended, and listens to its holder.

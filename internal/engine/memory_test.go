@@ -49,22 +49,20 @@ func requireEmpty(t *testing.T, tp *topic) {
 	g := tp.groups[0]
 	s := g.members[0]
 	for what, n := range map[string]int{
-		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.len(), "id table": (len(tp.ids.now.hashes) + len(tp.ids.old.hashes)) / 8193,
+		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.Len(),
 		"own ids": tp.known.own.len(), "own id queue": len(tp.known.oldest.vs), "dedup ids": tp.known.dedup.len(),
-		"dedup heap": len(tp.known.expires.slots), "delayed": len(tp.delayed.slots), "delayed heap": cap(tp.delayed.slots) / 4096,
-		"expiries": len(tp.expires.slots), "waiting": len(tp.waiting.slots), "settled": len(tp.settled.vs), "chains": g.chains.len(),
-		"in flight": s.inflight, "engine": int(tp.e.stored.Load()), "messages": int(tp.stats.Messages), "bytes": int(tp.stats.Bytes),
+		"dedup heap": tp.known.expires.Len(), "delayed": tp.delayed.Len(),
+		"expiries": tp.expires.Len(), "waiting": tp.waiting.Len(), "settled": len(tp.settled.vs), "chains": g.queue.Keys(),
+		"in flight": s.holder.Len(), "engine": int(tp.e.stored.Load()), "messages": int(tp.stats.Messages), "bytes": int(tp.stats.Bytes),
 	} {
 		if n != 0 {
 			t.Errorf("%s: %d remain", what, n)
 		}
 	}
-	for i := range g.lanes {
-		if !g.lanes[i].empty() {
-			t.Errorf("lane %d is not empty", i)
-		}
+	if !g.queue.Empty() {
+		t.Error("something can be claimed")
 	}
-	if s.leases.head != nil || !g.ready.times.empty() || g.waiters.head != nil {
+	if !g.ready.times.empty() || g.waiters.head != nil {
 		t.Error("a list is not empty")
 	}
 	if tp.armed != never || tp.next() != never {

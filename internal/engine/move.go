@@ -76,7 +76,8 @@ func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
 	if other == nil {
 		other = it.e.newItem(to)
 	}
-	other.failures, other.lost, other.lapsed, other.cause, other.more = 0, 0, false, driver.CauseReplay, &record{edited: it.more.edited, rounds: it.more.rounds + 1}
+	other.startOver()
+	other.cause, other.more = driver.CauseReplay, &record{edited: it.more.edited, rounds: it.more.rounds + 1}
 	if m.Edit != nil {
 		other.edit(m.Edit)
 	}
@@ -142,28 +143,24 @@ func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
 			"only dead letters, waiting, delayed, held and invalid messages can be moved", nil)
 	}
 	replayed, moved := it.state == dead, m.Edit != nil && m.Edit.Key != it.content().key
-	toTail := replayed || moved || it.toTail
+	toTail := replayed || moved || it.Tail
 	if it.e.expired(now) {
 		g.t.spare(it.e)
 	}
 	if replayed {
-		it.failures, it.lost, it.lapsed = 0, 0, false
+		it.startOver()
 		it.more.rounds++
 	}
 	it.cause = driver.CauseReplay
-	c := it.chain
 	if toTail || m.Edit != nil {
 		g.detach(it)
 	} else {
-		g.withdraw(it) // from the heap of those that wait; it keeps its place in its key
+		g.stopWaiting(it) // it keeps its place in its key
 	}
 	if m.Edit != nil {
 		it.edit(m.Edit)
 	}
 	g.dueAfter(it, m, toTail, now)
-	if c != nil {
-		g.arrange(c)
-	}
 	return nil
 }
 
@@ -175,14 +172,11 @@ func (t *topic) spare(e *entry) {
 
 func (g *group) dueAfter(it *item, m *driver.Move, toTail bool, now moment) {
 	if m.After > 0 {
-		if it.chain == nil && !toTail && g.strict(it) {
-			g.join(it)
-		}
 		g.wait(it, now.after(m.After), toTail, now)
 		return
 	}
-	if it.toTail = false; toTail {
-		it.place = g.t.nextPlace()
+	if it.Tail = false; toTail {
+		it.Place = g.t.nextPlace()
 	}
 	g.move(it, ready, now)
 	g.place(it)

@@ -200,7 +200,7 @@ func (t *topic) store(e *entry, now moment) {
 		t.log.put(e.seq, e)
 	}
 	if e.id != "" {
-		t.ids.put(e)
+		t.ids.Put(e)
 		e.flags |= indexed
 	}
 	t.known.note(e, now)

@@ -53,7 +53,7 @@ func (c *coldSteps) look(e *Engine) {
 			c.cold.Add(1)
 		}
 		for _, g := range t.groups {
-			if !g.behind.empty() {
+			if g.behind.Len() > 0 {
 				c.behind.Add(1)
 			}
 		}

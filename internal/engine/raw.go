@@ -38,7 +38,8 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 		return true
 	}
 	for it := e.items; it != nil; it = it.sibling {
-		if it.g.withdraw(it); it.state == ready {
+		if it.state == ready {
+			it.g.detach(it)
 			it.g.countNormal(it, -1)
 		}
 	}
@@ -51,8 +52,8 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 		e.published = m.PublishedAt.UnixNano()
 	}
 	t.stats.Bytes += e.size()
-	if _, taken := t.ids.get(e.id); !taken && e.id != "" {
-		t.ids.put(e)
+	if _, taken := t.ids.Get(e.id); !taken && e.id != "" {
+		t.ids.Put(e)
 		e.flags |= indexed
 	}
 	t.watchExpiry(e)
@@ -95,10 +96,7 @@ func (g *group) lift(it *item) {
 	if it.claim != nil {
 		it.claim.end()
 	}
-	c := g.detach(it)
+	g.detach(it)
 	g.stats.Cancelled++
 	g.move(it, gone, moment{})
-	if c != nil {
-		g.arrange(c)
-	}
 }

@@ -72,7 +72,7 @@ func TestPoisonedKeyCostsOthersNothing(t *testing.T) {
 	if n != 2*keys-2 {
 		t.Errorf("%d came, want all but the two of the blocked key, %d", n, 2*keys-2)
 	}
-	if c := s.g.chains.len(); c != 1 {
+	if c := s.g.queue.Keys(); c != 1 {
 		t.Errorf("%d chains remain, want the blocked one", c)
 	}
 }

@@ -42,7 +42,7 @@ func (t *topic) coldTarget(target driver.Target, tried map[uint64]bool) uint64 {
 
 // coldID returns the place of a cold message that may have an id, or 0.
 func (t *topic) coldID(id string, tried map[uint64]bool) (at uint64) {
-	if _, ok := t.ids.get(id); ok || id == "" {
+	if _, ok := t.ids.Get(id); ok || id == "" {
 		return 0
 	}
 	t.cold.ids.find(t.cold.ids.hash(id), func(seq uint64) {

@@ -102,7 +102,7 @@ func (s *subscription) readAhead() *thaw {
 
 // handOn wakes another consumer when there is more than this one took: a wake-up is never lost with its receiver.
 func (s *subscription) handOn() {
-	if s.g.waiters.head != nil && s.g.claimable() {
+	if s.g.waiters.head != nil && !s.g.queue.Empty() {
 		s.g.wakeNow(1)
 	}
 }

@@ -66,7 +66,7 @@ func (it *item) additions() (bits byte) {
 	if it.begun() {
 		bits |= hasBegun
 	}
-	if it.lapsed && it.lost == 0 {
+	if it.is(leaseLost) && it.lost == 0 {
 		bits |= hasLapsed
 	}
 	if it.more != nil && it.more.ending.known {
@@ -80,8 +80,8 @@ func (it *item) begun() bool { return it.claim != nil && it.claim.begun }
 
 // isPlain reports whether an item is just as it became ready. One in flight is: see storedItem.
 func isPlain(it *item) bool {
-	return (it.state == ready || it.state == inflight) && it.cause == driver.CauseFirst && it.place == it.e.fan &&
-		it.failures == 0 && !it.lapsed && it.more == nil && !it.begun()
+	return (it.state == ready || it.state == inflight) && it.cause == driver.CauseFirst && it.Place == it.e.fan &&
+		it.failures == 0 && !it.is(leaseLost) && it.more == nil && !it.begun()
 }
 
 // appendState appends the record of where a message is now.
@@ -129,8 +129,8 @@ func appendItem(dst []byte, it *item, now moment) []byte {
 		state, resolved = ready, it.claim.number-1
 	}
 	dst = append(dst, byte(state), byte(it.cause))
-	dst = appendBool(dst, it.toTail)
-	dst = binary.AppendUvarint(dst, it.place)
+	dst = appendBool(dst, it.Tail)
+	dst = binary.AppendUvarint(dst, it.Place)
 	dst = binary.AppendVarint(dst, now.stamp(since))
 	dst = binary.AppendUvarint(dst, uint64(it.failures))
 	dst = binary.AppendUvarint(dst, uint64(it.lost))

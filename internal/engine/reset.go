@@ -153,7 +153,8 @@ func (g *group) replay(e *entry, it *item, now moment) {
 	if it == nil {
 		it = e.newItem(g)
 	}
-	it.failures, it.lost, it.lapsed, it.place, it.cause = 0, 0, false, e.fan, driver.CauseReplay
+	it.startOver()
+	it.Place, it.cause = e.fan, driver.CauseReplay
 	if it.more != nil {
 		it.more.ending = ending{}
 	}

@@ -231,7 +231,7 @@ func (r *restorer) readKnown() error {
 			}
 			d := &dedupID{id: id, message: k.message, seq: k.seq}
 			m.dedup.put(id, d)
-			m.expires.push(until, d.seq, d)
+			m.expires.Push(until, d.seq, d)
 			return nil
 		})
 		if err != nil {
@@ -248,7 +248,7 @@ func (r *restorer) arrange() {
 	t := r.t
 	for _, g := range t.groups {
 		items := r.items[g]
-		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.place, b.place) })
+		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.Place, b.Place) })
 		for _, it := range items {
 			g.relink(it)
 		}
@@ -269,8 +269,8 @@ func (g *group) relink(it *item) {
 		g.place(it)
 		return
 	}
-	g.t.waiting.push(it.since, it.place, it)
-	if !it.toTail && g.strict(it) {
-		g.join(it)
+	g.t.waiting.Add(&it.Node, int64(it.since))
+	if !it.Tail && g.strict(it) {
+		g.queue.Block(&it.Node, it.content().key)
 	}
 }

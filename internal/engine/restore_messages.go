@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // found is a message as it was read, before it is known whether its state follows.
@@ -112,13 +113,13 @@ func (r *restorer) restore(f *found, s *storedState) {
 	if h.state == fanned {
 		e = newPrompt()
 	}
-	e.seq, e.dueAt, e.flags = f.seq, nowhere, saved
+	e.seq, e.dueAt, e.flags = f.seq, container.Nowhere, saved
 	e.state, e.fan, e.due = h.state, h.fan, r.now.read(h.due)
 	if s != nil {
 		e.flags |= recorded
 	}
 	if at := r.now.read(h.expires); at != never {
-		e.expiry = &expiry{at: at, heapAt: nowhere}
+		e.expiry = &expiry{at: at, heapAt: container.Nowhere}
 	}
 	if f.message != nil && h.state != invalid {
 		r.t.index(e, f)
@@ -136,7 +137,7 @@ func (t *topic) index(e *entry, f *found) {
 	e.id, e.key, e.priority = m.ID, m.Key, m.Priority
 	e.published, e.delay = m.PublishedAt.UnixNano(), int64(f.size)
 	if e.expiry == nil && m.TTL > 0 {
-		e.expiry = &expiry{at: never, heapAt: nowhere}
+		e.expiry = &expiry{at: never, heapAt: container.Nowhere}
 	}
 	if e.expiry != nil {
 		e.expiry.ttl = m.TTL
@@ -149,8 +150,8 @@ func (t *topic) index(e *entry, f *found) {
 }
 
 func (t *topic) indexID(e *entry) {
-	if _, taken := t.ids.get(e.id); !taken {
-		t.ids.put(e)
+	if _, taken := t.ids.Get(e.id); !taken {
+		t.ids.Put(e)
 		e.flags |= indexed
 	}
 }
@@ -172,7 +173,7 @@ func (r *restorer) place(e *entry, s *storedState) {
 	switch e.state {
 	case delayed:
 		t.stats.Delayed++
-		t.delayed.push(e.due, e.seq, e)
+		t.delayed.Push(e.due, e.seq, e)
 		t.gain(e)
 	case held:
 		t.stats.Held++
@@ -218,8 +219,9 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 	it := e.newItem(g)
 	it.state, it.since = s.state, e.due
 	if !s.plain {
-		it.cause, it.toTail, it.place, it.since = s.cause, s.toTail, s.place, r.now.read(s.since)
-		it.failures, it.lost, it.lapsed = int32(s.failures), s.lost, s.lapsed
+		it.cause, it.Tail, it.Place, it.since = s.cause, s.toTail, s.place, r.now.read(s.since)
+		it.failures, it.lost = int32(s.failures), s.lost
+		it.set(leaseLost, s.lapsed)
 		r.resolved[it] = s.resolved
 		if s.begun > 0 {
 			r.begun[it] = s.begun

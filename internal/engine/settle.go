@@ -176,11 +176,8 @@ func (g *group) retry(it *item, o *driver.Settlement, now moment) {
 		return
 	}
 	if toTail {
-		if c := it.chain; c != nil {
-			g.leave(it)
-			defer g.arrange(c)
-		}
-		it.place = g.t.nextPlace()
+		g.queue.Remove(&it.Node)
+		it.Place = g.t.nextPlace()
 	}
 	g.comeBack(it, now)
 }

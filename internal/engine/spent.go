@@ -26,7 +26,8 @@ func (s *spentPrompts) take() *entry {
 	}
 	e := it.e
 	*e = entry{body: e.body[:0], items: it}
-	*it = item{home: true}
+	*it = item{}
+	it.set(besideEntry, true)
 	return e
 }
 
@@ -46,8 +47,8 @@ func (e *entry) giveBack() {
 
 // spend notes that an item is gone.
 func (t *topic) spend(it *item) {
-	if it.home && t.journal == nil {
-		it.home = false // once
+	if it.is(besideEntry) && t.journal == nil {
+		it.set(besideEntry, false) // once
 		t.spent = append(t.spent, it)
 	}
 }

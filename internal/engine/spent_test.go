@@ -91,10 +91,10 @@ func TestRecycledEntriesAreEmpty(t *testing.T) {
 		used.id, used.key, used.body, used.live, used.unread, used.flags, used.state = "id", "key", []byte("body"), 3, 2, 0xff, fanned
 		used.extra, used.expiry, used.contentType = &extra{}, &expiry{}, new(string)
 		it := used.items
-		it.e, it.place, it.more, it.inLane, it.state = used, 7, &record{}, 2, dead
+		it.e, it.Place, it.more, it.Tail, it.state = used, 7, &record{}, true, dead
 		s.pool.Put(it)
 		got := s.take()
-		if len(got.body) != 0 || got.items == nil || *got.items != (item{home: true}) {
+		if len(got.body) != 0 || got.items == nil || *got.items != *newPrompt().items {
 			t.Fatalf("an entry to use has body %q and room %+v", got.body, got.items)
 		}
 		got.body, got.items = nil, nil

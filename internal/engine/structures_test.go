@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -54,61 +53,18 @@ func compareSequence(t *rapid.T, q *sequence[uint64], model map[uint64]uint64, f
 	}
 }
 
-// TestHeap compares a heap with sorting, over random pushes and removals from the middle.
-func TestHeap(t *testing.T) {
-	t.Parallel()
-	type member struct {
-		key tick
-		at  int32
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		h := heap[*member]{moved: func(m *member, at int32) { m.at = at }}
-		var model []*member
-		for i := range rapid.IntRange(1, 300).Draw(t, "steps") {
-			if len(model) > 0 && rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
-				n := rapid.IntRange(0, len(model)-1).Draw(t, "which")
-				h.removeAt(model[n].at)
-				if model[n].at != nowhere {
-					t.Fatal("a removed member believes to be in the heap")
-				}
-				model = slices.Delete(model, n, n+1)
-			} else {
-				m := &member{key: tick(rapid.IntRange(0, 50).Draw(t, "key"))}
-				model = append(model, m)
-				h.push(m.key, uint64(i), m)
-			}
-			want := never
-			for _, m := range model {
-				want = min(want, m.key)
-				if h.slots[m.at].v != m {
-					t.Fatal("a member has the wrong place")
-				}
-			}
-			if h.next() != want || len(h.slots) != len(model) {
-				t.Fatalf("next is %d, want %d", h.next(), want)
-			}
-		}
-	})
-}
-
-func TestHeapAndIndexGiveMemoryBack(t *testing.T) {
+func TestIndexAndQueueGiveMemoryBack(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
-	h := heap[int]{moved: func(int, int32) {}}
 	var x index[string, int]
 	var q queue[int]
 	for i := range n {
-		h.push(tick(rand.IntN(n)), uint64(i), i)
 		x.put(fmt.Sprint(i), i)
 		q.push(i)
 	}
 	for i := range n - 10 {
-		h.removeAt(0)
 		x.remove(fmt.Sprint(i))
 		q.pop()
-	}
-	if len(h.slots) != 10 || cap(h.slots) > 4096 {
-		t.Errorf("heap: %d slots of %d", len(h.slots), cap(h.slots))
 	}
 	if x.len() != 10 || x.peak > 4096 {
 		t.Errorf("index: %d, sized for %d", x.len(), x.peak)

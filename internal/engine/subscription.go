@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // subscription is one member of a group. It is guarded by the lock of its topic.
@@ -15,15 +16,13 @@ type subscription struct {
 	g *group
 	o driver.SubscribeOptions
 
-	steps    [4]uint64 // of the lanes, by weight
-	closed   bool
-	drained  bool // nothing more is received
-	inflight int
-	leases   leaseList
-	waiters  []*waiter
-	spare    *waiter
-	picked   []*item          // scratch of Receive
-	losses   map[*claim]*item // lost, begun and counted: until their holder is heard of
+	closed  bool
+	drained bool                   // nothing more is received
+	holder  scheduler.Holder[item] // what it has in flight
+	waiters []*waiter
+	spare   *waiter
+	picked  []*item          // scratch of Receive
+	losses  map[*claim]*item // lost, begun and counted: until their holder is heard of
 }
 
 // Subscribe joins a group, and creates topic and group if they do not exist.
@@ -51,7 +50,7 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (_ dr
 	if err != nil {
 		return nil, err
 	}
-	s := &subscription{e: e, t: t, g: g, o: o, steps: stepsOf(o.Weights)}
+	s := &subscription{e: e, t: t, g: g, o: o, holder: scheduler.NewHolder[item](o.Weights, o.StrictPriority)}
 	g.members = append(g.members, s)
 	return s, nil
 }
@@ -105,9 +104,8 @@ func (s *subscription) leave(now moment) {
 	for c := range s.losses {
 		s.heardOf(c)
 	}
-	for s.leases.head != nil {
-		c := s.leases.head
-		it := c.item
+	for it := range s.holder.All() {
+		c := it.claim
 		if c.end(); !c.unseen() {
 			it.cause = driver.CauseReleased
 		}
@@ -119,4 +117,4 @@ func (s *subscription) leave(now moment) {
 	}
 }
 
-func (s *subscription) full() bool { return s.inflight >= s.o.MaxInflight }
+func (s *subscription) full() bool { return s.holder.Len() >= s.o.MaxInflight }

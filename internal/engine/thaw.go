@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // thaw brings cold messages back into memory. The store is read without the lock of the topic, by one caller at a time.
@@ -158,7 +160,7 @@ func (w *thaw) insert(now moment) ([]*entry, error) {
 // thawed makes the entry of a message that was read. Its content stays if there is room.
 func (t *topic) thawed(f *found, now moment) *entry {
 	e := newPrompt()
-	e.seq, e.dueAt, e.flags = f.seq, nowhere, saved
+	e.seq, e.dueAt, e.flags = f.seq, container.Nowhere, saved
 	e.state, e.fan, e.due = fanned, f.head.fan, now.read(f.head.due)
 	m := f.message
 	if m == nil {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
 	"github.com/ferrymq/ferry/internal/refusal"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // topic is one shard: everything in it is guarded by mu.
@@ -24,12 +26,12 @@ type topic struct {
 	seq     uint64 // of the newest message
 	places  uint64 // given to items, in the order in which they became ready
 	log     sequence[entry]
-	ids     table[*entry]
+	ids     container.Table[*entry]
 	known   memory
-	delayed heap[*entry]
-	expires heap[*entry]
-	waiting itemHeap
-	settled queue[settlement] // kept until
+	delayed container.Heap[tick, *entry]
+	expires container.Heap[tick, *entry]
+	waiting scheduler.Waiting[item] // until a tick
+	settled queue[settlement]       // kept until
 	invalid sequence[entry]
 	cold    coldTail
 
@@ -61,11 +63,11 @@ type settlement struct {
 func newTopic(e *Engine, name string) *topic {
 	t := &topic{
 		e: e, name: name, armed: never, leaseNext: never,
-		delayed: heap[*entry]{moved: func(e *entry, at int32) { e.dueAt = at }},
-		expires: heap[*entry]{moved: func(e *entry, at int32) { e.expiry.heapAt = at }},
-		waiting: newItemHeap(),
+		ids:     container.NewTable[*entry](),
+		delayed: container.NewHeap[tick](func(e *entry, at int32) { e.dueAt = at }),
+		expires: container.NewHeap[tick](func(e *entry, at int32) { e.expiry.heapAt = at }),
+		waiting: scheduler.NewWaiting[item](),
 	}
-	t.ids.hash = e.hash
 	t.known = newMemory(e.o, t)
 	t.cold.ids.seed = e.nonce
 	if e.o.Store != nil {

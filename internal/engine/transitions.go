@@ -65,24 +65,18 @@ func (t *topic) lose(e *entry) {
 	t.unwatchExpiry(e)
 }
 
-// place puts a ready item where it can be claimed, or behind others of its key, or behind what is cold.
+// place lets a ready item be claimed when its turn comes, which may be behind what is cold.
 func (g *group) place(it *item) {
 	if until, waits := g.behindCold(it); waits {
 		g.waitBehind(it, until)
 		return
 	}
-	g.link(it)
+	g.offer(it)
 }
 
-func (g *group) link(it *item) {
-	if it.content().key == "" {
-		g.offer(it)
-		return
-	}
-	if it.chain == nil {
-		g.join(it)
-	}
-	g.arrange(it.chain)
+func (g *group) offer(it *item) {
+	c := it.content()
+	g.queue.Ready(&it.Node, c.key, c.priority.Lane())
 }
 
 // comeBack makes an item ready again at its old place, unless it expired meanwhile.
@@ -101,23 +95,21 @@ func (g *group) wait(it *item, due tick, toTail bool, now moment) {
 		g.expire(it, now)
 		return
 	}
-	c := it.chain
-	if c != nil && (toTail || !g.strict(it)) {
-		g.leave(it)
+	if toTail || !g.strict(it) {
+		g.queue.Remove(&it.Node)
+	} else {
+		g.queue.Block(&it.Node, it.content().key)
 	}
 	g.move(it, waiting, now)
-	it.since, it.toTail = due, toTail
-	g.t.waiting.push(due, it.place, it)
-	if c != nil {
-		g.arrange(c)
-	}
+	it.since, it.Tail = due, toTail
+	g.t.waiting.Add(&it.Node, int64(due))
 }
 
 // becomeDue ends a wait.
 func (g *group) becomeDue(it *item, now moment) {
-	g.withdraw(it)
-	if it.toTail {
-		it.toTail, it.place = false, g.t.nextPlace()
+	g.stopWaiting(it)
+	if it.Tail {
+		it.Tail, it.Place = false, g.t.nextPlace()
 	}
 	g.move(it, ready, now)
 	g.place(it)
@@ -125,11 +117,8 @@ func (g *group) becomeDue(it *item, now moment) {
 
 // finish ends an item for its group: it is done and kept, or gone.
 func (g *group) finish(it *item, to itemState, now moment) {
-	c := g.detach(it)
+	g.detach(it)
 	g.move(it, to, now)
-	if c != nil {
-		g.arrange(c)
-	}
 	if to == done {
 		it.since, it.record().ending.known = now.tick, true
 	}
@@ -140,18 +129,25 @@ func (g *group) finish(it *item, to itemState, now moment) {
 	g.t.conclude(it.e, now)
 }
 
-// detach takes an item out of everything but the list of its state, and returns the chain it was in.
-func (g *group) detach(it *item) *chain {
-	c := it.chain
-	if c != nil {
-		g.leave(it)
-	}
-	g.withdraw(it)
+// detach takes an item out of everything that its state put it into. Nobody holds it.
+func (g *group) detach(it *item) {
+	g.queue.Remove(&it.Node)
+	g.stopWaiting(it)
 	if it.state == dead {
 		g.graves.remove(it.more.buried)
 		it.more.dead = nil
 	}
-	return c
+}
+
+// stopWaiting takes an item out of those that wait, for their time or for what is cold.
+func (g *group) stopWaiting(it *item) {
+	switch {
+	case !it.Waits():
+	case it.state == waiting:
+		g.t.waiting.Remove(&it.Node)
+	default:
+		g.behind.Remove(&it.Node)
+	}
 }
 
 // forget unlinks an item from its entry.
@@ -212,7 +208,7 @@ func (t *topic) remove(e *entry, now moment) {
 	t.touch(e)
 	t.log.remove(e.seq)
 	if e.is(indexed) {
-		t.ids.remove(e)
+		t.ids.Remove(e)
 		if e.is(ownID) {
 			t.known.remember(e, now)
 		}

@@ -54,6 +54,16 @@ func Quick() []Mutant {
 	return chosen
 }
 
+// releasedEarly is a bug of the scheduler, which memory, disk and Kafka share.
+func releasedEarly() []overlay.Edit {
+	return []overlay.Edit{{File: "internal/scheduler/chain.go", Search: "\tif c.held > 0 || c.head == nil ||", Replace: `	for n := c.head; n != nil && c.held == 0; n = n.keyNext {
+		if n.ready() {
+			return n
+		}
+	}
+	if c.held > 0 || c.head == nil ||`}}
+}
+
 // memoryMutants are bugs of the engine that the memory and the disk driver share, and of the worker.
 func memoryMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
@@ -68,7 +78,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "lease-not-checked", Bug: "a settlement needs only the id of the message, not its token",
-			Edits: edit(engine+"lease.go", "\tc, ok := d.Token.(*claim)\n", `	if e, found := s.t.ids.get(d.ID); found {
+			Edits: edit(engine+"lease.go", "\tc, ok := d.Token.(*claim)\n", `	if e, found := s.t.ids.Get(d.ID); found {
 		if it := e.item(s.g); it != nil && it.claim != nil {
 			return it.claim, nil
 		}
@@ -79,12 +89,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
-			Edits: edit(engine+"chain.go", "\tif c.held > 0 || c.head == nil ||", `	for it := c.head; it != nil && c.held == 0; it = it.keyNext {
-		if it.state == ready {
-			return it
-		}
-	}
-	if c.held > 0 || c.head == nil ||`),
+			Edits: releasedEarly(),
 			Check: torture("fail-handler"),
 		},
 		{
@@ -109,7 +114,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "release-to-tail", Bug: "a released message goes behind all others",
-			Edits: edit(engine+"settle.go", "\t\tit.cause = driver.CauseReleased\n", "\t\tit.cause = driver.CauseReleased\n\t\tit.place = g.t.nextPlace()\n"),
+			Edits: edit(engine+"settle.go", "\t\tit.cause = driver.CauseReleased\n", "\t\tit.cause = driver.CauseReleased\n\t\tit.Place = g.t.nextPlace()\n"),
 			Check: conformance("release/to_the_head"),
 		},
 		{
@@ -139,7 +144,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
-			Edits: edit(engine+"losses.go", "\tit.lapsed, it.cause = true, driver.CauseLeaseExpired\n", "\tit.lapsed, it.cause = true, driver.CauseLeaseExpired\n\tit.failures++\n"),
+			Edits: edit(engine+"losses.go", "\tit.cause = driver.CauseLeaseExpired\n", "\tit.cause = driver.CauseLeaseExpired\n\tit.failures++\n"),
 			Check: torture("kill-consumer"),
 		},
 		{
@@ -149,12 +154,12 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "unseen-loss-counted", Bug: "every lost lease counts, so that what no handler saw dies of it",
-			Edits: edit(engine+"losses.go", "\tif !it.lapsed || begun {\n", "\tif !it.lapsed || begun || it.lapsed {\n"),
+			Edits: edit(engine+"losses.go", "\tif !it.is(leaseLost) || begun {\n", "\tif !it.is(leaseLost) || begun || it.is(leaseLost) {\n"),
 			Check: conformance("begin/unseen_losses_do_not_count"),
 		},
 		{
 			Name: "first-loss-not-counted", Bug: "the first lost lease counts only if its handler had begun",
-			Edits: edit(engine+"losses.go", "\tif !it.lapsed || begun {\n", "\tif begun {\n"),
+			Edits: edit(engine+"losses.go", "\tif !it.is(leaseLost) || begun {\n", "\tif begun {\n"),
 			Check: conformance("begin/unseen_losses_do_not_count"),
 		},
 		{
