@@ -85,7 +85,7 @@ func TestTypeScript(t *testing.T) {
 	run(t, "typescript", s.env(), node, args...)
 }
 
-// The suite of the TypeScript SDK that needs no other process runs on Deno, too.
+// The suite of the TypeScript SDK that needs no other process runs on Deno, too, whose own compiler knows every type of the sources.
 func TestDeno(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -93,6 +93,10 @@ func TestDeno(t *testing.T) {
 	compiled(t)
 	deno := strings.TrimSpace(run(t, ".", nil, "../scripts/deno.sh"))
 	env := append(s.env(), "DENO_NO_UPDATE_CHECK=1", "DENO_DIR="+t.TempDir())
+	t.Run("types", func(t *testing.T) {
+		t.Parallel()
+		run(t, "typescript", env, deno, "check", "--no-remote", "src/index.ts")
+	})
 	for _, test := range []string{"client", "worker", "lanes", "leases"} {
 		t.Run(test, func(t *testing.T) {
 			t.Parallel() // they mostly wait

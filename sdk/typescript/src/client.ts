@@ -1,13 +1,14 @@
 /** The client. */
 
-import { Backoff, sleep } from "./backoff.js";
-import { type DeadLetter, type DeadLetterJSON, type Replay, type Selection, toDeadLetter, toReplay } from "./deadletters.js";
-import { Delivery, type DeliveryJSON, type Settlement, settlementJSON } from "./delivery.js";
-import { type Duration, toMilliseconds, toText } from "./durations.js";
-import { BatchError, FailedError, FerryError, fromAnswer, fromProblem, NotApplied, type Problem, TimeoutError, Unknown } from "./errors.js";
-import { failedReceipt, messageJSON, type Options, type Receipt, type ReceiptJSON, toMessage, toReceipt } from "./message.js";
-import { type Result, type ResultJSON, toResult } from "./results.js";
-import { findToken, findURL } from "./settings.js";
+import { randomUUID } from "node:crypto";
+import { Backoff, sleep } from "./backoff.ts";
+import { type DeadLetter, type DeadLetterJSON, type Replay, type Selection, toDeadLetter, toReplay } from "./deadletters.ts";
+import { Delivery, type DeliveryJSON, type Settlement, settlementJSON } from "./delivery.ts";
+import { type Duration, toMilliseconds, toText } from "./durations.ts";
+import { BatchError, FailedError, FerryError, fromAnswer, fromProblem, NotApplied, type Problem, TimeoutError, Unknown } from "./errors.ts";
+import { failedReceipt, messageJSON, type Options, type Receipt, type ReceiptJSON, toMessage, toReceipt } from "./message.ts";
+import { type Result, type ResultJSON, toResult } from "./results.ts";
+import { findToken, findURL } from "./settings.ts";
 
 /** ClientOptions say where the server is. All of them may be left out. */
 export interface ClientOptions {
@@ -192,7 +193,7 @@ export class Client {
   async replayMany(topic: string, options: Selection & { dryRun?: boolean; timeout?: Duration } = {}): Promise<Replay> {
     const { group, where, dryRun: dry_run = false } = options;
     const end = options.timeout === undefined ? Infinity : performance.now() + toMilliseconds(options.timeout);
-    const body = JSON.stringify({ id: crypto.randomUUID(), topic, group, where, dry_run });
+    const body = JSON.stringify({ id: randomUUID(), topic, group, where, dry_run });
     let operation = await this.#ask<OperationJSON>("POST", "/api/v1/dead/replay", body);
     for (let pause = 50; operation.state === "waiting" || operation.state === "running"; pause = Math.min(1000, 2 * pause)) {
       if (performance.now() > end) throw new TimeoutError(`the replay has not ended within ${options.timeout}`);

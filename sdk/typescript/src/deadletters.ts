@@ -1,6 +1,6 @@
 /** Dead letters, by the admin API: a token with the scope view sees them, one with operate replays them. */
 
-import { type Body, readBody } from "./body.js";
+import { type Body, readBody } from "./body.ts";
 
 /** DeadLetter is a message that was given up, with why. */
 export interface DeadLetter {

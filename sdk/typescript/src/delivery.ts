@@ -1,8 +1,8 @@
 /** Deliveries: messages that are ours for the time of a lease, and how they end. */
 
-import { type Body, readBody, writeBody } from "./body.js";
-import { type Duration, toMilliseconds, toText } from "./durations.js";
-import { type Message, messageJSON, newMessage, type Options } from "./message.js";
+import { type Body, readBody, writeBody } from "./body.ts";
+import { type Duration, toMilliseconds, toText } from "./durations.ts";
+import { type Message, messageJSON, newMessage, type Options } from "./message.ts";
 
 /** DeliveryJSON is a delivery as the server writes it. */
 export interface DeliveryJSON extends Body {

@@ -1,7 +1,7 @@
 /** What can go wrong. Every error has a stable code, and a hint what to do next. */
 
-import type { Receipt } from "./message.js";
-import type { Result } from "./results.js";
+import type { Receipt } from "./message.ts";
+import type { Result } from "./results.ts";
 
 /** Problem is an error as the server writes it (RFC 9457). */
 export interface Problem {

@@ -4,10 +4,10 @@
  * @module
  */
 
-export { Client, type ClientOptions, type GroupOptions, type ReceiveOptions } from "./client.js";
-export type { DeadLetter, Replay, Selection } from "./deadletters.js";
-export { Delivery, type Settlement } from "./delivery.js";
-export type { Duration } from "./durations.js";
+export { Client, type ClientOptions, type GroupOptions, type ReceiveOptions } from "./client.ts";
+export type { DeadLetter, Replay, Selection } from "./deadletters.ts";
+export { Delivery, type Settlement } from "./delivery.ts";
+export type { Duration } from "./durations.ts";
 export {
   BatchError,
   Conflict,
@@ -24,8 +24,8 @@ export {
   TooLarge,
   Unknown,
   Unsupported,
-} from "./errors.js";
-export { Message, type Options, type Receipt, type RetryPolicy } from "./message.js";
-export { Dead, Drop, Outcome, Release, Retry } from "./outcomes.js";
-export type { Result } from "./results.js";
-export { type Handler, type Logger, Worker, type WorkerOptions } from "./worker.js";
+} from "./errors.ts";
+export { Message, type Options, type Receipt, type RetryPolicy } from "./message.ts";
+export { Dead, Drop, Outcome, Release, Retry } from "./outcomes.ts";
+export type { Result } from "./results.ts";
+export { type Handler, type Logger, Worker, type WorkerOptions } from "./worker.ts";

@@ -1,6 +1,6 @@
 /** Which delivery starts next: order by key, within the bound of handlers. */
 
-import type { Held } from "./leases.js";
+import type { Held } from "./leases.ts";
 
 /**
  * Lanes are deliveries that wait for a handler. The broker hands out one message of a key at a time. Only after a lost lease can the

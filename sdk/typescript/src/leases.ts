@@ -1,9 +1,9 @@
 /** What a worker holds, and the renewal of its leases. */
 
-import type { Client } from "./client.js";
-import type { Delivery } from "./delivery.js";
-import { LeaseLost } from "./errors.js";
-import type { Logger } from "./worker.js";
+import type { Client } from "./client.ts";
+import type { Delivery } from "./delivery.ts";
+import { LeaseLost } from "./errors.ts";
+import type { Logger } from "./worker.ts";
 
 // The most leases of one request.
 const most = 1000;

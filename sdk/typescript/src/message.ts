@@ -1,8 +1,9 @@
 /** Messages as they are published, and what the server says of them. */
 
-import { type Body, writeBody } from "./body.js";
-import { type Duration, toMilliseconds, toText } from "./durations.js";
-import { type FerryError, fromProblem, type Problem } from "./errors.js";
+import { randomUUID } from "node:crypto";
+import { type Body, writeBody } from "./body.ts";
+import { type Duration, toMilliseconds, toText } from "./durations.ts";
+import { type FerryError, fromProblem, type Problem } from "./errors.ts";
 
 /** RetryPolicy says when failed attempts are repeated: after `delays`, or after `base` times `factor` each time, up to `cap`. */
 export interface RetryPolicy {
@@ -73,7 +74,7 @@ export function newMessage(value: unknown, options?: Options): Message {
 /** toMessage is the message of a value, with an id: whatever is repeated has the same one. */
 export function toMessage(value: unknown, options?: Options): Message {
   const message = newMessage(value, options);
-  return message.options.id ? message : new Message(message.value, { ...message.options, id: crypto.randomUUID() });
+  return message.options.id ? message : new Message(message.value, { ...message.options, id: randomUUID() });
 }
 
 /** messageJSON is the message as the server reads it. The topic is that of a follow-up. */

@@ -1,6 +1,6 @@
 /** How a handler ends other than by a return: it throws one of these. */
 
-import type { Duration } from "./durations.js";
+import type { Duration } from "./durations.ts";
 
 /** Outcome says what becomes of the message. Anything else that is thrown is a failed attempt that is retried. */
 export abstract class Outcome extends Error {

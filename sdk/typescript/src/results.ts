@@ -1,6 +1,6 @@
 /** Results: how far a message is, and what its handler returned. */
 
-import { type Body, readBody } from "./body.js";
+import { type Body, readBody } from "./body.ts";
 
 /** Result is what is known of a message in a group. */
 export interface Result {

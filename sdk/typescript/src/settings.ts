@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import process from "node:process";
-import { Invalid } from "./errors.js";
+import { Invalid } from "./errors.ts";
 
 // Schemes, with that of HTTP and the port of a URL that names none.
 const schemes: Record<string, { scheme: string; port: string }> = {

@@ -1,11 +1,11 @@
 /** Settlements on their way: in batches, repeated until the server has answered, never after a lost lease. */
 
-import { Backoff, sleep } from "./backoff.js";
-import type { Client } from "./client.js";
-import type { Settlement } from "./delivery.js";
-import { type FerryError, Invalid, LeaseLost, TooLarge } from "./errors.js";
-import type { Held, Leases } from "./leases.js";
-import type { Logger } from "./worker.js";
+import { Backoff, sleep } from "./backoff.ts";
+import type { Client } from "./client.ts";
+import type { Settlement } from "./delivery.ts";
+import { type FerryError, Invalid, LeaseLost, TooLarge } from "./errors.ts";
+import type { Held, Leases } from "./leases.ts";
+import type { Logger } from "./worker.ts";
 
 // The most settlements of one request.
 const most = 1000;

@@ -1,16 +1,17 @@
 /** Workers: they receive messages, call a handler for each, and settle what it decided. */
 
+import console from "node:console";
 import process from "node:process";
-import { Backoff, sleep } from "./backoff.js";
-import type { Client } from "./client.js";
-import type { Delivery, Settlement } from "./delivery.js";
-import { type Duration, toMilliseconds } from "./durations.js";
-import { FerryError, Invalid } from "./errors.js";
-import { Lanes } from "./lanes.js";
-import { type Held, Leases } from "./leases.js";
-import { newMessage } from "./message.js";
-import { Dead, Drop, Outcome, Release, Retry } from "./outcomes.js";
-import { Settler } from "./settler.js";
+import { Backoff, sleep } from "./backoff.ts";
+import type { Client } from "./client.ts";
+import type { Delivery, Settlement } from "./delivery.ts";
+import { type Duration, toMilliseconds } from "./durations.ts";
+import { FerryError, Invalid } from "./errors.ts";
+import { Lanes } from "./lanes.ts";
+import { type Held, Leases } from "./leases.ts";
+import { newMessage } from "./message.ts";
+import { Dead, Drop, Outcome, Release, Retry } from "./outcomes.ts";
+import { Settler } from "./settler.ts";
 
 /** Logger gets what cannot be thrown at anybody. */
 export interface Logger {
