@@ -3,29 +3,24 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log"
-	"net"
-	"net/http"
-	"os"
 	"sync"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/auth"
-	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/examples/internal/gatewayserver"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/worker"
 )
 
 func main() {
 	ctx, stop := context.WithCancel(context.Background())
-	address, done := serve(ctx)
+	url, done := gatewayserver.Serve(ctx)
 	defer done()
 
-	// From here on it is another program, which knows an address and nothing else.
-	broker, err := open.URL(ctx, "ferry://"+address)
+	// From here on it is another program, which knows a URL and nothing else.
+	broker, err := open.URL(ctx, url)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,32 +44,5 @@ func main() {
 			log.Fatal(err)
 		}
 		fmt.Println("billed over HTTP:", <-billed)
-	}
-}
-
-// serve serves a broker on this machine, and returns its address and what ends it. Whoever can reach it may do everything: a real
-// server asks for a token first.
-func serve(ctx context.Context) (address string, done func()) {
-	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	g, err := gateway.New(broker, gateway.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	everybody := &auth.Identity{Kind: auth.KindLocal, Name: "everybody", Grants: []auth.Grant{{Role: auth.Operator}}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.ServeHTTP(w, r.WithContext(auth.With(r.Context(), everybody)))
-	})}
-	go func() { _ = server.Serve(l) }()
-	return l.Addr().String(), func() {
-		_ = g.Close(context.Background())
-		_ = server.Close()
-		_ = broker.Close(context.Background())
 	}
 }

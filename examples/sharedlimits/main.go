@@ -3,32 +3,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log"
-	"net"
-	"net/http"
-	"os"
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/auth"
-	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/examples/internal/gatewayserver"
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/open"
 )
 
 func main() {
 	ctx := context.Background()
-	address, done := serve(ctx)
+	url, done := gatewayserver.Serve(ctx)
 	defer done()
 
-	// From here on it is two programs, which know an address and nothing else.
-	web, closeWeb := program(ctx, "ferry://"+address)
+	// From here on it is two programs, which know a URL and nothing else.
+	web, closeWeb := program(ctx, url)
 	defer closeWeb()
-	app, closeApp := program(ctx, "ferry://"+address)
+	app, closeApp := program(ctx, url)
 	defer closeApp()
 	for i := 1; i <= 2; i++ {
 		publish(ctx, "web", web)
@@ -66,34 +61,5 @@ func publish(ctx context.Context, from string, b *ferry.Broker) {
 		fmt.Printf("ann through %s: %s\n", from, refusal.Reason)
 	default:
 		log.Fatal(err)
-	}
-}
-
-// serve serves a broker and a guard store on this machine, as ferry serve does, and returns its address and what ends it. Whoever can
-// reach it may do everything: a real server asks for a token first.
-func serve(ctx context.Context) (address string, done func()) {
-	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	store := guard.NewMemory(guard.MemoryOptions{})
-	g, err := gateway.New(broker, gateway.Options{Guards: store})
-	if err != nil {
-		log.Fatal(err)
-	}
-	everybody := &auth.Identity{Kind: auth.KindLocal, Name: "everybody", Grants: []auth.Grant{{Role: auth.Operator}}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.ServeHTTP(w, r.WithContext(auth.With(r.Context(), everybody)))
-	})}
-	go func() { _ = server.Serve(l) }()
-	return l.Addr().String(), func() {
-		_ = g.Close(ctx)
-		_ = server.Close()
-		_ = broker.Close(ctx)
-		_ = store.Close(ctx)
 	}
 }
