@@ -105,6 +105,7 @@ fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 
 bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|redisstream|kafka|gateway|all QUICK=1 ONLY=pickup,delay)
 	@if [[ "$(or $(BROKER),all)" =~ ^(kafka|all)$$ ]]; then scripts/kafka.sh; fi
+	@if [[ "$(or $(BROKER),all)" =~ ^(gateway|all)$$ ]]; then scripts/elasticmq.sh; fi
 	cd bench && go run ./cmd/bench -broker $(or $(BROKER),all) $(if $(filter-out 0,$(QUICK)),-quick) $(if $(ONLY),-only $(ONLY))
 
 bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)

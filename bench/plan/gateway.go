@@ -14,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/bench/scenario"
 	"github.com/ferrymq/ferry/bench/system"
+	"github.com/ferrymq/ferry/bench/system/elasticmq"
 	"github.com/ferrymq/ferry/bench/system/gatewayjson"
 	"github.com/ferrymq/ferry/bench/system/natsjs"
 	"github.com/ferrymq/ferry/bench/system/ours"
@@ -37,13 +38,13 @@ func Gateway() Plan {
 	embedded := Disk().Ours
 	nats := natsjs.System{Storage: jetstream.MemoryStorage}
 	return Plan{
-		Broker: "gateway", Ours: ferry,
+		Broker: "gateway", Prepare: elasticmq.Prepare, Ours: ferry,
 		Variants: []Variant{
 			{System: text, Scenarios: []string{"publish-64-256B", "publish-batch-256B", "drain", "polls"}},
 			{System: frames, Scenarios: []string{"publish-batch-256B"}},
 			{System: embedded, Scenarios: []string{"drain"}},
 		},
-		Peers: []system.System{nats}, Limit: rawhttp.System{},
+		Peers: []system.System{nats, elasticmq.System{}}, Limit: rawhttp.System{},
 		Scenarios: []scenario.Scenario{scenario.PublishSmall(64), scenario.PublishSmallBatches(), scenario.Drain(), scenario.Polls()},
 		Checks:    gatewayChecks(text.Info().Name, frames.Info().Name, embedded.Info().Name),
 	}
@@ -51,7 +52,12 @@ func Gateway() Plan {
 
 func gatewayChecks(text, frames, embedded string) []Check {
 	const singles, batches, raw = "publish-64-256B", "publish-batch-256B", "raw net/http"
+	sqs := elasticmq.System{}.Info().Name
+	times5 := func(scenario, of string) Check {
+		return Check{Scenario: scenario, Measure: "rate", Of: of, With: []Point{{Scenario: scenario, System: sqs}}, Against: sqs, AtLeast: bound(5)}
+	}
 	return []Check{
+		times5(singles, text), times5(batches, text), times5("drain", text),
 		{Scenario: singles, Measure: "rate", Of: text, With: []Point{{Scenario: singles, System: raw}}, Against: raw, AtLeast: bound(0.6)},
 		{Scenario: batches, Measure: "rate", Of: text, AtLeast: bound(100_000)},
 		{Scenario: batches, Measure: "rate", Of: frames, AtLeast: bound(250_000)},

@@ -150,8 +150,8 @@ var ways = []string{"publish-batch", "publish-async", "drain", "through-single-1
 func TestEverySystem(t *testing.T) {
 	t.Parallel()
 	for _, p := range plan.Brokers() {
-		if p.Prepare != nil {
-			continue // its server takes longer to start than all of the others take to run
+		if p.Broker == "kafka" {
+			continue // its server takes longer to start than all of the others take to run; that of the gateway is for a peer alone
 		}
 		size := scenario.Tiny()
 		for _, s := range p.Scenarios {

@@ -7,12 +7,10 @@ package kafkaserver
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ferrymq/ferry/bench/system"
 	"github.com/ferrymq/ferry/internal/kafkatest"
@@ -62,7 +60,7 @@ func Find() (*Server, error) {
 
 // Usage is the processor time of the broker, and the size of the files of this session.
 func (s *Server) Usage() (system.Usage, error) {
-	cpu, err := processorTime(os.Getenv(pidVariable))
+	cpu, err := system.ProcessorTime(os.Getenv(pidVariable))
 	if err != nil {
 		return system.Usage{}, err
 	}
@@ -77,20 +75,4 @@ func (s *Server) Usage() (system.Usage, error) {
 		return nil
 	})
 	return u, err
-}
-
-// processorTime reads user and system time, in hundredths of a second.
-func processorTime(pid string) (time.Duration, error) {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("a strange line of /proc: %q", text)
-	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	kernel, err2 := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+kernel) * 10 * time.Millisecond, errors.Join(err1, err2)
 }
