@@ -27,7 +27,7 @@ type request[Q any] interface {
 func typed[Q any, P request[Q]](run func(ctx context.Context, q P) (frame.Value, error)) call {
 	return func(ctx context.Context, body io.Reader, limit int) (frame.Value, error) {
 		q := P(new(Q))
-		if err := frame.Read(body, limit, q); err != nil {
+		if err := frame.Read(body, frame.Bounds{Most: limit}, q); err != nil {
 			return nil, err
 		}
 		return run(ctx, q)

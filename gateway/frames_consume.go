@@ -65,7 +65,7 @@ func outgoing(held []*holding, start time.Time) *frame.Deliveries {
 	now := time.Now()
 	answer := &frame.Deliveries{Served: now.Sub(start), Deliveries: make([]frame.Delivery, len(held))}
 	for i, h := range held {
-		answer.Deliveries[i] = frame.Delivery{Delivery: *h.delivery, Handle: h.handle, Token: h.delivery.Token.String(), Left: h.until.Sub(now)}
+		answer.Deliveries[i] = frame.Delivery{Delivery: *h.delivery, Handle: h.handle, Left: h.until.Sub(now)}
 	}
 	return answer
 }

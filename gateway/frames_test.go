@@ -64,7 +64,7 @@ func call(t *testing.T, g http.Handler, who *auth.Identity, name string, q, v fr
 	}
 	w := post(g, who, "/v1/driver/"+name, frame.ContentType, data)
 	a := frame.Answer{Value: v}
-	if err := frame.Read(w.Body, 1<<20, &a); err != nil && v != nil {
+	if err := frame.Read(w.Body, frame.Bounds{Most: 1 << 20}, &a); err != nil && v != nil {
 		t.Fatalf("%s: the answer is no frame: %v", name, err)
 	}
 	return w.Code, a.Err
@@ -231,7 +231,7 @@ func TestBadCalls(t *testing.T) {
 		}
 		var a frame.Answer
 		var whole *driver.Error
-		if err := frame.Read(w.Body, 1<<20, &a); err != nil || !errors.As(a.Err, &whole) || whole.Hint == "" {
+		if err := frame.Read(w.Body, frame.Bounds{Most: 1 << 20}, &a); err != nil || !errors.As(a.Err, &whole) || whole.Hint == "" {
 			t.Errorf("%s: the answer is %v, %v, want an error with a hint", name, a.Err, err)
 		}
 	}

@@ -137,7 +137,7 @@ func tooMany() error {
 func (g *Gateway) publishFrame(w http.ResponseWriter, r *http.Request, topic string, body []byte) {
 	var q frame.Publish
 	rest := bytes.NewReader(body)
-	err := frame.Read(rest, g.o.MaxFrame, &q)
+	err := frame.Read(rest, frame.Bounds{Most: g.o.MaxFrame}, &q)
 	switch {
 	case err != nil:
 	case rest.Len() > 0:

@@ -215,11 +215,10 @@ func (s *session) each(handles []uint64, f func([]*driver.Delivery) []error) []e
 	return errs
 }
 
-// settle applies settlements, with one error each. They stand even if the client is gone meanwhile.
+// settle applies settlements, with one error each, and takes over ss. They stand even if the client is gone meanwhile.
 func (s *session) settle(ctx context.Context, handles []uint64, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	var known []driver.Settlement
-	var at []int
+	known, at := ss[:0], make([]int, 0, len(ss)) // known is never ahead of what is read
 	for i, d := range s.deliveries(handles) {
 		if d == nil {
 			errs[i] = errNotHeld()

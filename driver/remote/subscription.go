@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,11 +35,10 @@ type subscription struct {
 type token struct {
 	session string
 	handle  uint64
-	text    string
 }
 
-// String is the text of the token that the broker gave.
-func (t *token) String() string { return t.text }
+// String differs for each delivery: a session is never made again, and counts its handles.
+func (t *token) String() string { return t.session + "." + strconv.FormatUint(t.handle, 36) }
 
 // Subscribe joins a group.
 func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
@@ -193,7 +193,7 @@ func (s *subscription) take(q *frame.Receive, answer *frame.Deliveries, sent tim
 		if a.Message == nil {
 			continue // which no gateway sends
 		}
-		tokens[i] = token{session: q.Session, handle: a.Handle, text: a.Token}
+		tokens[i] = token{session: q.Session, handle: a.Handle}
 		d := &a.Delivery
 		d.Token, d.LeaseUntil = &tokens[i], sent.Add(answer.Served+a.Left)
 		ds = append(ds, d)

@@ -156,18 +156,16 @@ func (x *Deliveries) Walk(w *Walk) {
 	list(w, &x.Deliveries, delivery)
 }
 
-// Delivery is a driver.Delivery on its way. Handle names it in its session, Token is the text of its token, and Left how much of
-// its lease is left.
+// Delivery is a driver.Delivery on its way. Handle names it in its session and stands for its token, and Left is how much of its lease is
+// left.
 type Delivery struct {
 	driver.Delivery
 	Handle uint64
-	Token  string
 	Left   time.Duration
 }
 
 func delivery(w *Walk, d *Delivery) {
 	w.uint(&d.Handle)
-	text(w, &d.Token)
 	number(w, &d.Left)
 	message(w, &d.Message)
 	w.repeated(&d.Group)

@@ -8,6 +8,7 @@
 package frame
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,9 +49,20 @@ func Append(dst []byte, v Value) ([]byte, error) {
 	return w.data, nil
 }
 
-// Read reads one frame of at most limit bytes from r into v. What v holds afterwards may share memory with the frame, and with
+// Bounds of a frame that is read.
+type Bounds struct {
+	// Most is the largest frame in bytes.
+	Most int
+	// Room is for how many bytes there is memory before they have arrived, if they are announced. Defaults to 64 KiB, as for anybody's;
+	// who has chosen whom it asks has more, and copies less.
+	Room int
+}
+
+const defaultRoom = 64 << 10
+
+// Read reads one frame from r into v. What v holds afterwards may share memory with the frame, and with
 // nothing else. An input that ends early is an error of r where that has one, and otherwise an ErrInvalid.
-func Read(r io.Reader, limit int, v Value) error {
+func Read(r io.Reader, b Bounds, v Value) error {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return cut(err)
@@ -60,20 +72,20 @@ func Read(r io.Reader, limit int, v Value) error {
 			"use the same release of Ferry on both sides", nil)
 	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
-	if size > int64(limit) {
-		return TooLarge(int(size), limit)
+	if size > int64(b.Most) {
+		return TooLarge(int(size), b.Most)
 	}
-	data, err := readAll(r, size)
+	data, err := readAll(r, size, int64(cmp.Or(b.Room, defaultRoom)))
 	if err != nil {
 		return err
 	}
 	return Unmarshal(data, v)
 }
 
-// readAll reads size bytes. The buffer grows with what arrives, not with what is announced.
-func readAll(r io.Reader, size int64) ([]byte, error) {
-	const begin, growth = 64 << 10, 4
-	data := make([]byte, 0, min(size, begin))
+// readAll reads size bytes. Beyond room the buffer grows with what arrives, not with what is announced.
+func readAll(r io.Reader, size, room int64) ([]byte, error) {
+	const growth = 4
+	data := make([]byte, 0, min(size, room))
 	for int64(len(data)) < size {
 		if len(data) == cap(data) {
 			grown := make([]byte, len(data), min(size, growth*int64(cap(data))))

@@ -35,7 +35,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			fill(rand.New(rand.NewPCG(1, 2)), reflect.ValueOf(v).Elem())
 			data := marshal(t, v)
 			got := reflect.New(reflect.TypeOf(v).Elem()).Interface().(Value)
-			if err := Read(bytes.NewReader(data), len(data), got); err != nil {
+			if err := Read(bytes.NewReader(data), Bounds{Most: len(data)}, got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(v, got, asErrors(), unsent()); diff != "" {
@@ -122,7 +122,7 @@ func TestErrorsArriveAsTheyAre(t *testing.T) {
 	}
 	for _, err := range cases {
 		var got Err
-		if e := Read(bytes.NewReader(marshal(t, &Err{err})), 1<<10, &got); e != nil {
+		if e := Read(bytes.NewReader(marshal(t, &Err{err})), Bounds{Most: 1 << 10}, &got); e != nil {
 			t.Fatal(e)
 		}
 		if got.Err.Error() != err.Error() {
@@ -141,16 +141,16 @@ func TestDamagedFramesAreRefused(t *testing.T) {
 	v := &Publish{Messages: []*driver.Message{{ID: "a", Topic: "jobs", Body: []byte("body")}}}
 	data := marshal(t, v)
 	for n := range len(data) {
-		if err := Read(bytes.NewReader(data[:n]), len(data), new(Publish)); !errors.Is(err, driver.ErrInvalid) {
+		if err := Read(bytes.NewReader(data[:n]), Bounds{Most: len(data)}, new(Publish)); !errors.Is(err, driver.ErrInvalid) {
 			t.Errorf("%d of %d bytes: got %v, want ErrInvalid", n, len(data), err)
 		}
 	}
 	other := bytes.Clone(data)
 	other[0] = Version + 1
-	if err := Read(bytes.NewReader(other), len(data), new(Publish)); !errors.Is(err, driver.ErrInvalid) {
+	if err := Read(bytes.NewReader(other), Bounds{Most: len(data)}, new(Publish)); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("another version: got %v, want ErrInvalid", err)
 	}
-	if err := Read(bytes.NewReader(data), 4, new(Publish)); !errors.Is(err, driver.ErrTooLarge) {
+	if err := Read(bytes.NewReader(data), Bounds{Most: 4}, new(Publish)); !errors.Is(err, driver.ErrTooLarge) {
 		t.Errorf("over the limit: got %v, want ErrTooLarge", err)
 	}
 	if err := Unmarshal(append(bytes.Clone(data[headerSize:]), 0), new(Publish)); !errors.Is(err, driver.ErrInvalid) {
@@ -162,14 +162,14 @@ func TestDamagedFramesAreRefused(t *testing.T) {
 func TestAnnouncedBytesAreNotTrusted(t *testing.T) {
 	header := []byte{Version, 0xff, 0xff, 0xff, 0xff}
 	allocated := testing.AllocsPerRun(1, func() {
-		if err := Read(bytes.NewReader(header), 1<<32, new(Publish)); !errors.Is(err, driver.ErrInvalid) {
+		if err := Read(bytes.NewReader(header), Bounds{Most: 1 << 32}, new(Publish)); !errors.Is(err, driver.ErrInvalid) {
 			t.Errorf("got %v, want ErrInvalid", err)
 		}
 	})
 	if allocated > 20 {
 		t.Errorf("%v allocations", allocated)
 	}
-	if err := Read(iotest.ErrReader(io.ErrClosedPipe), 10, new(Publish)); !errors.Is(err, io.ErrClosedPipe) {
+	if err := Read(iotest.ErrReader(io.ErrClosedPipe), Bounds{Most: 10}, new(Publish)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a reader that fails: got %v, want its error", err)
 	}
 }
@@ -200,4 +200,34 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("written as %x, and then as %x", first, second)
 		}
 	})
+}
+
+// The size of a message stands before it in as few bytes as it takes, whichever they are: around the sizes at which it takes one more.
+func TestMessagesOfEverySizeArrive(t *testing.T) {
+	t.Parallel()
+	for _, around := range []int{0, 1 << 7, 1 << 14} {
+		for n := max(around-2*headSize, 0); n < around+headSize; n++ {
+			v := &Publish{Messages: []*driver.Message{{ID: "a", Topic: "jobs", Body: bytes.Repeat([]byte("x"), n)}, nil, {ID: "b", Topic: "jobs"}}}
+			got := new(Publish)
+			if err := Unmarshal(marshal(t, v)[headerSize:], got); err != nil {
+				t.Fatalf("a body of %d bytes: %v", n, err)
+			}
+			if len(got.Messages) != 3 || !bytes.Equal(got.Messages[0].Body, v.Messages[0].Body) || got.Messages[1] != nil || got.Messages[2].ID != "b" {
+				t.Fatalf("a body of %d bytes: got %v", n, got.Messages)
+			}
+		}
+	}
+}
+
+// A list is read into one piece of memory, and not into one for each element.
+func TestListsAreReadInPlace(t *testing.T) {
+	data := marshal(t, &Settle{Session: "a", Settlements: make([]Settlement, firstRoom)})[headerSize:]
+	allocated := testing.AllocsPerRun(10, func() {
+		if err := Unmarshal(data, new(Settle)); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocated > 20 {
+		t.Errorf("%v allocations for %d elements", allocated, firstRoom)
+	}
 }

@@ -160,9 +160,8 @@ func list[T any](w *Walk, s *[]T, each func(w *Walk, v *T)) {
 		*s = make([]T, 0, min(n, firstRoom))
 	}
 	for ; n > 0 && w.err == nil; n-- {
-		var v T
-		each(w, &v)
-		*s = append(*s, v)
+		*s = append(*s, *new(T))
+		each(w, &(*s)[len(*s)-1]) // in its place: a variable would be on the heap, one for each element
 	}
 }
 
@@ -182,7 +181,11 @@ func optional[T any](w *Walk, p **T, each func(w *Walk, v *T)) {
 // message walks a message, which may be nil, as an envelope.
 func message(w *Walk, m **driver.Message) {
 	if !w.reading {
-		w.sized(*m != nil, func(dst []byte) []byte { return envelope.Append(dst, *m) })
+		about := 0
+		if *m != nil {
+			about = len((*m).Body) + headSize
+		}
+		w.sized(about, func(dst []byte) []byte { return envelope.Append(dst, *m) })
 		return
 	}
 	var data []byte
@@ -201,7 +204,11 @@ func message(w *Walk, m **driver.Message) {
 // letter walks a dead letter, which may be nil.
 func letter(w *Walk, dl **driver.DeadLetter) {
 	if !w.reading {
-		w.sized(*dl != nil, func(dst []byte) []byte { return envelope.AppendDeadLetter(dst, *dl) })
+		about := 0
+		if *dl != nil {
+			about = headSize
+		}
+		w.sized(about, func(dst []byte) []byte { return envelope.AppendDeadLetter(dst, *dl) })
 		return
 	}
 	var data []byte
@@ -217,14 +224,23 @@ func letter(w *Walk, dl **driver.DeadLetter) {
 	*dl = got
 }
 
-// sized writes what write appends, if there is something, with its size before it. The size is known afterwards: what was written makes
-// room for it, which costs less than writing it elsewhere first.
-func (w *Walk) sized(some bool, write func(dst []byte) []byte) {
-	begin := len(w.data)
-	if some {
-		w.data = write(w.data)
-	}
+// headSize is about how many bytes an envelope has beside the body.
+const headSize = 80
+
+// sized writes what write appends, with its size before it, or a size of 0 if it is about 0. The size is known afterwards: there is room for
+// as many digits as what it is about has, and what was written is moved only where it has others.
+func (w *Walk) sized(about int, write func(dst []byte) []byte) {
 	var size [binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(size[:], uint64(len(w.data)-begin))
-	w.data = slices.Insert(w.data, begin, size[:n]...)
+	begin, room := len(w.data), binary.PutUvarint(size[:], uint64(about))
+	w.data = append(w.data, size[:room]...)
+	if about == 0 {
+		return
+	}
+	w.data = write(w.data)
+	n := binary.PutUvarint(size[:], uint64(len(w.data)-begin-room))
+	if n != room {
+		w.data = slices.Replace(w.data, begin, begin+room, size[:n]...)
+		return
+	}
+	copy(w.data[begin:], size[:n])
 }

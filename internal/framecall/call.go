@@ -15,8 +15,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-// maxAnswer is the largest answer in bytes.
-const maxAnswer = 256<<20 + 16
+// answers are bounded. The server was chosen, so that it is believed how much a usual claim brings.
+var answers = frame.Bounds{Most: 256<<20 + 16, Room: 4 << 20}
 
 // Call makes a call, with the kind of error that a lost answer is.
 func (c *Client) Call(ctx context.Context, call string, q, answer frame.Value, lost error) error {
@@ -40,7 +40,7 @@ func (c *Client) Call(ctx context.Context, call string, q, answer frame.Value, l
 		return refusedBy(resp, lost)
 	}
 	a := frame.Answer{Value: answer}
-	if err := frame.Read(resp.Body, maxAnswer, &a); err != nil {
+	if err := frame.Read(resp.Body, answers, &a); err != nil {
 		return c.broken(ctx, err, lost)
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // to its end, so that the connection is used again
