@@ -89,6 +89,7 @@ func Cases() []Case {
 		{"lease/stale extend refused", staleExtendRefused},
 		{"lease/settled only once", settledOnlyOnce},
 		{"lease/settled only once in one call", settledOnlyOnceInOneCall},
+		{"lease/settled once behind its head", settledOnceBehindItsHead},
 		{"lease/extend keeps it", extendKeepsTheLease},
 		{"lease/extend is a full lease", extendIsAFullLease},
 		{"lease/extend keeps only its own", extendKeepsOnlyItsOwn},

@@ -149,6 +149,21 @@ func settledOnlyOnceInOneCall(t *T) {
 	t.counts(0, 0, 0, 0)
 }
 
+// settledOnceBehindItsHead: of two settlements of one delivery in a call the first counts, also where it waits for the one of
+// the message ahead.
+func settledOnceBehindItsHead(t *T) {
+	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 2})
+	t.publish(t.msg("head", key("k")), t.msg("behind", key("k")))
+	ds := s.take(2)
+	errs := s.errs(driver.Settlement{Delivery: ds[0], Outcome: driver.Dead, Failure: failure("dead")},
+		driver.Settlement{Delivery: ds[1], Outcome: driver.Ack},
+		driver.Settlement{Delivery: ds[1], Outcome: driver.Release})
+	t.ok(errs[0], "Settle of the head")
+	t.ok(errs[1], "the first Settle of what is behind it")
+	t.wantErr(errs[2], driver.ErrLeaseLost, "the second one")
+	s.idle()
+}
+
 func extendKeepsTheLease(t *T) {
 	s := t.shortLease()
 	t.put("a")

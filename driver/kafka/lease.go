@@ -24,6 +24,7 @@ type claim struct {
 	spoken   bool             // its holder was told that it is lost before it was; see forfeit
 	side     string           // key of its item in the side log, once it has begun
 	failed   bool             // a settlement could not be stored, or nobody knows: those behind it in its key wait for another try
+	deferred uint64           // the last step of a call that put a settlement of it off: a second one of that call is not settled first
 	ended    bool
 	room     *handed // for the delivery
 

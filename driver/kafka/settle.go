@@ -103,7 +103,8 @@ func (b *batch) start(i int, now time.Time) {
 	case err != nil:
 		b.errs[i] = err
 		b.words = append(b.words, s.refuse(o.Delivery, now)...)
-	case wait || c.it.saving && stores(c, o): // what is on its way must not come after it
+	case wait || c.it.saving && stores(c, o) || c.deferred == s.m.passes: // what is on its way must not come after it
+		c.deferred = s.m.passes
 		b.later = append(b.later, i)
 	case isNote(c, o):
 		s.apply(&settling{c: c, o: o})
