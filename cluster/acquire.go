@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 )
 
 const (
@@ -101,7 +101,7 @@ func (o LockOptions) resolve(b *ferry.Broker, name string) (LockOptions, error) 
 		o.TTL = DefaultTTL
 	}
 	if o.Owner == "" {
-		o.Owner = processName()
+		o.Owner = instance.Process()
 	}
 	if err := driver.CheckValueNames(o.Bucket, name); err != nil {
 		return o, err
@@ -315,12 +315,3 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 func newToken() string { return rand.Text() }
-
-// processName is host-pid.
-func processName() string {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%.64s-%d", host, os.Getpid())
-}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 	"github.com/ferrymq/ferry/internal/machine"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -72,9 +73,8 @@ func Join(b *ferry.Broker, o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname()
 	m := &Member{broker: b, kv: b.Driver().KV(), log: b.Logger(), o: o, begin: time.Now(), sample: machine.Read()}
-	m.self = Info{Name: o.Name, Incarnation: strings.ToLower(rand.Text()[:10]), Host: host, PID: os.Getpid(), Version: o.Version, Address: o.Address,
+	m.self = Info{Name: o.Name, Incarnation: strings.ToLower(rand.Text()[:10]), Host: instance.Host(), PID: os.Getpid(), Version: o.Version, Address: o.Address,
 		Labels: maps.Clone(o.Labels), Started: time.Now().UTC().Round(time.Millisecond), Beat: o.Beat}
 	return m, nil
 }
@@ -87,7 +87,7 @@ func (o Options) resolve(b *ferry.Broker) (Options, error) {
 		return o, bad("open one first, with open.URL for example", "the broker of the member is nil")
 	}
 	if o.Name == "" {
-		o.Name = processName()
+		o.Name = instance.Process()
 	}
 	if o.Beat == 0 {
 		o.Beat = DefaultBeat

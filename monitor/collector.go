@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 	"github.com/ferrymq/ferry/internal/machine"
 )
 
@@ -150,8 +150,7 @@ func (c *Collector) use(f *Figures) {
 
 // own is this process as it would tell of itself.
 func own(f *Figures) Process {
-	p := Process{Uses: f.Process}
-	p.Name, _ = os.Hostname()
+	p := Process{Name: instance.Host(), Uses: f.Process}
 	for _, w := range f.Workers {
 		p.Uptime = max(p.Uptime, w.Uptime)
 		for _, h := range w.Consumers {

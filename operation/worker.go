@@ -3,16 +3,15 @@ package operation
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 )
 
 // WorkerOptions of a Worker. The zero value is fine.
@@ -51,8 +50,7 @@ func NewWorker(q *Queue, o WorkerOptions) (*Worker, error) {
 		return bad(fmt.Sprintf("the name of the instance has %d bytes", len(o.Instance)), fmt.Sprintf("use at most %d", driver.MaxNameLen))
 	}
 	if o.Instance == "" {
-		host, _ := os.Hostname()
-		o.Instance = fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
+		o.Instance = instance.Unique()
 	}
 	o.Lease, o.Every = cmp.Or(o.Lease, cluster.DefaultTTL), cmp.Or(o.Every, time.Second)
 	return &Worker{queue: q, o: o, later: map[string]time.Time{}}, nil

@@ -2,15 +2,14 @@ package schedule
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 	"github.com/ferrymq/ferry/internal/unique"
 )
 
@@ -55,8 +54,7 @@ func New(b *ferry.Broker, o Options) (*Scheduler, error) {
 		return nil, driver.NewError(ferry.ErrUnsupported, fmt.Sprintf("a lease of %v is too short for %s", o.Lease, s.caps.Driver), fmt.Sprintf("use at least %v", s.caps.MinLease), nil)
 	}
 	if s.o.Instance == "" {
-		host, _ := os.Hostname()
-		s.o.Instance = fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
+		s.o.Instance = instance.Unique()
 	}
 	return s, nil
 }

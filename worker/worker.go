@@ -2,17 +2,16 @@ package worker
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 )
 
 // Options of a Worker. The zero value is a good one.
@@ -180,7 +179,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Instance == "" {
-		o.Instance = instanceName()
+		o.Instance = instance.Unique()
 	}
 	if o.StopTimeout == 0 {
 		o.StopTimeout = 25 * time.Second
@@ -193,13 +192,4 @@ func (o Options) withDefaults() Options {
 	}
 	o.Retry = resolvePolicy(o.Retry)
 	return o
-}
-
-// instanceName is host-pid-random: two workers of one process differ too.
-func instanceName() string {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%.64s-%d-%.6s", host, os.Getpid(), rand.Text())
 }

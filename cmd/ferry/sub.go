@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/instance"
 )
 
 const subLong = `Receives messages of a group and prints them, until it has --count or you press Ctrl-C.
@@ -73,7 +73,7 @@ func (o subOptions) receive(ctx context.Context, s session, topic string) (err e
 		return err
 	}
 	member, err := s.driver.Subscribe(ctx, driver.SubscribeOptions{
-		Topic: topic, Group: o.group, Instance: instance(), Order: order, MaxRun: subBatch,
+		Topic: topic, Group: o.group, Instance: subscriber(), Order: order, MaxRun: subBatch,
 	})
 	if ctx.Err() != nil && err != nil {
 		return nil
@@ -109,11 +109,5 @@ func (o subOptions) order(ctx context.Context, s session, topic string) (order d
 		"'ferry group ls "+topic+"' lists them; --create makes a new one, which gets what is published from now on", err)
 }
 
-// instance names this process in histories and the console.
-func instance() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("ferry-sub-%.64s-%d", printable(host), os.Getpid())
-}
+// subscriber names this process in histories and the console.
+func subscriber() string { return "ferry-sub-" + printable(instance.Process()) }
