@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/instance"
+	"github.com/ferrymq/ferry/internal/leasekeeper"
 )
 
 const (
@@ -175,8 +176,8 @@ func (l *Lock) try(ctx context.Context, patient bool) (driver.Value, error) {
 		r := l.kv.Apply(ctx, l.bucket, driver.KVOptions{Level: l.o.Level}, w)[0]
 		mayBeOurs = mayBeOurs || errors.Is(r.Err, ferry.ErrUnknown)
 		switch conflict := errors.Is(r.Err, ferry.ErrConflict); {
-		case r.Err == nil && time.Since(before) < usable(l.o.TTL):
-			l.epoch, l.revision, l.since, l.acquired, l.until = r.Epoch, r.Revision, r.Written, before, before.Add(usable(l.o.TTL))
+		case r.Err == nil && time.Since(before) < leasekeeper.Usable(l.o.TTL):
+			l.epoch, l.revision, l.since, l.acquired = r.Epoch, r.Revision, r.Written, before
 			return driver.Value{}, nil
 		case r.Err == nil, conflict && l.wrote(r.Value):
 			again(driver.Condition(r.Revision))

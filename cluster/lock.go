@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/leasekeeper"
 )
 
 const (
@@ -48,10 +49,10 @@ type Lock struct {
 	o      LockOptions
 	token  string // of this holding, among the data of the lock
 
-	ctx    context.Context
-	end    context.CancelCauseFunc
-	expiry *time.Timer   // ends ctx
-	kept   chan struct{} // closed when nothing renews it any more; nil: nothing ever did
+	ctx   context.Context
+	end   context.CancelCauseFunc
+	lease *leasekeeper.Lease // nil: nothing was taken
+	ended chan struct{}      // closed when ctx has ended and nothing renews the lock any more
 
 	acquired time.Time
 	since    time.Time // when it was acquired, by the backend's clock
@@ -59,13 +60,9 @@ type Lock struct {
 
 	mu       sync.Mutex
 	revision uint64
-	until    time.Time // from then on another may have it
 	lost     error
 	released bool
 }
-
-// usable is how much of a TTL the holder relies on: clocks differ in pace, and ending takes time.
-func usable(ttl time.Duration) time.Duration { return ttl - ttl/10 }
 
 // Context returns a context for what is done under the lock. It ends when the lock is released or lost, in time before another can have it, or when the
 // context given to Acquire ends; context.Cause tells which. Lost is ferry.ErrLeaseLost.
@@ -91,7 +88,7 @@ func (l *Lock) Err() error {
 		return l.lost
 	case l.released:
 		return driver.NewError(ferry.ErrLeaseLost, fmt.Sprintf("lock %q was released", l.name), "acquire it again", nil)
-	case l.kept != nil && !time.Now().Before(l.until):
+	case l.lease != nil && l.lease.Err() != nil:
 		return l.timedOut()
 	}
 	return nil
@@ -104,11 +101,10 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.released = true
 	l.mu.Unlock()
 	l.end(errReleased)
-	if l.kept == nil {
+	if l.lease == nil {
 		return nil
 	}
-	l.expiry.Stop()
-	<-l.kept
+	<-l.ended
 	if again {
 		return nil
 	}

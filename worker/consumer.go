@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/leasekeeper"
 )
 
 // consumer is one handler at work: its subscription, what it holds, and what it has to settle.
@@ -59,7 +60,7 @@ func newConsumer(e *engine, h *registration, outer []Middleware) *consumer {
 	if c.lease == 0 {
 		c.lease = e.caps.DefaultLease
 	}
-	c.margin = c.lease / 10
+	c.margin = c.lease - leasekeeper.Usable(c.lease)
 	c.leaving = make(map[*run]chan struct{})
 	c.intake.wake = sync.NewCond(&e.mu)
 	c.starts.wake = sync.NewCond(&e.mu)

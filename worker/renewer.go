@@ -8,40 +8,31 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/leasekeeper"
 )
 
 // renew extends the leases of everything held, running or not, in one call every third of a lease, until the engine
-// closes. A call that fails is repeated sooner.
+// closes. Leases that end are the watchdog's business: it looks at handlers anyway, and a lease costs nothing meanwhile.
 func (c *consumer) renew(ctx context.Context) {
-	every := c.lease / 3
-	timer := time.NewTimer(every)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
-		if c.renewAll(ctx) {
-			timer.Reset(every)
-		} else {
-			timer.Reset(min(every, c.lease/10+time.Millisecond))
-		}
-	}
+	_ = leasekeeper.Run(ctx, time.Now(), c.lease, c.renewAll) // which says of single ones that they are lost
 }
 
-// renewAll extends what has used up a quarter of its lease, and reports whether that worked.
-func (c *consumer) renewAll(ctx context.Context) bool {
+// errNotRenewed says that some leases could not be extended, and have to be tried again soon.
+var errNotRenewed = errors.New("not every lease was renewed")
+
+// renewAll extends what has used up a quarter of its lease. Each answer is of its own try, whenever the first was.
+func (c *consumer) renewAll(ctx context.Context, _ time.Time) error {
 	runs, ds := c.expiring()
 	if len(ds) == 0 {
-		return true
+		return nil
 	}
-	call, cancel := context.WithTimeout(ctx, c.lease/2)
-	defer cancel()
 	before := c.e.now() // the new lease is reckoned from before the request
-	errs := c.conn.Extend(call, ds)
+	errs := c.conn.Extend(ctx, ds)
 	c.failIfClosed(errs)
-	return c.renewed(runs, errs, before+c.lease)
+	if !c.renewed(runs, errs, before+c.lease) {
+		return errNotRenewed
+	}
+	return nil
 }
 
 // expiring collects what is held and was not renewed just now.
