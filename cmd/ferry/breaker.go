@@ -58,7 +58,7 @@ func whenever(t time.Time, text string) string {
 
 func newBreakerList(p process) *cobra.Command {
 	c := &cobra.Command{Use: "ls", Short: "List the breakers that processes reported within the last hour, and those that are forced", Example: "  ferry breaker ls"}
-	d := newGuardDesk(p, c, false)
+	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
 			all, err := a.Breakers(c.Context())
@@ -73,7 +73,7 @@ func newBreakerList(p process) *cobra.Command {
 
 func newBreakerForce(p process, verb string, state guard.State, short string) *cobra.Command {
 	c := &cobra.Command{Use: verb + " BREAKER", Short: short, Example: breakerExample}
-	d := newGuardDesk(p, c, true)
+	d := newGuardCommand(p, c, true)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
 			if err := a.ForceBreaker(c.Context(), args[0], state, d.reason); err != nil {

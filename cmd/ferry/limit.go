@@ -31,7 +31,7 @@ func newLimit(p process) *cobra.Command {
 
 func newLimitShow(p process) *cobra.Command {
 	c := &cobra.Command{Use: "show LIMIT KEY", Short: "Show everything about one key", Example: "  ferry limit show user 4711"}
-	d := newGuardDesk(p, c, false)
+	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
 			s, err := a.Status(c.Context(), args[0], args[1])
@@ -46,7 +46,7 @@ func newLimitShow(p process) *cobra.Command {
 
 func newLimitList(p process) *cobra.Command {
 	c := &cobra.Command{Use: "ls [LIMIT]", Short: "List the keys that are blocked", Example: "  ferry limit ls\n  ferry limit ls user --output json"}
-	d := newGuardDesk(p, c, false)
+	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.listKeys(c.Context(), guard.KindBlocked, args, "Nobody is blocked.")
 	}
@@ -57,7 +57,7 @@ func newLimitCheck(p process) *cobra.Command {
 	c := &cobra.Command{Use: "check LIMIT KEY", Short: "Tell whether a message of a key would pass now",
 		Long:    "Tells whether a message of a key would pass now, and counts nothing. The rule is the one that was last\nasked with, unless --limit and --window give another. Exit code 1 when it would not pass.",
 		Example: "  ferry limit check user 4711\n  ferry limit check user 4711 --limit 20 --window 10s"}
-	d := newGuardDesk(p, c, false)
+	d := newGuardCommand(p, c, false)
 	var rule guard.Rule
 	ruleFlags(c.Flags(), &rule)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -78,7 +78,7 @@ func newLimitCheck(p process) *cobra.Command {
 
 func newLimitBlock(p process) *cobra.Command {
 	c := &cobra.Command{Use: "block LIMIT KEY", Short: "Keep a key out", Example: "  ferry limit block user 4711 --for 24h --reason spam"}
-	d := newGuardDesk(p, c, true)
+	d := newGuardCommand(p, c, true)
 	var length time.Duration
 	c.Flags().DurationVar(&length, "for", 0, "how long; default: for good")
 	onlyOnCommandLine(c.Flags(), "for")
@@ -94,7 +94,7 @@ func newLimitUnblock(p process) *cobra.Command {
 	c := &cobra.Command{Use: "unblock LIMIT KEY", Short: "Let a key in again, and forget its violations",
 		Long:    "Lets a key in again, and forgets its violations and earlier blocks. Messages of it that wait are looked at\nagain within half a minute.",
 		Example: `  ferry limit unblock user 4711 --reason "false alarm"`}
-	d := newGuardDesk(p, c, true)
+	d := newGuardCommand(p, c, true)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.change(c.Context(), "unblocked", args, func(a *guard.Admin) error {
 			return a.Unblock(c.Context(), args[0], args[1], d.reason)
@@ -106,7 +106,7 @@ func newLimitUnblock(p process) *cobra.Command {
 func newLimitOverride(p process) *cobra.Command {
 	c := &cobra.Command{Use: "override LIMIT KEY", Short: "Give a key a rule of its own for some time",
 		Example: "  ferry limit override user 4711 --limit 100 --window 10s --for 2h --reason campaign\n  ferry limit override user 4711 --clear --reason over"}
-	d := newGuardDesk(p, c, true)
+	d := newGuardCommand(p, c, true)
 	var rule guard.Rule
 	var length time.Duration
 	var over bool
@@ -131,21 +131,21 @@ func newLimitOverride(p process) *cobra.Command {
 func newLimitWhitelist(p process) *cobra.Command {
 	const example = "  ferry limit whitelist add user partner-7 --reason \"contract 12\"\n  ferry limit whitelist rm user partner-7 --reason ended\n  ferry limit whitelist ls"
 	add := &cobra.Command{Use: "add LIMIT KEY", Short: "Let a key pass always; a later block ends it", Example: example}
-	adding := newGuardDesk(p, add, true)
+	adding := newGuardCommand(p, add, true)
 	add.RunE = func(c *cobra.Command, args []string) error {
 		return adding.change(c.Context(), "whitelisted", args, func(a *guard.Admin) error {
 			return a.Whitelist(c.Context(), args[0], args[1], adding.reason)
 		})
 	}
 	rm := &cobra.Command{Use: "rm LIMIT KEY", Short: "Make the rules hold for a key again", Example: example}
-	removing := newGuardDesk(p, rm, true)
+	removing := newGuardCommand(p, rm, true)
 	rm.RunE = func(c *cobra.Command, args []string) error {
 		return removing.change(c.Context(), "took from the whitelist", args, func(a *guard.Admin) error {
 			return a.Unwhitelist(c.Context(), args[0], args[1], removing.reason)
 		})
 	}
 	ls := &cobra.Command{Use: "ls [LIMIT]", Short: "List the keys that pass always", Example: example}
-	listing := newGuardDesk(p, ls, false)
+	listing := newGuardCommand(p, ls, false)
 	ls.RunE = func(c *cobra.Command, args []string) error {
 		return listing.listKeys(c.Context(), guard.KindWhitelisted, args, "The whitelist is empty.")
 	}
@@ -154,7 +154,7 @@ func newLimitWhitelist(p process) *cobra.Command {
 
 func newLimitAudit(p process) *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "List who changed what, and why", Example: "  ferry limit audit --count 20"}
-	d := newGuardDesk(p, c, false)
+	d := newGuardCommand(p, c, false)
 	var count int
 	c.Flags().IntVar(&count, "count", 50, "how many, newest first; the store keeps 1000")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -181,7 +181,7 @@ func ruleFlags(f *pflag.FlagSet, r *guard.Rule) {
 }
 
 // change makes a change and says so.
-func (d *guardDesk) change(ctx context.Context, result string, args []string, do func(a *guard.Admin) error) error {
+func (d *guardCommand) change(ctx context.Context, result string, args []string, do func(a *guard.Admin) error) error {
 	return d.with(ctx, func(a *guard.Admin) error {
 		if err := do(a); err != nil {
 			return hintedReason(err, d.reason)

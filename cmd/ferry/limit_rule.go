@@ -32,7 +32,7 @@ var ruleColumns = []column[guard.SharedRule]{
 
 func newRuleList(p process) *cobra.Command {
 	c := &cobra.Command{Use: "ls", Short: "List the rules that are set", Example: "  ferry limit rule ls"}
-	d := newGuardDesk(p, c, false)
+	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
 			rules, err := a.Rules(c.Context())
@@ -49,7 +49,7 @@ func newRuleSet(p process) *cobra.Command {
 	c := &cobra.Command{Use: "set LIMIT", Short: "Give a limit, or a group of it, another rule",
 		Long:    "Gives a limit, or a group of it, another rule. It is set whole: without --penalty-after nobody is blocked.",
 		Example: ruleExample}
-	d := newGuardDesk(p, c, true)
+	d := newGuardCommand(p, c, true)
 	var rule guard.Rule
 	var group string
 	ruleFlags(c.Flags(), &rule)
@@ -68,7 +68,7 @@ func newRuleSet(p process) *cobra.Command {
 
 func newRuleClear(p process) *cobra.Command {
 	c := &cobra.Command{Use: "clear LIMIT", Short: "Make the rule hold again that programs give", Example: "  ferry limit rule clear user --reason over"}
-	d := newGuardDesk(p, c, true)
+	d := newGuardCommand(p, c, true)
 	var group string
 	c.Flags().StringVar(&group, "group", "", "group of keys; default: those of no group")
 	onlyOnCommandLine(c.Flags(), "group")
@@ -88,7 +88,7 @@ type ruleChange struct {
 }
 
 // changeRule makes a change and says so.
-func (d *guardDesk) changeRule(ctx context.Context, result, limit, group string, do func(a *guard.Admin) error) error {
+func (d *guardCommand) changeRule(ctx context.Context, result, limit, group string, do func(a *guard.Admin) error) error {
 	return d.with(ctx, func(a *guard.Admin) error {
 		if err := do(a); err != nil {
 			return hintedReason(err, d.reason)

@@ -42,7 +42,7 @@ func blockText(b *guard.Block) string {
 }
 
 // listKeys prints all keys of a kind, page by page.
-func (d *guardDesk) listKeys(ctx context.Context, kind guard.Kind, args []string, empty string) error {
+func (d *guardCommand) listKeys(ctx context.Context, kind guard.Kind, args []string, empty string) error {
 	q := guard.Query{Kind: kind, Max: 500}
 	if len(args) > 0 {
 		q.Limit = args[0]
@@ -66,7 +66,7 @@ func (d *guardDesk) listKeys(ctx context.Context, kind guard.Kind, args []string
 	})
 }
 
-func (d *guardDesk) showStatus(s guard.Status) error {
+func (d *guardCommand) showStatus(s guard.Status) error {
 	state := "free"
 	switch {
 	case s.Whitelisted:
@@ -100,7 +100,7 @@ type verdictView struct {
 	After   string `json:"after,omitempty"`
 }
 
-func (d *guardDesk) showVerdict(v guard.Verdict) error {
+func (d *guardCommand) showVerdict(v guard.Verdict) error {
 	view := verdictView{Passes: v.Admitted, Blocked: v.Blocked}
 	text := "it would pass"
 	if !v.Admitted {

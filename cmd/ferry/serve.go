@@ -149,8 +149,8 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 // there is none.
 func (p process) guards(ctx context.Context, f config.File) (guard.Store, error) {
 	if f.Store != "" {
-		desk := &guardDesk{remote: &remote{process: p, url: f.Store}}
-		return desk.openStore(ctx)
+		guards := &guardCommand{remote: &remote{process: p, url: f.Store}}
+		return guards.openStore(ctx)
 	}
 	s, err := open.Guards(ctx, withScheme(f.Broker))
 	if errors.Is(err, ferry.ErrUnsupported) || errors.Is(err, ferry.ErrRefused) { // Kafka, or another server's

@@ -113,7 +113,7 @@ func TestWhoMay(t *testing.T) {
 		who   *auth.Identity
 		store guard.Store
 		open  error
-		desk  error
+		admin error
 	}{
 		"no store":       {token(nil), nil, ferry.ErrUnsupported, nil},
 		"one topic":      {token(nil, "orders"), guard.NewMemory(guard.MemoryOptions{}), ferry.ErrRefused, nil},
@@ -127,8 +127,8 @@ func TestWhoMay(t *testing.T) {
 			t.Errorf("%s: opened with %v, want %v", what, err, x.open)
 		}
 		if err == nil {
-			if _, err := s.Reports(t.Context()); !errors.Is(err, x.desk) {
-				t.Errorf("%s: reports with %v, want %v", what, err, x.desk)
+			if _, err := s.Reports(t.Context()); !errors.Is(err, x.admin) {
+				t.Errorf("%s: reports with %v, want %v", what, err, x.admin)
 			}
 			if _, err := s.Take(t.Context(), guardItem()); !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("%s: an item without a rule: %v", what, err)

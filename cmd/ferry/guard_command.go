@@ -25,14 +25,14 @@ store is inside its process; no command reaches it.
 
 Every change needs a --reason, and is kept with who made it in the audit list of the store.`
 
-// guardDesk is what every command on a guard store has.
-type guardDesk struct {
+// guardCommand is what every command on a guard store has.
+type guardCommand struct {
 	*remote
 	actor, reason string
 }
 
-func newGuardDesk(p process, c *cobra.Command, changes bool) *guardDesk {
-	d := &guardDesk{remote: &remote{process: p}}
+func newGuardCommand(p process, c *cobra.Command, changes bool) *guardCommand {
+	d := &guardCommand{remote: &remote{process: p}}
 	c.Args = asUsed
 	c.Flags().StringVar(&d.url, "store", "", "URL of the guard store; one with a password belongs in FERRY_STORE or FERRY_STORE_FILE")
 	c.Flags().StringVar(&d.format, "output", formatTable, "table, json or ndjson")
@@ -45,7 +45,7 @@ func newGuardDesk(p process, c *cobra.Command, changes bool) *guardDesk {
 }
 
 // with opens the store, lets work use it, and closes it.
-func (d *guardDesk) with(ctx context.Context, work func(a *guard.Admin) error) (err error) {
+func (d *guardCommand) with(ctx context.Context, work func(a *guard.Admin) error) (err error) {
 	if err := oneOf("output", d.format, formatTable, formatJSON, formatNDJSON); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (d *guardDesk) with(ctx context.Context, work func(a *guard.Admin) error) (
 const storeHint = "use --store redis://localhost:6379, --store disk:///dir or --store ferry://localhost:7070; one with a password may be in FERRY_STORE, or in a file: FERRY_STORE_FILE"
 
 // openStore chooses the store by the scheme of its URL.
-func (d *guardDesk) openStore(ctx context.Context) (guard.Store, error) {
+func (d *guardCommand) openStore(ctx context.Context) (guard.Store, error) {
 	if d.url == "" {
 		return nil, usage("no guard store is given", storeHint)
 	}
@@ -137,7 +137,7 @@ type guardChange struct {
 	Key    string `json:"key,omitempty"`
 }
 
-func (d *guardDesk) changed(c guardChange) error {
+func (d *guardCommand) changed(c guardChange) error {
 	return d.one(c, func() error {
 		if c.Limit == "" {
 			return d.sayf("%s %s", c.Result, c.Key)
