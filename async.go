@@ -67,7 +67,8 @@ func (a *asyncPublisher) publish(ctx context.Context, p *pending) error {
 	return nil
 }
 
-// pendings are reused, with their bodies: their receipt is the last that anybody wants of them.
+// pendings are reused, with their bodies: their receipt is the last that anybody wants of them. That is one allocation
+// instead of three (BenchmarkPublish/async).
 var pendings = sync.Pool{New: func() any { return new(pending) }}
 
 // own makes the message independent of its publisher, who may change it once the call has returned.

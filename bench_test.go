@@ -2,6 +2,7 @@ package ferry_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -54,6 +55,16 @@ func BenchmarkPublish(b *testing.B) {
 			b.ReportMetric(float64(b.N)/float64(d.calls.Load()), "messages/call")
 		})
 	}
+	b.Run("batch of 100", func(b *testing.B) {
+		broker := newBroker(b, &sink{Driver: newMemory(b, memory.Options{}), local: true}, ferry.Options{})
+		batch := slices.Repeat([]*ferry.Message{message}, 100)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := broker.PublishBatch(context.Background(), batch); err != nil {
+				b.Error(err)
+			}
+		}
+	})
 	b.Run("async", func(b *testing.B) {
 		d := &sink{Driver: newMemory(b, memory.Options{})}
 		broker := newBroker(b, d, ferry.Options{})

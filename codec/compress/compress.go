@@ -71,7 +71,7 @@ func New(o Options) (*Filter, error) {
 		o.MinSize = DefaultMinSize
 	}
 	f := &Filter{algorithm: o.Algorithm, minSize: o.MinSize,
-		formats: map[Algorithm]format{Zstd: zstd, S2: s2Format{}, LZ4: new(lz4Format), Gzip: new(gzipFormat)}}
+		formats: map[Algorithm]format{Zstd: zstd, S2: s2Format{}, LZ4: lz4Format{}, Gzip: new(gzipFormat)}}
 	switch {
 	case o.MinSize < 0:
 		return nil, fmt.Errorf("compress: MinSize %d is negative: leave it zero for the default", o.MinSize)

@@ -98,7 +98,8 @@ func formSum[T string | []byte](f Form, id T, block []Pair, key string, body []b
 	return sum
 }
 
-// summed are reused: what is summed up leaves the stack on its way, for every message.
+// summed are reused: what is summed up leaves the stack on its way, for every message. That is one allocation instead of
+// six (BenchmarkToFieldsKafka/plain).
 var summed = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendSized[T string | []byte](dst []byte, v T) []byte {
