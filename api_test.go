@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A newcomer reads the root package in ten minutes: what he must know stays below this many names.
+// A newcomer reads the root package in ten minutes: what must be known stays below this many names.
 const mostNames = 84
 
 func TestRootPackageStaysSmall(t *testing.T) {

@@ -79,7 +79,7 @@ func (t *T) refusedWith(err, kind error, what string) {
 	t.hinted(err)
 }
 
-// kvReadsWhatWasWritten: revisions grow, an epoch stays while a value exists, and what a caller gets is his own.
+// kvReadsWhatWasWritten: revisions grow, an epoch stays while a value exists, and what a caller gets is its own.
 func kvReadsWhatWasWritten(t *T) {
 	t.absent("a")
 	data := []byte("one\x00\xff")

@@ -1,4 +1,4 @@
-// Command ratelimit shows what guards do: a user who sends too much waits and keeps his order, a robot is blocked at
+// Command ratelimit shows what guards do: a user who sends too much waits and keeps the order, a robot is blocked at
 // the door, an operator lets it in again, and nobody else notices.
 package main
 

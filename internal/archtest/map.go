@@ -7,12 +7,15 @@ import (
 	"strings"
 )
 
-// MapFile has the file map: a row for each folder, whose first cell names it.
-const MapFile = "docs/architecture.md"
+// Maps are the tables of folders: a row for each, whose first cell names it.
+var Maps = []struct{ File, Heading string }{
+	{"docs/architecture.md", "File map"},
+	{"CONTRIBUTING.md", "Where things are"},
+}
 
-// parseMap reads the folders out of the table below the heading "File map". "/" is the root.
-func parseMap(document string) []string {
-	_, section, _ := strings.Cut(document, "\n## File map\n")
+// parseMap reads the folders out of the table below a heading. "/" is the root.
+func parseMap(document, heading string) []string {
+	_, section, _ := strings.Cut(document, "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var folders []string
 	for line := range strings.Lines(section) {
@@ -29,16 +32,16 @@ func parseMap(document string) []string {
 
 // checkMap complains about packages that are in no folder of the map, and about folders that do not exist. A package below one
 // that the map names is explained there.
-func checkMap(folders, packages []string, exists func(folder string) bool) []string {
+func checkMap(file string, folders, packages []string, exists func(folder string) bool) []string {
 	var broken []string
 	for _, p := range packages {
 		if !mapped(folders, p) {
-			broken = append(broken, fmt.Sprintf("%s is not in the file map of %s: say there what it holds", p, MapFile))
+			broken = append(broken, fmt.Sprintf("%s is not in the table of folders in %s: say there what it holds", p, file))
 		}
 	}
 	for _, f := range folders {
 		if !exists(f) {
-			broken = append(broken, fmt.Sprintf("the file map of %s names %s/, which does not exist", MapFile, f))
+			broken = append(broken, fmt.Sprintf("the table of folders in %s names %s/, which does not exist", file, f))
 		}
 	}
 	return broken

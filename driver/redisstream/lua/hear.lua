@@ -1,4 +1,4 @@
--- hear: who speaks of a delivery that he has lost is alive, so that the message did not end him. If the delivery had begun, its loss does not
+-- hear: a holder that speaks of a delivery it has lost is alive, so that the message did not end it. If the delivery had begun, its loss does not
 -- count any more, or will not when it is noticed.
 local STATES = string.sub(KEYS[1], 1, -6) .. 'g:' .. ARGV[2] .. ':state'
 local function hear(id, token)

@@ -22,7 +22,7 @@ type event struct {
 	// From is before the store was asked, At when it had answered.
 	From time.Time `json:"from,omitzero"`
 	At   time.Time `json:"at"`
-	// Slot and Mark are until when the slot and the mark of a handler are his for certain, even if nobody renews them.
+	// Slot and Mark are until when the slot and the mark of a handler are its own for certain, even if nobody renews them.
 	Slot time.Time `json:"slot,omitzero"`
 	Mark time.Time `json:"mark,omitzero"`
 }
