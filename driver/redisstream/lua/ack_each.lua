@@ -108,7 +108,12 @@ if not simple then
         call('HDEL', T .. 'meta', unpack(gone))
       end
       if #ours > 0 then call('HDEL', T .. 'ids', unpack(ours)) end
-      for _, other in ipairs(others) do call('SREM', T .. 'g:' .. other .. ':skip', unpack(gone)) end
+      for _, other in ipairs(others) do -- as unskip does
+        local skip = T .. 'g:' .. other .. ':skip'
+        for _, id in ipairs(call('EXISTS', skip) == 1 and gone or none) do
+          if not call('XPENDING', T .. 'stream', other, id, id, 1)[1] then call('SREM', skip, id) end
+        end
+      end
     end
   end
 end

@@ -36,7 +36,7 @@ local function advance_expired(limit)
         elseif not s and left(id) > 0 and unread(g, id) then
           if call('HGET', TOPIC, 'expired_dead') == '1' then
             call('SADD', made(of(g, 'skip')), id)
-            bury(g, id, fresh(id, entry_of(id)), '', '')
+            bury(g, id, fresh(id, entry_of(id)), '', '', true)
           else
             skip(g, id, 'expired')
           end

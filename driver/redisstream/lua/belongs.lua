@@ -260,7 +260,7 @@ function look_at.edited(id, v, g)
   if not unpacked(v) or call('HEXISTS', of(g, 'state'), id) == 0 then ghost('edited', g, id, 'HDEL') end
 end
 function look_at.skip(id, _, g)
-  if not valid(id) or not entry_of(id) then ghost('skip', g, id, 'SREM') end
+  if not valid(id) or not entry_of(id) and not call('XPENDING', STREAM, g, id, id, 1)[1] then ghost('skip', g, id, 'SREM') end
 end
 
 local SCANS = {hash = {'HSCAN', 2}, zset = {'ZSCAN', 2}, set = {'SSCAN', 1}}

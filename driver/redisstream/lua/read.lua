@@ -35,17 +35,14 @@ end
 
 -- admit tells whether an entry that was read is a message for the group; if not, it is done with.
 local function admit(g, id, fields)
-  if not fields then -- another program has deleted it
-    call('XACK', STREAM, g, id)
+  local ended = has(of(g, 'skip')) and call('SREM', of(g, 'skip'), id) == 1 -- and counted; it may be gone by now
+  if not ended and not fields then -- another program has deleted it
     tally(g, 'cancelled', 1)
-    return false
+    ended = true
   end
-  local ours = fields[1] == 'v' or call('HEXISTS', META, id) == 1
-  if has(of(g, 'skip')) and call('SREM', of(g, 'skip'), id) == 1 or not ours and not adopt(g, id, fields) then
-    call('XACK', STREAM, g, id)
-    return false
-  end
-  return true
+  if not ended and fields[1] ~= 'v' and call('HEXISTS', META, id) == 0 then ended = not adopt(g, id, fields) end
+  if ended then call('XACK', STREAM, g, id) end
+  return not ended
 end
 
 -- Keys of messages that are put aside, in order, with the first of each.

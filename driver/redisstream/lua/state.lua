@@ -154,10 +154,10 @@ local function take_out(g, id, s)
   front(g, s.k)
 end
 
--- unskip forgets that groups skip an entry which is gone.
+-- unskip forgets that groups skip an entry which is gone. Where it is pending an owner has read it and not taken it on: admit forgets it.
 local function unskip(id)
   for _, g in ipairs(groups()) do
-    if has(of(g, 'skip')) then call('SREM', of(g, 'skip'), id) end
+    if has(of(g, 'skip')) and not call('XPENDING', STREAM, g, id, id, 1)[1] then call('SREM', of(g, 'skip'), id) end
   end
 end
 
@@ -243,8 +243,8 @@ local function content(g, id)
   return edited and unpacked(edited) or entry_of(id)
 end
 
--- bury makes a message a dead letter of its group, whole.
-local function bury(g, id, s, instance, failure)
+-- bury makes a message a dead letter of its group, whole. What the group has not taken on stays pending, if an owner has read it.
+local function bury(g, id, s, instance, failure, untaken)
   local m = meta(id)
   if m then note(id, m) end
   call('HSET', made(of(g, 'edited')), id, cmsgpack.pack(content(g, id) or {}))
@@ -254,7 +254,7 @@ local function bury(g, id, s, instance, failure)
   call('HSET', of(g, 'record'), id, cmsgpack.pack({int(now), instance, failure}))
   call('HINCRBY', made(GRAVES), id, 1)
   call('ZREM', of(g, 'off'), id)
-  call('XACK', STREAM, g, id)
+  if not untaken then call('XACK', STREAM, g, id) end
   drop(id)
 end
 
