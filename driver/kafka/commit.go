@@ -83,8 +83,8 @@ func (m *member) part(ps []*partition) {
 	}
 }
 
-// storeUnnamed stores what was given back in the side log where the last commit has no room to name all of it: the next owner is told of each. So it does with
-// losses that are not stored yet.
+// storeUnnamed stores what was given back in the side log where the last commit has no room to name all of it: the next
+// owner is told of each. So it does with losses, and with places at the tail of a key, that are not stored yet.
 func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
 	if m.visiting {
 		return
@@ -97,7 +97,7 @@ func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
 				_, more := p.compose("", p.done, nil)
 				unnamed = append(unnamed, more...)
 				for it := range p.items.all() {
-					if it.unsaved {
+					if it.unsaved || it.unplaced {
 						unnamed = append(unnamed, it)
 					}
 				}
