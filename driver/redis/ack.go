@@ -41,7 +41,7 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	for _, i := range run {
 		t := ss[i].Delivery.Token.(*token)
 		if t.key != "" && with == nil { // the next of its key may go
-			s.emptied = nil
+			s.gate.Refilled()
 		}
 		s.drop(t)
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -152,7 +151,7 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	s, n := b.s, len(b.ds)
 	t := &b.tokens[n]
 	*t = token{s: s, shard: b.shard, first: b.token, seq: it.seq, lease: b.token, claimed: b.before, until: b.before.Add(s.o.Lease)}
-	m, err := envelope.Decode(bytesOf(body))
+	m, err := envelope.Decode(redisconn.Bytes(body))
 	if err == nil {
 		m.Topic, m.PublishedAt = s.o.Topic, it.published
 		err = m.ValidateStored()
@@ -173,10 +172,6 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	b.ds = append(b.ds, d)
 	return nil
 }
-
-// bytesOf returns the bytes of an answer without copying them. The client library has made the string for us alone, so that the
-// message in it may be handed out for good.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // invalidate moves a message that was just claimed to the parse errors of its topic.
 func (s *subscription) invalidate(ctx context.Context, t *token, problem error) error {

@@ -66,15 +66,12 @@ func (s *subscription) begin(ctx context.Context, shard int, ds []*driver.Delive
 // returned goes back.
 func (s *subscription) Drain(ctx context.Context) error {
 	s.mu.Lock()
-	if s.closed || s.drained {
+	if !s.gate.Drain() {
 		s.mu.Unlock()
 		return nil
 	}
-	s.drained = true
 	s.drains.Add(1)
 	defer s.drains.Done()
-	close(s.news)
-	s.news = make(chan struct{})
 	s.mu.Unlock()
 	await(ctx, &s.claims)
 	return s.giveBackUnseen(ctx)

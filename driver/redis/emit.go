@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -58,7 +59,8 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 	defer s.d.requests.giveBack(r)
 	lease := s.leaseOf(t)
 	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
-		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, letterOf(x), redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance}
+		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
+			redisshell.Failure(x, s.o.Instance), s.o.Instance}
 		return p.appendTo(args, r.name(), "f", "")
 	})
 	if err != nil {
@@ -66,7 +68,7 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 	}
 	s.ended(t.shard, reply.Texts(1))
 	s.mu.Lock()
-	s.emptied = nil
+	s.gate.Refilled()
 	s.drop(t)
 	s.mu.Unlock()
 	if reply.Text(0) != "k" {

@@ -50,10 +50,10 @@ func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}
 // takeAlong returns a claim to go with an acknowledgement, for a Receive that waits, if that may find something then: room, or a key
 // of which nothing is held any more. The caller has the lock.
 func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
-	if len(s.waiting) == 0 || s.closed || s.drained || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
+	if len(s.waiting) == 0 || !s.gate.Receives() || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
 		return nil
 	}
-	room := s.o.MaxInflight - len(s.held) - s.reserved
+	room := s.gate.Left(len(s.held))
 	if room > 0 && !freesKey(leaving) {
 		return nil
 	}
@@ -69,9 +69,10 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
 		return nil
 	}
 	s.waiting = s.waiting[1:]
-	s.reserved += most
+	s.gate.Reserve(most)
 	s.claims.Add(1)
-	j := &attachedClaim{claimRequest: claimRequest{shard, s.d.shell.NewToken(), most}, before: time.Now(), news: s.news, bound: most > before, done: make(chan struct{})}
+	j := &attachedClaim{claimRequest: claimRequest{shard, s.d.shell.NewToken(), most}, before: time.Now(), news: s.gate.News(),
+		bound: most > before, done: make(chan struct{})}
 	w.claim <- j
 	return j
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // configOf reads the configuration of a topic.
@@ -24,7 +25,7 @@ func whole(f map[string]string, name string) int64 {
 
 // fieldsOf writes the configuration of a topic. A bound is divided among the shards, rounded up.
 func fieldsOf(c driver.TopicConfig, shards int) []any {
-	share := func(n int64) int64 { return n/int64(shards) + min(n%int64(shards), 1) }
+	share := func(n int64) int64 { return redisshell.Share(n, shards) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages), "max_bytes", share(c.MaxBytes),
 		"expired_dead", redisconn.Flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
 }

@@ -73,33 +73,25 @@ func (p plan) reserved() int {
 func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*driver.Delivery, p plan, news <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, p, nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
-	}
-	if s.drained {
-		return nil, nil, p, nil, driver.NewError(driver.ErrClosed, "the subscription is draining", "subscribe again", nil)
+	if err := s.gate.Refuse(); err != nil {
+		return nil, nil, p, nil, err
 	}
 	if stray, extra = s.takeStray(most); len(stray)+len(extra) > 0 {
 		return stray, extra, p, closedNews, nil
 	}
 	if s.abandoned > 0 { // its claim comes first, so that order is kept
-		return nil, nil, p, s.news, nil
+		return nil, nil, p, s.gate.News(), nil
 	}
-	if len(s.held)+s.reserved >= s.o.MaxInflight {
+	if s.gate.Left(len(s.held)) <= 0 {
 		s.dropEnded()
 	}
-	p.most, p.news, p.again, s.unknown = most, s.news, s.unknown, nil
-	p.room = min(most, claimMost, s.o.MaxInflight-len(s.held)-s.reserved-p.reserved())
-	s.starved = s.starved || p.room <= 0
-	p.room = max(p.room, 0)
-	if s.emptied == p.news { // nothing was announced since
-		p.room = 0
-	}
+	p.most, p.news, p.again, s.unknown = most, s.gate.News(), s.unknown, nil
+	p.room = s.gate.Room(min(most, claimMost), len(s.held)+p.reserved())
 	if n := p.reserved(); n > 0 {
-		s.reserved += n
+		s.gate.Reserve(n)
 		s.claims.Add(1)
 	}
-	return nil, nil, p, s.news, nil
+	return nil, nil, p, p.news, nil
 }
 
 // closedNews lets a caller go on at once.
@@ -154,13 +146,12 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 		defer cancel()
 		ds, err := s.claim(detached, p)
 		s.mu.Lock()
-		s.reserved -= p.reserved()
+		s.gate.Free(p.reserved())
 		select {
 		case <-abandoned:
 			s.abandoned--
 			s.stray = append(s.stray, ds...)
-			close(s.news)
-			s.news = make(chan struct{})
+			s.gate.Announce()
 		default:
 			done <- result{ds, err}
 		}
@@ -220,8 +211,8 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 func (s *subscription) leftNothing(is bool, p plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.emptied = nil; is {
-		s.emptied = p.news
+	if s.gate.Refilled(); is {
+		s.gate.Emptied(p.news)
 	}
 }
 

@@ -16,7 +16,8 @@ func appendArgs(args []any, more []scriptArg) []any {
 	return args
 }
 
-// arenas are memory for the arguments of calls, used again and again.
+// arenas are memory for the arguments of calls, used again and again: envelopes of whole batches are written into one
+// (BenchmarkDriver/publish).
 type arenas struct{ pool sync.Pool }
 
 // arenaMost is the largest memory that is kept.

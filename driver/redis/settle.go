@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // settlePatience bounds a settlement, which stands even when its caller gives up.
@@ -48,11 +48,9 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	}
 	flush()
 	s.mu.Lock()
-	starved := s.starved
-	s.starved = false
-	s.mu.Unlock()
-	if starved { // now there is room
-		s.announce()
+	defer s.mu.Unlock()
+	if s.gate.Fed() {
+		s.gate.Announce()
 	}
 	return errs
 }
@@ -64,25 +62,15 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	}
 	t, ok := d.Token.(*token)
 	s.mu.Lock()
-	closed := s.closed
+	err := s.gate.RefuseSettle()
 	s.mu.Unlock()
 	switch {
-	case closed:
-		return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
+	case err != nil:
+		return nil, err
 	case !ok || t.s != s:
 		return nil, d.Lost(nil)
 	}
 	return t, nil
-}
-
-var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
-
-// letterOf is the outcome of a settlement as lua/settling.lua knows it.
-func letterOf(x *driver.Settlement) string {
-	if x.Outcome == driver.Release && x.Unseen {
-		return "u"
-	}
-	return outcomeLetters[x.Outcome]
 }
 
 // unclaim gives back deliveries that were claimed and cannot be handed out.
@@ -142,7 +130,8 @@ func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, r
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
-		args = append(args, t.lease, t.seq, letterOf(x), redisconn.Milliseconds(x.After), s.failureOf(x), s.o.Instance)
+		args = append(args, t.lease, t.seq, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
+			redisshell.Failure(x, s.o.Instance), s.o.Instance)
 	}
 	s.mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.settle, s.keys[shard], args...)
@@ -155,19 +144,9 @@ func (s *subscription) sendSettle(ctx context.Context, ss []driver.Settlement, r
 	}
 	s.ended(shard, reply.Texts(1))
 	s.mu.Lock()
-	s.emptied = nil // something may have returned
+	s.gate.Refilled()
 	s.mu.Unlock()
 	return results, nil
-}
-
-// failureOf encodes a failure. The script adds when it was, and which attempt.
-func (s *subscription) failureOf(x *driver.Settlement) []byte {
-	if x.Failure == nil || x.Outcome != driver.Retry && x.Outcome != driver.Dead {
-		return nil
-	}
-	f := driver.AppendFailure(nil, *x.Failure)[0]
-	f.At, f.Attempt, f.Instance = time.Time{}, 0, s.o.Instance
-	return envelope.AppendHistory(nil, f)
 }
 
 // ended notes that deliveries were returned together with others of their key.

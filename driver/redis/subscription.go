@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // subscription is one member of a group, in all shards of its topic.
@@ -20,19 +21,14 @@ type subscription struct {
 	id    string     // as a member
 
 	mu        sync.Mutex
-	closed    bool
-	drained   bool               // nothing more is received
+	gate      redisshell.Gate    // whether to claim
 	turn      int                // which shard is claimed from first
 	held      map[*token]bool    // what we believe to hold
 	begun     map[*token]bool    // what has begun, and was neither settled nor told to be lost
-	reserved  int                // room that claims under way may fill
-	starved   bool               // somebody waits for room
 	abandoned int                // claims under way for a Receive that was cancelled
 	stray     []*driver.Delivery // claimed for a Receive that was cancelled
 	unknown   []claimRequest     // claims whose answer did not come
 	waiting   []*waiter          // calls of Receive that have found nothing
-	news      chan struct{}      // closed when there may be something to claim
-	emptied   <-chan struct{}    // the news when a claim was sent that left nothing to claim
 	claims    sync.WaitGroup     // under way
 	drains    sync.WaitGroup     // likewise
 }
@@ -59,14 +55,8 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, held: map[*token]bool{}, begun: map[*token]bool{}, news: make(chan struct{})}
-	if !o.StrictPriority {
-		for lane, w := range o.Weights {
-			s.steps[lane] = stepScale / w
-		}
-	} else {
-		s.steps = [4]any{"", 0, 0, 0}
-	}
+	s := &subscription{d: d, o: o, steps: redisshell.Steps(o), gate: redisshell.NewGate(o.MaxInflight),
+		held: map[*token]bool{}, begun: map[*token]bool{}}
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -76,9 +66,6 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	}
 	return s, nil
 }
-
-// stepScale divided by a weight is how far one claim moves a lane. Sums stay exact in scripts for ages.
-const stepScale = 1 << 20
 
 // enter makes the subscription a member of its group in every shard.
 func (s *subscription) enter(ctx context.Context) error {
@@ -128,22 +115,18 @@ func (s *subscription) belongs(topic, group string) bool {
 // announce tells waiting calls that there may be something to claim.
 func (s *subscription) announce() {
 	s.mu.Lock()
-	close(s.news)
-	s.news = make(chan struct{})
+	s.gate.Announce()
 	s.mu.Unlock()
 }
 
 // Close releases what is held to its old place, uncounted, and leaves the group.
 func (s *subscription) Close(ctx context.Context) error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	first := s.gate.Close()
+	s.mu.Unlock()
+	if !first {
 		return nil
 	}
-	s.closed = true
-	close(s.news)
-	s.news = make(chan struct{})
-	s.mu.Unlock()
 	s.d.shell.Remove(s)
 
 	await(ctx, &s.claims)

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
@@ -18,7 +17,7 @@ func decode(fields redisconn.Reply, id string) (*driver.Message, int, error) {
 	pairs, size, ours := room[:0], 0, false
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields.Text(i), fields.Text(i+1)
-		pairs = append(pairs, envelope.Pair{Name: name, Value: bytesOf(value)})
+		pairs = append(pairs, envelope.Pair{Name: name, Value: redisconn.Bytes(value)})
 		size += len(name) + len(value)
 		ours = ours || name == "v"
 	}
@@ -29,10 +28,6 @@ func decode(fields redisconn.Reply, id string) (*driver.Message, int, error) {
 	m, err := decodeForeign(pairs, id)
 	return m, size, err
 }
-
-// bytesOf returns the bytes of an answer without copying them. The client library has made the string for us alone, so that the body
-// in it may be handed out for good.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // decodeForeign reads an entry of another program: id, key, ct, pri, body and headers that begin with "h:".
 func decodeForeign(pairs []envelope.Pair, id string) (*driver.Message, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // configOf reads the configuration of a topic.
@@ -19,13 +20,10 @@ func configOf(f map[string]string) driver.TopicConfig {
 
 // configFields writes the configuration of a topic. A bound is divided among the partitions, rounded up.
 func configFields(c driver.TopicConfig, partitions int) []any {
-	part := func(n int64) int64 { return divided(n, int64(partitions)) }
+	part := func(n int64) int64 { return redisshell.Share(n, partitions) }
 	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages), "max_bytes", part(c.MaxBytes),
 		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", redisconn.Flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
 }
-
-// divided is the share of one partition in a bound of a topic, rounded up.
-func divided(n, partitions int64) int64 { return n/partitions + min(n%partitions, 1) }
 
 func checkConfig(topic string, c driver.TopicConfig) error {
 	if err := driver.CheckName("topic", topic); err != nil {

@@ -70,7 +70,7 @@ func (s *subscription) balance(ctx context.Context) error {
 	defer s.balancing.Unlock()
 	for range 3 {
 		s.mu.Lock()
-		draining, closed := s.draining, s.closed
+		receives, closed := s.gate.Receives(), s.gate.Closed()
 		s.mu.Unlock()
 		if closed { // whoever says that it lives is a member again
 			return nil
@@ -79,7 +79,7 @@ func (s *subscription) balance(ctx context.Context) error {
 		calls := make([]*scriptCall, len(s.t.parts))
 		for i, p := range s.t.parts {
 			mine := i < len(plan) && plan[i] == s.id
-			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: s.claimOwnership(mine, draining)}
+			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: s.claimOwnership(mine, !receives)}
 		}
 		s.d.runAll(ctx, calls)
 		seen := map[string]bool{}

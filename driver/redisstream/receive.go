@@ -48,10 +48,10 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 func (s *subscription) reserve(most int) (room int, news <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.receives(); err != nil {
+	if err := s.gate.Refuse(); err != nil {
 		return 0, nil, err
 	}
-	if len(s.held)+s.reserved >= s.o.MaxInflight {
+	if s.gate.Left(len(s.held)) <= 0 {
 		now := time.Now()
 		for t := range s.held {
 			if now.After(t.until) {
@@ -59,12 +59,12 @@ func (s *subscription) reserve(most int) (room int, news <-chan struct{}, err er
 			}
 		}
 	}
-	room = max(0, min(most, claimMost, s.o.MaxInflight-len(s.held)-s.reserved))
+	room = s.gate.Room(min(most, claimMost), len(s.held))
 	if room > 0 {
-		s.reserved += room
+		s.gate.Reserve(room)
 		s.work.Add(1)
 	}
-	return room, s.news, nil
+	return room, s.gate.News(), nil
 }
 
 // untilDue is how long to wait for something to claim: no longer than the fallback, in case a wake-up was lost.
@@ -105,7 +105,7 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 		}
 	}
 	s.mu.Lock()
-	s.reserved -= room
+	s.gate.Free(room)
 	s.mu.Unlock()
 	if len(all) > 0 {
 		failed = nil // it comes again

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // Retain sets the retention of a topic. Consumers apply it as they renew their ownership; Trim applies it at once.
@@ -20,8 +21,7 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 	if err != nil {
 		return err
 	}
-	n := int64(len(t.parts))
-	part := func(all int64) int64 { return divided(all, n) }
+	part := func(all int64) int64 { return redisshell.Share(all, len(t.parts)) }
 	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", redisconn.Milliseconds(r.Age), "retain_entries", part(r.Entries),
 		"retain_bytes", part(r.Bytes), "retain_drop", redisconn.Flag(r.DropUnsettled), "retains", redisconn.Flag(r != driver.Retention{}),
 		"retain_age_ns", int64(r.Age), "retain_all_entries", r.Entries, "retain_all_bytes", r.Bytes)

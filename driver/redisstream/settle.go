@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -99,18 +99,16 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	}
 	t, ok := d.Token.(*token)
 	s.mu.Lock()
-	closed := s.closed
+	err := s.gate.RefuseSettle()
 	s.mu.Unlock()
 	switch {
-	case closed:
-		return nil, driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
+	case err != nil:
+		return nil, err
 	case !ok || t.s != s:
 		return nil, d.Lost(nil)
 	}
 	return t, nil
 }
-
-var outcomeLetters = [...]string{driver.Ack: "a", driver.Retry: "r", driver.Dead: "d", driver.Release: "l", driver.Drop: "x"}
 
 // settle sends settlements of one partition. It returns why none of them is known to be done.
 func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) error {
@@ -118,11 +116,8 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
-		letter := outcomeLetters[x.Outcome]
-		if x.Outcome == driver.Release && x.Unseen {
-			letter = "u"
-		}
-		args = append(args, t.id, t.lease, letter, redisconn.Milliseconds(x.After), s.failureOf(x), max(0, int64(x.Took)))
+		args = append(args, t.id, t.lease, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
+			redisshell.Failure(x, s.o.Instance), max(0, int64(x.Took)))
 	}
 	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
 	results := reply.Text(1)
@@ -155,16 +150,6 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 		}
 	}
 	return err
-}
-
-// failureOf encodes a failure. The script adds when it was, and which attempt.
-func (s *subscription) failureOf(x *driver.Settlement) []byte {
-	if x.Failure == nil || x.Outcome != driver.Retry && x.Outcome != driver.Dead {
-		return nil
-	}
-	f := driver.AppendFailure(nil, *x.Failure)[0]
-	f.At, f.Attempt, f.Instance = time.Time{}, 0, s.o.Instance
-	return envelope.AppendHistory(nil, f)
 }
 
 // emit publishes follow-ups if the delivery is still held. That is not one step with the settlement; their ids derive from the

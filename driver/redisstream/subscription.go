@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // subscription is one member of a group. It claims from the partitions that it owns.
@@ -26,16 +27,13 @@ type subscription struct {
 	stop context.CancelFunc // of keepOwning
 	work sync.WaitGroup     // keepOwning, and claims under way
 
-	mu       sync.Mutex
-	closed   bool
-	draining bool
-	stakes   []stake
-	looked   time.Time // when all partitions were looked at whatever we knew of them
-	turn     int       // which partition is claimed from first
-	held     map[*token]bool
-	begun    map[*token]bool // deliveries that have begun, whether they are held or not, until the server has heard of them again
-	reserved int             // room that claims under way may fill
-	news     chan struct{}   // closed when there may be something to claim
+	mu     sync.Mutex
+	gate   redisshell.Gate // whether to claim
+	stakes []stake
+	looked time.Time // when all partitions were looked at whatever we knew of them
+	turn   int       // which partition is claimed from first
+	held   map[*token]bool
+	begun  map[*token]bool // deliveries that have begun, whether they are held or not, until the server has heard of them again
 }
 
 // stake is what a subscription knows of one partition.
@@ -63,9 +61,6 @@ type token struct {
 // String names the delivery by its lease and its entry.
 func (t *token) String() string { return t.lease + "/" + strconv.Itoa(t.part.index) + "/" + t.id }
 
-// stepScale divided by a weight is how far one claim moves a lane.
-const stepScale = 1 << 20
-
 // Subscribe joins a group, and creates topic and group if they do not exist.
 func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
 	o, err := o.Resolve(d.caps)
@@ -78,13 +73,8 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, id: d.shell.NewToken(), kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}, news: make(chan struct{})}
-	s.steps = [4]any{"", 0, 0, 0}
-	if !o.StrictPriority {
-		for lane, w := range o.Weights {
-			s.steps[lane] = stepScale / w
-		}
-	}
+	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o), gate: redisshell.NewGate(o.MaxInflight),
+		kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}}
 	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: o.Start}
 	if s.t, err = d.joinAll(ctx, o.Topic, m); err != nil {
 		return nil, err
@@ -128,8 +118,7 @@ func (s *subscription) belongs(topic, group string) bool {
 // announce tells waiting calls to look again.
 func (s *subscription) announce() {
 	s.mu.Lock()
-	close(s.news)
-	s.news = make(chan struct{})
+	s.gate.Announce()
 	s.mu.Unlock()
 }
 
@@ -145,13 +134,11 @@ const leaveAtOnce = 200
 // Close releases what is held to its old place, uncounted, and lets go of the partitions.
 func (s *subscription) Close(ctx context.Context) error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	first := s.gate.Close()
+	s.mu.Unlock()
+	if !first {
 		return nil
 	}
-	s.closed = true
-	s.mu.Unlock()
-	s.announce()
 	s.stop()
 	s.d.shell.Remove(s)
 	finished := make(chan struct{})

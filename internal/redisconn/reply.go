@@ -3,6 +3,7 @@ package redisconn
 import (
 	"fmt"
 	"strconv"
+	"unsafe"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -24,6 +25,10 @@ func (r Reply) Text(i int) string {
 	}
 	return ""
 }
+
+// Bytes returns the bytes of a text without copying them. The client library has made the text for us alone, so that a
+// message in it may be handed out for good. One allocation of the size of each body less (BenchmarkDriver of both drivers).
+func Bytes(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // Integer returns one element that the script gave as a number.
 func (r Reply) Integer(i int) int64 {
