@@ -31,13 +31,14 @@ func TestRootPackageStaysSmall(t *testing.T) {
 		}
 	}
 	if len(names) == 0 || len(names) > mostNames {
-		t.Errorf("the root package exports %d names, at most %d are meant:\n%s", len(names), mostNames, strings.Join(names, " "))
+		t.Errorf("the root package exports %d names, at most %d are meant:\n%s", len(names), mostNames,
+			strings.Join(names, " "))
 	}
 	t.Logf("%d names", len(names))
 }
 
-// A program uses these packages without package driver, which is for authors of drivers: nothing exported there needs one of
-// its types by that name.
+// A program uses these packages without package driver, which is for authors of drivers: nothing exported there needs
+// one of its types by that name.
 func TestUsersNeedNoTypeOfDriver(t *testing.T) {
 	for _, dir := range []string{"worker", "guard", "deadletter", "monitor", "open", "codec", "ferrytest", "result"} {
 		files, err := filepath.Glob(dir + "/*.go")
@@ -67,7 +68,8 @@ func TestUsersNeedNoTypeOfDriver(t *testing.T) {
 	}
 }
 
-// surface returns the signatures of exported functions, and what exported types consist of. Aliases name a type on purpose.
+// surface returns the signatures of exported functions, and what exported types consist of. Aliases name a type on
+// purpose.
 func surface(f *ast.File) (nodes []ast.Node) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {

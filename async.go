@@ -113,13 +113,15 @@ func (a *asyncPublisher) enter(ctx context.Context) error {
 	default:
 	}
 	if a.fail {
-		return driver.NewError(ErrFull, "too many asynchronous publishes are under way", "wait with Flush, or raise Options.MaxAsync", nil)
+		return driver.NewError(ErrFull, "too many asynchronous publishes are under way",
+			"wait with Flush, or raise Options.MaxAsync", nil)
 	}
 	select {
 	case a.room <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return driver.NewError(ErrNotApplied, "the publish was cancelled while it waited for room", "allow more time, or raise Options.MaxAsync", context.Cause(ctx))
+		return driver.NewError(ErrNotApplied, "the publish was cancelled while it waited for room",
+			"allow more time, or raise Options.MaxAsync", context.Cause(ctx))
 	}
 }
 
@@ -147,7 +149,8 @@ func (a *asyncPublisher) flush(ctx context.Context) error {
 		select {
 		case <-change:
 		case <-ctx.Done():
-			return driver.NewError(ErrUnknown, "asynchronous publishes were still under way", "allow more time to flush", context.Cause(ctx))
+			return driver.NewError(ErrUnknown, "asynchronous publishes were still under way",
+				"allow more time to flush", context.Cause(ctx))
 		}
 		a.mu.Lock()
 	}

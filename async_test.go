@@ -117,7 +117,8 @@ type pipelined struct {
 	under, most atomic.Int32
 }
 
-func (d *pipelined) Send(ctx context.Context, msgs []*ferry.Message, o driver.PublishOptions) func() ([]ferry.Receipt, error) {
+func (d *pipelined) Send(ctx context.Context, msgs []*ferry.Message,
+	o driver.PublishOptions) func() ([]ferry.Receipt, error) {
 	d.most.Store(max(d.most.Load(), d.under.Add(1))) // Send is called by one sender
 	var rs []ferry.Receipt
 	var err error
@@ -158,13 +159,15 @@ func TestAsyncSendsAhead(t *testing.T) {
 				t.Fatalf("message %d: %s was sent, %s was answered", i, sent[i], answered[i])
 			}
 		}
-		if most, trips := d.most.Load(), len(d.batches); most < 2 || most > 3 || time.Since(start) >= time.Duration(trips)*time.Second {
+		if most, trips := d.most.Load(),
+			len(d.batches); most < 2 || most > 3 || time.Since(start) >= time.Duration(trips)*time.Second {
 			t.Errorf("%d batches, at most %d at once, took %v", trips, most, time.Since(start))
 		}
 	})
 }
 
-// TestAsyncBodiesAreKept: publishers may use a body again at once, and what keeps it meanwhile is used again too; every message is stored as it was given.
+// TestAsyncBodiesAreKept: publishers may use a body again at once, and what keeps it meanwhile is used again too; every
+// message is stored as it was given.
 func TestAsyncBodiesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 5000
@@ -174,7 +177,8 @@ func TestAsyncBodiesAreKept(t *testing.T) {
 			var body []byte
 			for i := range messages {
 				body = append(body[:0], strings.Repeat(fmt.Sprint(i, " "), 1+i%40)...)
-				if err := b.PublishFunc(t.Context(), &ferry.Message{Topic: topic, ID: fmt.Sprint(i), Body: body}, func(ferry.Receipt) {}); err != nil {
+				if err := b.PublishFunc(t.Context(), &ferry.Message{Topic: topic, ID: fmt.Sprint(i), Body: body},
+					func(ferry.Receipt) {}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -33,7 +33,8 @@ func (d *slowDriver) Capabilities() driver.Capabilities {
 	return c
 }
 
-func (d *slowDriver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d *slowDriver) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	var ids []string
 	for _, m := range msgs {
 		ids = append(ids, m.ID)

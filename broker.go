@@ -16,11 +16,11 @@ type Options struct {
 	Hooks Hooks
 	// Logger gets what cannot be returned to anybody. Defaults to slog.Default; slog.New(slog.DiscardHandler) is silent.
 	Logger *slog.Logger
-	// Codecs encode and decode values by content type: the first one encodes, unless a publish asks for another, and each decodes what has
-	// its type. Defaults to JSON, then raw bytes.
+	// Codecs encode and decode values by content type: the first one encodes, unless a publish asks for another, and each
+	// decodes what has its type. Defaults to JSON, then raw bytes.
 	Codecs []codec.Codec
-	// Filters change bodies between codec and broker, compression and encryption for example: in this order on the way in, and back in
-	// reverse before any handler. Whoever consumes needs the filters of whoever publishes. Defaults to none.
+	// Filters change bodies between codec and broker, compression and encryption for example: in this order on the way in,
+	// and back in reverse before any handler. Whoever consumes needs the filters of whoever publishes. Defaults to none.
 	Filters []codec.Filter
 	// MaxAsync bounds how many asynchronous publishes are under way. Defaults to 10,000.
 	MaxAsync int
@@ -106,16 +106,17 @@ func checkCodecs(codecs []codec.Codec) error {
 	return nil
 }
 
-// Driver returns the driver underneath, for inspection and management: EnsureTopic, EnsureGroup, Pause, Topics, Stats, Browse,
-// Get, Delete and more. What these take and return has its names in this package; of what is rarer (resets, audits, named values) they are
-// in package driver.
+// Driver returns the driver underneath, for inspection and management: EnsureTopic, EnsureGroup, Pause, Topics, Stats,
+// Browse, Get, Delete and more. What these take and return has its names in this package; of what is rarer (resets,
+// audits, named values) they are in package driver.
 func (b *Broker) Driver() driver.Driver { return b.driver }
 
 // Log returns what only a broker with partitions can do: tell of each how far a group has come, replay a range, trim.
 // ErrUnsupported for the others.
 func (b *Broker) Log() (Log, error) {
 	if b.partitions == nil {
-		return nil, driver.NewError(ErrUnsupported, "the "+b.caps.Driver+" driver keeps no log", "use a redisstream:// or kafka:// broker", nil)
+		return nil, driver.NewError(ErrUnsupported, "the "+b.caps.Driver+" driver keeps no log",
+			"use a redisstream:// or kafka:// broker", nil)
 	}
 	return b.partitions, nil
 }

@@ -25,7 +25,8 @@ func BenchmarkCodec(b *testing.B) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
-		delivery := &ferry.Delivery{Message: &ferry.Message{Topic: "orders", ContentType: "application/json", Body: []byte(`{"name":"tea","n":3}`)}}
+		delivery := &ferry.Delivery{Message: &ferry.Message{Topic: "orders", ContentType: "application/json",
+			Body: []byte(`{"name":"tea","n":3}`)}}
 		for b.Loop() {
 			if _, err := ferry.Decode[line](b.Context(), broker, delivery); err != nil {
 				b.Fatal(err)

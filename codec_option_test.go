@@ -58,7 +58,8 @@ func TestErrorsOfACodecTellWhetherToTryAgain(t *testing.T) {
 	} {
 		b := newBroker(t, nil, ferry.Options{Codecs: []codec.Codec{moody{err: c.err}}})
 		_, published := ferry.Publish(t.Context(), b, "words", "hey")
-		_, decoded := ferry.Decode[string](t.Context(), b, &ferry.Delivery{Message: &ferry.Message{Topic: "words", ContentType: "text/moody"}})
+		_, decoded := ferry.Decode[string](t.Context(), b,
+			&ferry.Delivery{Message: &ferry.Message{Topic: "words", ContentType: "text/moody"}})
 		for _, err := range []error{published, decoded} {
 			if !errors.Is(err, c.want) || !errors.Is(err, c.err) {
 				t.Errorf("%v: got %v, want %v", c.err, err, c.want)
@@ -82,7 +83,8 @@ func TestSeveralCodecsOnOneTopic(t *testing.T) {
 		}
 	}
 	strange := &ferry.Delivery{Message: &ferry.Message{ContentType: "text/strange"}}
-	if _, err := ferry.Decode[string](t.Context(), b, strange); err == nil || !strings.Contains(err.Error(), "application/json, application/octet-stream, text/shout") {
+	if _, err := ferry.Decode[string](t.Context(), b, strange); err == nil ||
+		!strings.Contains(err.Error(), "application/json, application/octet-stream, text/shout") {
 		t.Errorf("an unknown content type: error %v does not name the known ones", err)
 	}
 }

@@ -152,7 +152,8 @@ var (
 // Exponential is a retry policy that waits base, then twice as long each time up to limit, spread by full jitter.
 func Exponential(base, limit time.Duration) RetryPolicy { return RetryPolicy{Base: base, Cap: limit} }
 
-// Delays is a retry policy that waits exactly these times; the last one repeats. None is refused where the policy is used.
+// Delays is a retry policy that waits exactly these times; the last one repeats. None is refused where the policy is
+// used.
 func Delays(delays ...time.Duration) RetryPolicy {
 	return RetryPolicy{Delays: append([]time.Duration{}, delays...)}
 }

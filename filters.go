@@ -215,5 +215,6 @@ func notUndone(encoding string, err error) error {
 			"see that what the filter asks answers, then try again", err)
 	}
 	return driver.NewError(ErrInvalid, fmt.Sprintf("the body cannot be decoded from %.80q", encoding),
-		"see that this program has the keys of the producer, then replay the dead letter; a body that was tampered with or cut stays one", err)
+		"see that this program has the keys of the producer, then replay the dead letter; a body that was tampered with or "+
+			"cut stays one", err)
 }

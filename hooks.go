@@ -23,8 +23,8 @@ type Hooks struct {
 	// all others what is stored.
 	Publishing func(ctx context.Context, m *Message) context.Context
 
-	// Published is told Message, Receipt or Err, and Duration, while the broker is open: also of a message that was not sent
-	// because it is refused, as far as it was made ready. (A value that its codec refuses is no message yet.)
+	// Published is told Message, Receipt or Err, and Duration, while the broker is open: also of a message that was not
+	// sent because it is refused, as far as it was made ready. (A value that its codec refuses is no message yet.)
 	Published func(ctx context.Context, e Event)
 	Received  func(ctx context.Context, e Event) // Delivery
 	Started   func(ctx context.Context, e Event) // Delivery; the handler is about to run
@@ -102,7 +102,8 @@ type shown struct {
 var shownMessages = sync.Pool{New: func() any { return &shown{headers: map[string]string{}} }}
 
 // publishing lets a hook set headers, on a copy, and nothing else.
-func publishing(log *slog.Logger, f func(context.Context, *Message) context.Context) func(context.Context, *Message) context.Context {
+func publishing(log *slog.Logger,
+	f func(context.Context, *Message) context.Context) func(context.Context, *Message) context.Context {
 	call := func(ctx context.Context, m *Message) (after context.Context) {
 		after = ctx
 		defer logPanic(ctx, log, "Publishing")
@@ -169,7 +170,8 @@ func bothAuthorize(a, b func(context.Context, Access) error) func(context.Contex
 	}
 }
 
-func bothPublishing(a, b func(context.Context, *Message) context.Context) func(context.Context, *Message) context.Context {
+func bothPublishing(a, b func(context.Context, *Message) context.Context,
+) func(context.Context, *Message) context.Context {
 	if a == nil || b == nil {
 		return either(a, b, a == nil)
 	}
@@ -201,7 +203,8 @@ func authorizer(log *slog.Logger, f func(context.Context, Access) error) func(co
 		func() {
 			defer logPanic(ctx, log, "Authorize")
 			if err := f(ctx, a); err != nil {
-				verdict = driver.NewError(ErrRefused, "access to topic "+a.Topic+" was refused", "ask whoever runs this broker for access", err)
+				verdict = driver.NewError(ErrRefused, "access to topic "+a.Topic+" was refused",
+					"ask whoever runs this broker for access", err)
 			} else {
 				verdict = nil
 			}

@@ -11,7 +11,8 @@ import (
 
 type traceKey struct{}
 
-// Every way to publish passes the Publishing hook before anything is checked: it sees the id, sets headers, and the context it returns goes on. The caller's message and what else the hook changes stay.
+// Every way to publish passes the Publishing hook before anything is checked: it sees the id, sets headers, and the
+// context it returns goes on. The caller's message and what else the hook changes stay.
 func TestPublishingHook(t *testing.T) {
 	var published []string
 	b := newBroker(t, nil, ferry.Options{Hooks: ferry.Hooks{
@@ -79,7 +80,8 @@ func TestPublishingHookThatFails(t *testing.T) {
 	}
 }
 
-// Whoever counts or traces publishes is told of those that were not sent, too, with the context of their Publishing hook.
+// Whoever counts or traces publishes is told of those that were not sent, too, with the context of their Publishing
+// hook.
 func TestPublishedIsToldOfWhatIsNotSent(t *testing.T) {
 	var told []error
 	b := newBroker(t, nil, ferry.Options{Hooks: ferry.Hooks{
@@ -144,13 +146,15 @@ func TestHooksAnd(t *testing.T) {
 		}
 	}
 	publish := func(h ferry.Hooks) error {
-		_, err := ferry.Publish(t.Context(), newBroker(t, nil, ferry.Options{Hooks: h, Logger: slog.New(slog.DiscardHandler)}), "orders", 1)
+		_, err := ferry.Publish(t.Context(),
+			newBroker(t, nil, ferry.Options{Hooks: h, Logger: slog.New(slog.DiscardHandler)}), "orders", 1)
 		return err
 	}
 	if err := publish(one("a", nil).And(one("b", nil)).And(ferry.Hooks{})); err != nil {
 		t.Error(err)
 	}
-	if err := publish(ferry.Hooks{}.And(one("c", errors.New("no")).And(one("d", nil)))); !errors.Is(err, ferry.ErrRefused) {
+	if err := publish(ferry.Hooks{}.And(one("c", errors.New("no")).And(one("d", nil)))); !errors.Is(err,
+		ferry.ErrRefused) {
 		t.Errorf("one refused: %v", err)
 	}
 	want := []string{"may a", "may b", "ab a", "ab b", "may c", "cd c", "cd d"}

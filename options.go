@@ -42,7 +42,8 @@ func TTL(d time.Duration) PublishOption {
 	return func(p *publication) {
 		p.msg.TTL = d
 		if d <= 0 {
-			p.err = driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v is not positive", d), "leave it out for a message that never expires", nil)
+			p.err = driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v is not positive", d),
+				"leave it out for a message that never expires", nil)
 		}
 	}
 }
@@ -52,9 +53,11 @@ func Dedup(id string, window time.Duration) PublishOption {
 	return func(p *publication) { p.msg.DedupID, p.msg.DedupWindow = id, window }
 }
 
-// Unique makes the message the only one of its topic with this id that is not settled: until every group has acknowledged, dropped or buried it, or it has expired or
-// been removed, another publish with the id fails with a UniqueError, which is an ErrConflict and tells the first one's message id. After a crash in the wrong
-// moment the id is free when ttl is over: choose it longer than a message may take, retries included, because after it another is accepted in any case.
+// Unique makes the message the only one of its topic with this id that is not settled: until every group has
+// acknowledged, dropped or buried it, or it has expired or been removed, another publish with the id fails with a
+// UniqueError, which is an ErrConflict and tells the first one's message id. After a crash in the wrong moment the id
+// is free when ttl is over: choose it longer than a message may take, retries included, because after it another is
+// accepted in any case.
 func Unique(id string, ttl time.Duration) PublishOption {
 	return func(p *publication) { p.msg.Unique = &driver.Unique{ID: id, TTL: ttl} }
 }
@@ -79,7 +82,8 @@ func MaxAttempts(n int) PublishOption {
 	return func(p *publication) {
 		p.msg.MaxAttempts = n
 		if n < 1 {
-			p.err = driver.NewError(ErrInvalid, fmt.Sprintf("max attempts %d is less than 1", n), "use 1 for no retry, or leave it out", nil)
+			p.err = driver.NewError(ErrInvalid, fmt.Sprintf("max attempts %d is less than 1", n),
+				"use 1 for no retry, or leave it out", nil)
 		}
 	}
 }

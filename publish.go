@@ -23,8 +23,8 @@ func Publish[T any](ctx context.Context, b *Broker, topic string, value T, opts 
 	return b.Publish(ctx, &p.msg, opts...) // again, for those that say how it is sent
 }
 
-// NewMessage encodes value into a message, for PublishBatch and the asynchronous calls. The context is for codecs that ask
-// elsewhere, a schema registry for example.
+// NewMessage encodes value into a message, for PublishBatch and the asynchronous calls. The context is for codecs that
+// ask elsewhere, a schema registry for example.
 func NewMessage[T any](ctx context.Context, b *Broker, topic string, value T, opts ...PublishOption) (*Message, error) {
 	if b == nil {
 		return nil, errNilBroker
@@ -34,7 +34,8 @@ func NewMessage[T any](ctx context.Context, b *Broker, topic string, value T, op
 		return nil, err
 	}
 	if p.send != (driver.PublishOptions{}) {
-		return nil, driver.NewError(ErrInvalid, "Level and Atomic say how a message is sent, not what it is", "give them to the publish call", nil)
+		return nil, driver.NewError(ErrInvalid, "Level and Atomic say how a message is sent, not what it is",
+			"give them to the publish call", nil)
 	}
 	return &p.msg, nil
 }
@@ -80,19 +81,20 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 	return r, r.Err
 }
 
-// publications are reused: neither drivers nor the batcher nor hooks keep one, and there is one for every single publish:
-// 113 bytes instead of 401 (BenchmarkPublish/direct).
+// publications are reused: neither drivers nor the batcher nor hooks keep one, and there is one for every single
+// publish: 113 bytes instead of 401 (BenchmarkPublish/direct).
 var publications = sync.Pool{New: func() any { return new(publication) }}
 
 // PublishBatch stores messages in slice order, with one receipt each. The error joins those of the receipts. Options
-// apply to every message; ID, Dedup and Unique, which would make one of several, belong to each (NewMessage). Nothing is sent if
-// one of them is invalid.
+// apply to every message; ID, Dedup and Unique, which would make one of several, belong to each (NewMessage). Nothing
+// is sent if one of them is invalid.
 func (b *Broker) PublishBatch(ctx context.Context, ms []*Message, opts ...PublishOption) ([]Receipt, error) {
 	if len(ms) == 0 {
 		return nil, nil
 	}
 	if len(ms) > 1 && identify(opts) {
-		return nil, driver.NewError(ErrInvalid, fmt.Sprintf("%d messages of a batch get one id, and would be stored once", len(ms)),
+		return nil, driver.NewError(ErrInvalid,
+			fmt.Sprintf("%d messages of a batch get one id, and would be stored once", len(ms)),
 			"give ID, Dedup or Unique to each message, with NewMessage for example, not to PublishBatch", nil)
 	}
 	room := batches.Get().(*batchRoom)
@@ -206,7 +208,8 @@ func (b *Broker) prepare(ctx context.Context, p *publication, m *Message, opts [
 // ready applies the options, checks everything and has the body filtered, before anything is sent.
 func (b *Broker) ready(ctx context.Context, p *publication, opts []PublishOption, now time.Time) error {
 	if ctx.Err() != nil {
-		return driver.NewError(ErrNotApplied, "the context had ended before the publish", "use a live context", context.Cause(ctx))
+		return driver.NewError(ErrNotApplied, "the context had ended before the publish",
+			"use a live context", context.Cause(ctx))
 	}
 	if err := p.apply(opts); err != nil {
 		return err
@@ -278,7 +281,8 @@ func (b *Broker) notSent(ctx context.Context, p *publication, err error, start t
 
 // leftOut tells the hook of the messages of a batch that are ready, and not sent because of another.
 func (b *Broker) leftOut(ctx context.Context, pubs []publication, cause error, start time.Time) {
-	err := driver.NewError(ErrNotApplied, "another message of the batch cannot be published", "publish the batch without that one", cause)
+	err := driver.NewError(ErrNotApplied, "another message of the batch cannot be published",
+		"publish the batch without that one", cause)
 	for i := range pubs {
 		b.notSent(ctx, &pubs[i], err, start)
 	}

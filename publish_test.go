@@ -39,8 +39,10 @@ func TestPublishCarriesEveryOption(t *testing.T) {
 		if got := time.Since(start); got != time.Minute {
 			t.Errorf("delivered after %v, want exactly the delay", got)
 		}
-		want := &ferry.Message{ID: "order-1", OwnID: true, Topic: "orders", Key: "user-1", Body: []byte(`{"id":1,"name":"世界"}`),
-			ContentType: "application/json", Headers: map[string]string{"a": "1", "b": "2"}, Priority: ferry.High, Delay: time.Minute,
+		want := &ferry.Message{ID: "order-1", OwnID: true, Topic: "orders", Key: "user-1",
+			Body:        []byte(`{"id":1,"name":"世界"}`),
+			ContentType: "application/json", Headers: map[string]string{"a": "1", "b": "2"},
+			Priority: ferry.High, Delay: time.Minute,
 			TTL: time.Hour, DedupID: "d1", DedupWindow: time.Minute, MaxAttempts: 7, Retry: &policy, PublishedAt: start}
 		if diff := cmp.Diff(want, d.Message); diff != "" {
 			t.Errorf("the delivered message differs (-want +got):\n%s", diff)
@@ -56,7 +58,8 @@ func TestScheduleIsKeptByTheBrokersClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, nil, ferry.Options{})
 		start := time.Now()
-		for name, o := range map[string]ferry.PublishOption{"future": ferry.At(start.Add(3 * time.Hour)), "past": ferry.At(start.Add(-time.Hour)), "negative": ferry.Delay(-time.Second)} {
+		for name, o := range map[string]ferry.PublishOption{"future": ferry.At(start.Add(3 * time.Hour)),
+			"past": ferry.At(start.Add(-time.Hour)), "negative": ferry.Delay(-time.Second)} {
 			if _, err := ferry.Publish(t.Context(), b, name, 1, o); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +83,8 @@ func TestPublishChangesNothingOfTheCallers(t *testing.T) {
 	if _, err := b.Publish(t.Context(), m, ferry.Header("b", "2"), ferry.Key("k")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&ferry.Message{Topic: "orders", Body: []byte("x"), Headers: map[string]string{"a": "1"}}, m); diff != "" {
+	if diff := cmp.Diff(&ferry.Message{Topic: "orders", Body: []byte("x"), Headers: map[string]string{"a": "1"}},
+		m); diff != "" {
 		t.Errorf("the caller's message was changed:\n%s", diff)
 	}
 }
@@ -118,41 +122,62 @@ func TestBadInputIsRefusedWithAHint(t *testing.T) {
 		call func() error
 		kind error
 	}{
-		"empty topic":             {publish(""), ferry.ErrInvalid},
-		"topic with a space":      {publish("my orders"), ferry.ErrInvalid},
-		"topic with braces":       {publish("a{b}"), ferry.ErrInvalid},
-		"topic too long":          {publish(strings.Repeat("x", 129)), ferry.ErrInvalid},
-		"topic from a dot":        {publish(".hidden"), ferry.ErrInvalid},
-		"key with a newline":      {publish("t", ferry.Key("a\nb")), ferry.ErrInvalid},
-		"key not UTF-8":           {publish("t", ferry.Key("\xff")), ferry.ErrInvalid},
-		"key too long":            {publish("t", ferry.Key(strings.Repeat("k", 257))), ferry.ErrInvalid},
-		"priority out of range":   {publish("t", ferry.Priority(9)), ferry.ErrInvalid},
-		"TTL zero":                {publish("t", ferry.TTL(0)), ferry.ErrInvalid},
-		"TTL negative":            {publish("t", ferry.TTL(-1)), ferry.ErrInvalid},
-		"TTL shorter than delay":  {publish("t", ferry.TTL(time.Second), ferry.Delay(time.Minute)), ferry.ErrInvalid},
-		"TTL before the schedule": {publish("t", ferry.TTL(time.Second), ferry.At(time.Now().Add(time.Hour))), ferry.ErrInvalid},
-		"delay and schedule":      {publish("t", ferry.Delay(1), ferry.At(time.Now())), ferry.ErrInvalid},
-		"dedup without window":    {publish("t", ferry.Dedup("x", 0)), ferry.ErrInvalid},
-		"dedup window too long":   {publish("t", ferry.Dedup("x", 365*24*time.Hour)), ferry.ErrInvalid},
-		"empty id":                {publish("t", ferry.ID("")), ferry.ErrInvalid},
-		"no attempts":             {publish("t", ferry.MaxAttempts(0)), ferry.ErrInvalid},
-		"header without a name":   {publish("t", ferry.Header("", "x")), ferry.ErrInvalid},
-		"header too large":        {publish("t", ferry.Header("h", strings.Repeat("x", 65<<10))), ferry.ErrTooLarge},
-		"level not available":     {publish("t", ferry.Level(ferry.Synced)), ferry.ErrUnsupported},
-		"replicas not available":  {publish("t", ferry.Level(ferry.Replicated(2))), ferry.ErrUnsupported},
-		"value not encodable":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", math.Inf(1)); return err }, ferry.ErrInvalid},
-		"body over the limit":     {func() error { _, err := ferry.Publish(t.Context(), b, "t", make([]byte, 1001)); return err }, ferry.ErrTooLarge},
+		"empty topic":            {publish(""), ferry.ErrInvalid},
+		"topic with a space":     {publish("my orders"), ferry.ErrInvalid},
+		"topic with braces":      {publish("a{b}"), ferry.ErrInvalid},
+		"topic too long":         {publish(strings.Repeat("x", 129)), ferry.ErrInvalid},
+		"topic from a dot":       {publish(".hidden"), ferry.ErrInvalid},
+		"key with a newline":     {publish("t", ferry.Key("a\nb")), ferry.ErrInvalid},
+		"key not UTF-8":          {publish("t", ferry.Key("\xff")), ferry.ErrInvalid},
+		"key too long":           {publish("t", ferry.Key(strings.Repeat("k", 257))), ferry.ErrInvalid},
+		"priority out of range":  {publish("t", ferry.Priority(9)), ferry.ErrInvalid},
+		"TTL zero":               {publish("t", ferry.TTL(0)), ferry.ErrInvalid},
+		"TTL negative":           {publish("t", ferry.TTL(-1)), ferry.ErrInvalid},
+		"TTL shorter than delay": {publish("t", ferry.TTL(time.Second), ferry.Delay(time.Minute)), ferry.ErrInvalid},
+		"TTL before the schedule": {publish("t", ferry.TTL(time.Second), ferry.At(time.Now().Add(time.Hour))),
+			ferry.ErrInvalid},
+		"delay and schedule":     {publish("t", ferry.Delay(1), ferry.At(time.Now())), ferry.ErrInvalid},
+		"dedup without window":   {publish("t", ferry.Dedup("x", 0)), ferry.ErrInvalid},
+		"dedup window too long":  {publish("t", ferry.Dedup("x", 365*24*time.Hour)), ferry.ErrInvalid},
+		"empty id":               {publish("t", ferry.ID("")), ferry.ErrInvalid},
+		"no attempts":            {publish("t", ferry.MaxAttempts(0)), ferry.ErrInvalid},
+		"header without a name":  {publish("t", ferry.Header("", "x")), ferry.ErrInvalid},
+		"header too large":       {publish("t", ferry.Header("h", strings.Repeat("x", 65<<10))), ferry.ErrTooLarge},
+		"level not available":    {publish("t", ferry.Level(ferry.Synced)), ferry.ErrUnsupported},
+		"replicas not available": {publish("t", ferry.Level(ferry.Replicated(2))), ferry.ErrUnsupported},
+		"value not encodable": {func() error {
+			_, err := ferry.Publish(t.Context(), b, "t", math.Inf(1))
+			return err
+		}, ferry.ErrInvalid},
+		"body over the limit": {func() error {
+			_, err := ferry.Publish(t.Context(), b, "t", make([]byte, 1001))
+			return err
+		}, ferry.ErrTooLarge},
 		"level of a message": {func() error {
 			_, err := ferry.NewMessage(t.Context(), b, "t", 1, ferry.Level(ferry.InMemory))
 			return err
 		}, ferry.ErrInvalid},
-		"nil message":       {func() error { _, err := b.Publish(t.Context(), nil); return err }, ferry.ErrInvalid},
-		"nil in a batch":    {func() error { _, err := b.PublishBatch(t.Context(), []*ferry.Message{nil}); return err }, ferry.ErrInvalid},
-		"nil broker":        {func() error { _, err := ferry.Publish(t.Context(), nil, "t", 1); return err }, ferry.ErrInvalid},
-		"nil callback":      {func() error { return b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, nil) }, ferry.ErrInvalid},
-		"closed broker":     {func() error { _, err := ferry.Publish(t.Context(), closed, "t", 1); return err }, ferry.ErrClosed},
-		"cancelled context": {func() error { _, err := ferry.Publish(cancelled, b, "t", 1); return err }, ferry.ErrNotApplied},
-		"nil driver":        {func() error { _, err := ferry.New(nil, ferry.Options{}); return err }, ferry.ErrInvalid},
+		"nil message": {func() error { _, err := b.Publish(t.Context(), nil); return err }, ferry.ErrInvalid},
+		"nil in a batch": {func() error {
+			_, err := b.PublishBatch(t.Context(), []*ferry.Message{nil})
+			return err
+		}, ferry.ErrInvalid},
+		"nil broker": {func() error {
+			_, err := ferry.Publish(t.Context(), nil, "t", 1)
+			return err
+		}, ferry.ErrInvalid},
+		"nil callback": {func() error {
+			return b.PublishFunc(t.Context(), &ferry.Message{Topic: "t"}, nil)
+		}, ferry.ErrInvalid},
+		"closed broker": {func() error {
+			_, err := ferry.Publish(t.Context(), closed, "t", 1)
+			return err
+		}, ferry.ErrClosed},
+		"cancelled context": {func() error {
+			_, err := ferry.Publish(cancelled, b, "t", 1)
+			return err
+		}, ferry.ErrNotApplied},
+		"nil driver": {func() error { _, err := ferry.New(nil, ferry.Options{}); return err }, ferry.ErrInvalid},
 		"negative MaxAsync": {func() error {
 			_, err := memory.Open(t.Context(), memory.Options{Broker: ferry.Options{MaxAsync: -1}})
 			return err
@@ -231,7 +256,8 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}
-	if m, err := ferry.Decode[order](t.Context(), b, &ferry.Delivery{Message: &ferry.Message{Body: []byte(`{"id":3}`)}}); err != nil || m.Value.ID != 3 {
+	if m, err := ferry.Decode[order](t.Context(), b,
+		&ferry.Delivery{Message: &ferry.Message{Body: []byte(`{"id":3}`)}}); err != nil || m.Value.ID != 3 {
 		t.Errorf("a body without a content type: %+v, error %v", m, err)
 	}
 }
@@ -302,7 +328,8 @@ func TestLongestDelay(t *testing.T) {
 // A policy that would be ignored is refused when it is published.
 func TestPolicyThatIsNotMeant(t *testing.T) {
 	b := newBroker(t, nil, ferry.Options{})
-	for name, p := range map[string]ferry.RetryPolicy{"no delays": ferry.Delays(), "limit below base": ferry.Exponential(time.Minute, time.Second)} {
+	for name, p := range map[string]ferry.RetryPolicy{"no delays": ferry.Delays(),
+		"limit below base": ferry.Exponential(time.Minute, time.Second)} {
 		if _, err := ferry.Publish(t.Context(), b, "t", 1, ferry.Retry(p)); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -314,7 +341,8 @@ func TestBatchWithOneID(t *testing.T) {
 	b := newBroker(t, nil, ferry.Options{})
 	two := []*ferry.Message{{Topic: "t", Body: []byte("1")}, {Topic: "t", Body: []byte("2")}}
 	for name, o := range map[string]ferry.PublishOption{"ID": ferry.ID("a"), "Dedup": ferry.Dedup("a", time.Minute)} {
-		if rs, err := b.PublishBatch(t.Context(), two, o); !errors.Is(err, ferry.ErrInvalid) || rs != nil || !strings.Contains(err.Error(), "hint") {
+		if rs, err := b.PublishBatch(t.Context(), two, o); !errors.Is(err, ferry.ErrInvalid) || rs != nil ||
+			!strings.Contains(err.Error(), "hint") {
 			t.Errorf("%s for two: %+v, %v", name, rs, err)
 		}
 		if rs, err := b.PublishBatch(t.Context(), two[:1], o); err != nil || len(rs) != 1 {

@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/internal/unique"
 )
 
-// sender stores messages: a driver, behind what is done about those that ask to be unique. The messages are the sender's to change.
+// sender stores messages: a driver, behind what is done about those that ask to be unique. The messages are the
+// sender's to change.
 type sender interface {
 	Publish(ctx context.Context, msgs []*Message, o driver.PublishOptions) ([]Receipt, error)
 }
@@ -104,8 +105,9 @@ func holder(m *Message, err error) string {
 func (s *claimedSend) giveUp(ctx context.Context) {
 	var undone []*unique.Claim
 	for n, i := range s.at {
-		s.receipts[i] = Receipt{ID: s.msgs[n].ID, Err: driver.NewError(ErrNotApplied, "another message of the atomic batch has a unique id that is taken",
-			"publish the batch without that one", nil)}
+		s.receipts[i] = Receipt{ID: s.msgs[n].ID,
+			Err: driver.NewError(ErrNotApplied, "another message of the atomic batch has a unique id that is taken",
+				"publish the batch without that one", nil)}
 		if s.claims[i] != nil {
 			undone = append(undone, s.claims[i])
 		}
@@ -114,7 +116,8 @@ func (s *claimedSend) giveUp(ctx context.Context) {
 	s.msgs, s.at = nil, nil
 }
 
-// conclude takes in what became of the messages that were sent: an id whose message is certainly not stored is free again.
+// conclude takes in what became of the messages that were sent: an id whose message is certainly not stored is free
+// again.
 func (s *claimedSend) conclude(ctx context.Context, receipts []Receipt, err error) ([]Receipt, error) {
 	var undone []*unique.Claim
 	for n, i := range s.at {

@@ -31,11 +31,11 @@ type holder struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Acquire takes a lock, and waits while another holds it: for LockOptions.Wait, or until ctx ends. The lock is held until Release, or until ctx ends.
-// Its name is 1 to 512 bytes of printable text.
+// Acquire takes a lock, and waits while another holds it: for LockOptions.Wait, or until ctx ends. The lock is held
+// until Release, or until ctx ends. Its name is 1 to 512 bytes of printable text.
 //
-// ErrConflict says who holds it and since when; it wraps the error of ctx if that ended, and nothing if Wait did. Nobody looks at the lock
-// meanwhile: the broker tells when it is given up or has ended.
+// ErrConflict says who holds it and since when; it wraps the error of ctx if that ended, and nothing if Wait did.
+// Nobody looks at the lock meanwhile: the broker tells when it is given up or has ended.
 func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
 	if err := o.checkBucket(name); err != nil {
 		return nil, err
@@ -43,7 +43,8 @@ func Acquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (
 	return acquire(ctx, ctx, b, name, o, true)
 }
 
-// TryAcquire takes a lock if nobody holds it. Otherwise it returns ErrConflict at once, which says who holds it and since when.
+// TryAcquire takes a lock if nobody holds it. Otherwise it returns ErrConflict at once, which says who holds it and
+// since when.
 func TryAcquire(ctx context.Context, b *ferry.Broker, name string, o LockOptions) (*Lock, error) {
 	if err := o.checkBucket(name); err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func (o LockOptions) checkBucket(name string) error {
 
 func (o LockOptions) resolve(b *ferry.Broker, name string) (LockOptions, error) {
 	if b == nil {
-		return o, driver.NewError(ferry.ErrInvalid, "the broker of the lock is nil", "open one first, with open.URL for example", nil)
+		return o, driver.NewError(ferry.ErrInvalid, "the broker of the lock is nil",
+			"open one first, with open.URL for example", nil)
 	}
 	if o.Bucket == "" {
 		o.Bucket = DefaultBucket
@@ -108,11 +110,13 @@ func (o LockOptions) resolve(b *ferry.Broker, name string) (LockOptions, error) 
 		return o, err
 	}
 	if o.Wait < 0 || o.TTL < driver.MinValueTTL {
-		return o, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("lock %q has a TTL of %v, and waits for %v", name, o.TTL, o.Wait),
+		return o, driver.NewError(ferry.ErrInvalid,
+			fmt.Sprintf("lock %q has a TTL of %v, and waits for %v", name, o.TTL, o.Wait),
 			fmt.Sprintf("use a TTL of at least %v, and a wait that is not negative", driver.MinValueTTL), nil)
 	}
 	if len(o.Owner) > driver.MaxNameLen {
-		return o, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the owner of lock %q has a name of %d bytes", name, len(o.Owner)),
+		return o, driver.NewError(ferry.ErrInvalid,
+			fmt.Sprintf("the owner of lock %q has a name of %d bytes", name, len(o.Owner)),
 			fmt.Sprintf("use at most %d", driver.MaxNameLen), nil)
 	}
 	return o, nil
@@ -145,7 +149,8 @@ func (l *Lock) take(ctx context.Context, wait bool) error {
 	}
 }
 
-// untilFree waits while another holds the lock. What it returns is still there when ctx ends, and nothing when the lock may be free.
+// untilFree waits while another holds the lock. What it returns is still there when ctx ends, and nothing when the lock
+// may be free.
 func (l *Lock) untilFree(ctx context.Context, found driver.Value) (driver.Value, error) {
 	for {
 		next, err := l.kv.Wait(ctx, l.bucket, l.name, found.Revision)
@@ -166,8 +171,8 @@ func (l *Lock) untilFree(ctx context.Context, found driver.Value) (driver.Value,
 	}
 }
 
-// try writes the lock if it is free, and otherwise returns what is there. A write that was not answered is repeated under its request, so
-// that it is known whether it took the lock; what was taken long ago is renewed first.
+// try writes the lock if it is free, and otherwise returns what is there. A write that was not answered is repeated
+// under its request, so that it is known whether it took the lock; what was taken long ago is renewed first.
 func (l *Lock) try(ctx context.Context, patient bool) (driver.Value, error) {
 	w := driver.Write{Name: l.name, Data: l.data(), If: driver.Absent, TTL: l.o.TTL, Request: newToken()}
 	before, pause, mayBeOurs := time.Now(), firstPause, false
@@ -187,7 +192,8 @@ func (l *Lock) try(ctx context.Context, patient bool) (driver.Value, error) {
 			mayBeOurs = false
 		case conflict:
 			return r.Value, nil
-		case permanent(r.Err), ctx.Err() != nil, !patient && (n >= tries || !errors.Is(r.Err, ferry.ErrUnknown)), !sleep(ctx, pause):
+		case permanent(r.Err), ctx.Err() != nil,
+			!patient && (n >= tries || !errors.Is(r.Err, ferry.ErrUnknown)), !sleep(ctx, pause):
 			if mayBeOurs {
 				go l.abandon(context.WithoutCancel(ctx), w)
 			}
@@ -198,15 +204,16 @@ func (l *Lock) try(ctx context.Context, patient bool) (driver.Value, error) {
 	}
 }
 
-// abandon gives up a lock that a write may have taken after whose answer nobody asks any more, so that others need not wait for its TTL. Repeated under its
-// request, the write tells. It ends with the TTL: so does the lock by then.
+// abandon gives up a lock that a write may have taken after whose answer nobody asks any more, so that others need not
+// wait for its TTL. Repeated under its request, the write tells. It ends with the TTL: so does the lock by then.
 func (l *Lock) abandon(ctx context.Context, w driver.Write) {
 	ctx, cancel := context.WithTimeout(ctx, l.o.TTL)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r := l.kv.Apply(ctx, l.bucket, driver.KVOptions{}, w)[0]
 		if r.Err == nil || errors.Is(r.Err, ferry.ErrConflict) && l.wrote(r.Value) {
-			taken := &Lock{kv: l.kv, bucket: l.bucket, name: l.name, o: l.o, token: l.token, revision: r.Revision, epoch: r.Epoch}
+			taken := &Lock{kv: l.kv, bucket: l.bucket, name: l.name, o: l.o, token: l.token,
+				revision: r.Revision, epoch: r.Epoch}
 			_ = taken.give(ctx) // otherwise it ends by itself
 			return
 		}
@@ -221,13 +228,16 @@ func (l *Lock) undecided(err error) error {
 		return err
 	}
 	return driver.NewError(kindOf(err), fmt.Sprintf("lock %q could not be acquired", l.name),
-		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL), err)
+		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL),
+		err)
 }
 
-// unreached is the error of a lock that nothing was learned of within Wait. It wraps no error of a context: that of the caller lives.
+// unreached is the error of a lock that nothing was learned of within Wait. It wraps no error of a context: that of the
+// caller lives.
 func (l *Lock) unreached(err error) error {
 	return driver.NewError(kindOf(err), fmt.Sprintf("lock %q could not be acquired within %v: %v", l.name, l.o.Wait, err),
-		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL), nil)
+		fmt.Sprintf("see whether the broker is reachable; if it was taken after all, it is free again within %v", l.o.TTL),
+		nil)
 }
 
 // kindOf is what a failed write says of itself.
@@ -267,9 +277,11 @@ func isLock(v driver.Value) bool {
 func (l *Lock) heldBy(v driver.Value) error {
 	h, ok := holderOf(v)
 	if !ok {
-		return driver.NewError(ferry.ErrConflict, fmt.Sprintf("there is a value %q in bucket %q that is no lock", l.name, l.bucket), "name the lock otherwise", nil)
+		return driver.NewError(ferry.ErrConflict,
+			fmt.Sprintf("there is a value %q in bucket %q that is no lock", l.name, l.bucket), "name the lock otherwise", nil)
 	}
-	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("lock %q is held by %s", l.name, h), "wait for it with Acquire, or try again later", nil)
+	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("lock %q is held by %s", l.name, h),
+		"wait for it with Acquire, or try again later", nil)
 }
 
 // waitedFor is the error of a lock that was not given up in time: by Wait, or with a cause by the caller's context.
@@ -290,7 +302,8 @@ func (h holder) String() string {
 
 // permanent reports whether trying again cannot help.
 func permanent(err error) bool {
-	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrTooLarge, ferry.ErrClosed, ferry.ErrLeaseLost, ferry.ErrConflict} {
+	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrTooLarge,
+		ferry.ErrClosed, ferry.ErrLeaseLost, ferry.ErrConflict} {
 		if errors.Is(err, kind) {
 			return true
 		}
@@ -300,7 +313,8 @@ func permanent(err error) bool {
 
 // away reports whether err says that the broker could not be asked.
 func away(err error) bool {
-	return errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, ferry.ErrUnknown) || errors.Is(err, ferry.ErrFull) || !permanent(err)
+	return errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, ferry.ErrUnknown) ||
+		errors.Is(err, ferry.ErrFull) || !permanent(err)
 }
 
 // sleep waits, and reports false if ctx ended before.

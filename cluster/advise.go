@@ -11,11 +11,11 @@ import (
 type ScalePolicy struct {
 	// Min and Max bound the number of instances. Default to 2 and 10.
 	Min, Max int
-	// Out has what is too much: more instances are advised when two of it are exceeded. Defaults to a CPU of 0.8, a depth of 1000, a handler time of 5 s
-	// and an oldest message of a minute.
+	// Out has what is too much: more instances are advised when two of it are exceeded. Defaults to a CPU of 0.8, a depth
+	// of 1000, a handler time of 5 s and an oldest message of a minute.
 	Out ScaleLimits
-	// In has what is little: fewer are advised when all of it holds. Defaults to 0.3, 100, 1 s and 10 s. That it lies far below Out keeps the
-	// number from swinging.
+	// In has what is little: fewer are advised when all of it holds. Defaults to 0.3, 100, 1 s and 10 s. That it lies far
+	// below Out keeps the number from swinging.
 	In ScaleLimits
 	// MaxErrorRate is from when on more instances are no help: what fails would fail more often. Defaults to 0.2.
 	MaxErrorRate float64
@@ -65,7 +65,8 @@ type Advice struct {
 	Reasons []string
 }
 
-// LoadOf sums up what members tell of one group: how many have a handler for it, how busy these are, how long those take and how many fail, by how many messages each handles.
+// LoadOf sums up what members tell of one group: how many have a handler for it, how busy these are, how long those
+// take and how many fail, by how many messages each handles.
 func LoadOf(all []Info, topic, group string) ScaleLoad {
 	var l ScaleLoad
 	var weight, took, failed, cpu float64
@@ -96,8 +97,9 @@ func LoadOf(all []Info, topic, group string) ScaleLoad {
 	return l
 }
 
-// Advise says how many instances a group needs, by what waits for it and what its instances tell: half as many more when two things are too much, one fewer when all is little. It
-// asks nobody and changes nothing; whoever follows it says in ScaleLoad.SinceChange when that was.
+// Advise says how many instances a group needs, by what waits for it and what its instances tell: half as many more
+// when two things are too much, one fewer when all is little. It asks nobody and changes nothing; whoever follows it
+// says in ScaleLoad.SinceChange when that was.
 func Advise(q monitor.Queue, p ScalePolicy) Advice {
 	p = p.resolve()
 	l := p.Load
@@ -117,13 +119,15 @@ func Advise(q monitor.Queue, p ScalePolicy) Advice {
 	case len(much) < 2 && !little:
 		return a.to(n, append(much, "that is neither too much nor little")...)
 	case l.SinceChange > 0 && l.SinceChange < p.Cooldown:
-		return a.to(n, append(much, fmt.Sprintf("their number changed %v ago; nothing is advised for %v", l.SinceChange, p.Cooldown))...)
+		return a.to(n, append(much, fmt.Sprintf("their number changed %v ago; nothing is advised for %v",
+			l.SinceChange, p.Cooldown))...)
 	case little && n == p.Min:
 		return a.to(n, "little waits, and there are as few as there may be")
 	case little:
 		return a.to(n-1, p.why(q, l))
 	case l.ErrorRate > p.MaxErrorRate:
-		return a.to(n, append(much, fmt.Sprintf("%.0f%% of the messages fail: more instances would not help", 100*l.ErrorRate))...)
+		return a.to(n, append(much, fmt.Sprintf("%.0f%% of the messages fail: more instances would not help",
+			100*l.ErrorRate))...)
 	case n == p.Max:
 		return a.to(n, append(much, "there are as many instances as there may be")...)
 	default:
@@ -163,7 +167,8 @@ func (p ScalePolicy) little(q monitor.Queue, l ScaleLoad) bool {
 
 // why says what is little.
 func (p ScalePolicy) why(q monitor.Queue, l ScaleLoad) string {
-	return fmt.Sprintf("all is little: %d messages wait, the oldest for %v, handlers take %v, CPU %.0f%%", q.Ready, q.Oldest, l.HandlerTime, 100*l.CPU)
+	return fmt.Sprintf("all is little: %d messages wait, the oldest for %v, handlers take %v, CPU %.0f%%", q.Ready,
+		q.Oldest, l.HandlerTime, 100*l.CPU)
 }
 
 func (p ScalePolicy) resolve() ScalePolicy {

@@ -16,8 +16,9 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-// BenchmarkMembers is what 200 members, each with connections of its own as in a process of its own, cost a Redis server while nothing happens but their beats, in percent of a
-// core; and what their connections cost it without them. One round takes 30 s.
+// BenchmarkMembers is what 200 members, each with connections of its own as in a process of its own, cost a Redis
+// server while nothing happens but their beats, in percent of a core; and what their connections cost it without them.
+// One round takes 30 s.
 func BenchmarkMembers(b *testing.B) {
 	const members, round = 200, 30 * time.Second
 	for _, joined := range []bool{false, true} {

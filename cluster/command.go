@@ -12,7 +12,8 @@ type Action string
 
 // Actions.
 const (
-	// Quiet stops the handlers of a topic and group from claiming: see worker.Worker.Quiet. Without a group it is every group, without a topic every handler.
+	// Quiet stops the handlers of a topic and group from claiming: see worker.Worker.Quiet. Without a group it is every
+	// group, without a topic every handler.
 	Quiet Action = "quiet"
 	// Resume lets them go on.
 	Resume Action = "resume"
@@ -25,7 +26,8 @@ const (
 // Command is what a member is told to do.
 type Command struct {
 	Do Action `json:"do"`
-	// Worker is the instance of the worker that is meant. Defaults to each that fits; Scale needs it where a member has several.
+	// Worker is the instance of the worker that is meant. Defaults to each that fits; Scale needs it where a member has
+	// several.
 	Worker string `json:"worker,omitempty"`
 	// Topic and Group name handlers. For Cancel Group defaults to "default".
 	Topic string `json:"topic,omitempty"`

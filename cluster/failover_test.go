@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// A lock that was replicated survives the loss of the primary: it goes on, or is lost and taken again under a larger epoch. Never are there two.
+// A lock that was replicated survives the loss of the primary: it goes on, or is lost and taken again under a larger
+// epoch. Never are there two.
 func TestLockAndFailover(t *testing.T) {
 	t.Parallel()
 	set := redistest.Sentinel(t, redistest.Options{})

@@ -30,7 +30,8 @@ type Info struct {
 	Uptime  time.Duration `json:"uptime"`
 	// Beat is how often it says so. Without one for three of them it is gone.
 	Beat time.Duration `json:"beat"`
-	// CPU is the share of its processors that it used since the beat before, from 0 to 1, and Memory what it holds, in bytes; zero: not known.
+	// CPU is the share of its processors that it used since the beat before, from 0 to 1, and Memory what it holds, in
+	// bytes; zero: not known.
 	CPU     float64      `json:"cpu,omitempty"`
 	Memory  int64        `json:"memory,omitempty"`
 	Workers []WorkerInfo `json:"workers,omitempty"`
@@ -114,9 +115,11 @@ func (i Info) Member() string {
 	return i.Name
 }
 
-// Health is that of the handler that fares worst: starting, reconnecting, stopping, stopped, quiet or ok. Idle: there is no handler.
+// Health is that of the handler that fares worst: starting, reconnecting, stopping, stopped, quiet or ok. Idle: there
+// is no handler.
 func (i Info) Health() string {
-	all := []string{string(worker.Reconnecting), string(worker.Starting), string(worker.Stopping), string(worker.Stopped), "quiet", string(worker.OK)}
+	all := []string{string(worker.Reconnecting), string(worker.Starting), string(worker.Stopping), string(worker.Stopped),
+		"quiet", string(worker.OK)}
 	worst := len(all)
 	for _, w := range i.Workers {
 		for _, h := range w.Handlers {
@@ -135,8 +138,9 @@ func (i Info) Health() string {
 	return all[worst]
 }
 
-// Members returns who lives, in order of names. A member that was killed is gone after three of its beats, one that left at once. A process that was
-// started again takes its name over at once: an earlier one of that name is listed only if it has been heard of since.
+// Members returns who lives, in order of names. A member that was killed is gone after three of its beats, one that
+// left at once. A process that was started again takes its name over at once: an earlier one of that name is listed
+// only if it has been heard of since.
 func Members(ctx context.Context, b *ferry.Broker) ([]Info, error) {
 	if b == nil {
 		return nil, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)

@@ -18,8 +18,8 @@ func (l *Lock) hold(ctx context.Context) {
 	go l.finish()
 }
 
-// finish stops the renewals when the context of the lock ends. When that was by the context given to Acquire, it gives the
-// lock up.
+// finish stops the renewals when the context of the lock ends. When that was by the context given to Acquire, it gives
+// the lock up.
 func (l *Lock) finish() {
 	defer close(l.ended)
 	<-l.ctx.Done()
@@ -34,8 +34,8 @@ func (l *Lock) finish() {
 	}
 }
 
-// renew prolongs the lock. What is found with our token is a write of ours whose answer was lost. The epoch does not tell
-// that: a write of another that demands nothing keeps it.
+// renew prolongs the lock. What is found with our token is a write of ours whose answer was lost. The epoch does not
+// tell that: a write of another that demands nothing keeps it.
 func (l *Lock) renew(ctx context.Context) error {
 	l.mu.Lock()
 	revision := l.revision
@@ -58,7 +58,8 @@ func (l *Lock) renew(ctx context.Context) error {
 	return r.Err
 }
 
-// over ends what is done under a lock that another may have. Under an optional one it goes on, if only our clock says so.
+// over ends what is done under a lock that another may have. Under an optional one it goes on, if only our clock says
+// so.
 func (l *Lock) over(why error) {
 	expired := errors.Is(why, leasekeeper.ErrExpired)
 	if expired {

@@ -42,7 +42,8 @@ var roles = map[string]func(ctx context.Context, b *ferry.Broker) error{
 		return cluster.Lead(ctx, b, "alerts", func(ctx context.Context, l *cluster.Lock) error {
 			fmt.Println("leads", l.Epoch())
 			<-ctx.Done()
-			fmt.Println("lost, and its late write is refused:", errors.Is(fenced(b, cluster.LeadBucket("alerts"), l.Fence()), ferry.ErrLeaseLost))
+			fmt.Println("lost, and its late write is refused:",
+				errors.Is(fenced(b, cluster.LeadBucket("alerts"), l.Fence()), ferry.ErrLeaseLost))
 			return nil
 		})
 	},
@@ -66,7 +67,8 @@ var roles = map[string]func(ctx context.Context, b *ferry.Broker) error{
 
 // fenced writes under a fence.
 func fenced(b *ferry.Broker, bucket string, f *driver.Fence) error {
-	return b.Driver().KV().Apply(context.Background(), bucket, driver.KVOptions{}, driver.Write{Name: "state", Fence: f})[0].Err
+	return b.Driver().KV().Apply(context.Background(), bucket, driver.KVOptions{},
+		driver.Write{Name: "state", Fence: f})[0].Err
 }
 
 // process is a child that runs.
@@ -131,8 +133,8 @@ func opened(t *testing.T, url string) *ferry.Broker {
 	return b
 }
 
-// A leader that is paused for longer than its TTL is followed by another, and neither acts nor writes when it goes on. After kill -9 another
-// leads within the TTL and a second.
+// A leader that is paused for longer than its TTL is followed by another, and neither acts nor writes when it goes on.
+// After kill -9 another leads within the TTL and a second.
 func TestLeaderIsPausedAndKilled(t *testing.T) {
 	t.Parallel()
 	for name, url := range servers(t) {
@@ -168,7 +170,8 @@ func pauseAndKill(t *testing.T, url string) {
 	within(begin, "kill")
 }
 
-// After kill -9 of the only process that has a directory open, its lock ends as on any broker, and its epoch is never met again.
+// After kill -9 of the only process that has a directory open, its lock ends as on any broker, and its epoch is never
+// met again.
 //
 // Lesson: L50
 func TestHolderOnDiskIsKilled(t *testing.T) {
@@ -189,7 +192,8 @@ func TestHolderOnDiskIsKilled(t *testing.T) {
 	if l.Epoch() <= epoch {
 		t.Errorf("epoch %d after %d", l.Epoch(), epoch)
 	}
-	if err := fenced(b, cluster.DefaultBucket, &driver.Fence{Name: "report", Epoch: epoch}); !errors.Is(err, ferry.ErrLeaseLost) {
+	if err := fenced(b, cluster.DefaultBucket,
+		&driver.Fence{Name: "report", Epoch: epoch}); !errors.Is(err, ferry.ErrLeaseLost) {
 		t.Errorf("a write under the old epoch: %v", err)
 	}
 	release(t, l)

@@ -15,14 +15,17 @@ const (
 	maxDuty    = driver.MaxNameLen - len(leadPrefix)
 )
 
-// Lead waits until this process leads a duty, runs work, and goes on so until ctx ends or work returns by itself. Of all processes that call it
-// one leads at a time: after a kill another does within DefaultTTL and a second, after an orderly end as soon as work has returned. The name of a duty is 1 to 123 letters,
-// digits, '.', '_' or '-', beginning with a letter or digit.
+// Lead waits until this process leads a duty, runs work, and goes on so until ctx ends or work returns by itself. Of
+// all processes that call it one leads at a time: after a kill another does within DefaultTTL and a second, after an
+// orderly end as soon as work has returned. The name of a duty is 1 to 123 letters, digits, '.', '_' or '-', beginning
+// with a letter or digit.
 //
-// The context of work ends with ctx, and when the lead is lost, in time before another can have it; work should then return, and leads again when its turn comes. What it writes should
-// carry Lock.Fence, in the bucket LeadBucket(duty), or Lock.Epoch: it may be paused for longer than it leads.
+// The context of work ends with ctx, and when the lead is lost, in time before another can have it; work should then
+// return, and leads again when its turn comes. What it writes should carry Lock.Fence, in the bucket LeadBucket(duty),
+// or Lock.Epoch: it may be paused for longer than it leads.
 //
-// Lead returns nil when ctx ends, what work returned when that was by itself, and errors of the broker that trying again cannot mend.
+// Lead returns nil when ctx ends, what work returned when that was by itself, and errors of the broker that trying
+// again cannot mend.
 func Lead(ctx context.Context, b *ferry.Broker, duty string, work func(ctx context.Context, l *Lock) error) error {
 	if work == nil {
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the work of duty %q is nil", duty), "give it a function", nil)
@@ -54,12 +57,14 @@ func checkDuty(duty string) error {
 	if err := driver.CheckName("duty", duty); err != nil || len(duty) <= maxDuty {
 		return err
 	}
-	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of a duty has %d bytes", len(duty)), fmt.Sprintf("use at most %d", maxDuty), nil)
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of a duty has %d bytes", len(duty)),
+		fmt.Sprintf("use at most %d", maxDuty), nil)
 }
 
 // stopped reports whether work ended because it was told to.
 func stopped(err error) bool {
-	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ferry.ErrLeaseLost)
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, ferry.ErrLeaseLost)
 }
 
 // Led reports whether some process leads a duty. After a kill it does so until the lease has ended.
@@ -74,8 +79,8 @@ func Led(ctx context.Context, b *ferry.Broker, duty string) (bool, error) {
 // LeadBucket is the bucket of a duty: its lease, and the state that its leader keeps under Lock.Fence.
 func LeadBucket(duty string) string { return leadPrefix + duty }
 
-// lead does the work under the lease until ctx ends, and reports whether it was lost before the work ended. It keeps the lease until then: work that takes
-// its time to end still leads.
+// lead does the work under the lease until ctx ends, and reports whether it was lost before the work ended. It keeps
+// the lease until then: work that takes its time to end still leads.
 func lead(ctx context.Context, l *Lock, work func(ctx context.Context, l *Lock) error) (lost bool, err error) {
 	working, end := context.WithCancelCause(l.Context())
 	ended := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })

@@ -48,7 +48,8 @@ func (c *candidates) stand(name string) (end func()) {
 	return cancel
 }
 
-// One leads; after an orderly end the next does at once, and when a leader loses its lease it ends before the next begins.
+// One leads; after an orderly end the next does at once, and when a leader loses its lease it ends before the next
+// begins.
 func wantLed(t *testing.T, b *ferry.Broker, want bool) {
 	t.Helper()
 	if led, err := cluster.Led(context.Background(), b, "alerts"); err != nil || led != want {
@@ -78,7 +79,8 @@ func TestLead(t *testing.T) {
 		c.all.Wait()
 		wantLed(t, b, false)
 		lines := slices.Clone(c.lines)
-		if len(lines) != 6 || lines[0] != "0s a leads" || lines[1] != "10s a ends" || lines[2] != "10s b leads" || lines[5] != "40s b ends" {
+		if len(lines) != 6 || lines[0] != "0s a leads" || lines[1] != "10s a ends" || lines[2] != "10s b leads" ||
+			lines[5] != "40s b ends" {
 			t.Errorf("%q", lines)
 		}
 	})
@@ -137,7 +139,8 @@ func TestLeaderIsFenced(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
 		kv, ctx := b.Driver().KV(), context.Background()
 		write := func(l *cluster.Lock) error {
-			return kv.Apply(ctx, cluster.LeadBucket("alerts"), driver.KVOptions{}, driver.Write{Name: "state/disk", Fence: l.Fence()})[0].Err
+			return kv.Apply(ctx, cluster.LeadBucket("alerts"), driver.KVOptions{},
+				driver.Write{Name: "state/disk", Fence: l.Fence()})[0].Err
 		}
 		var old *cluster.Lock
 		for range 2 {
@@ -168,7 +171,8 @@ func TestLeadIsRefused(t *testing.T) {
 			}
 		}
 		for _, duty := range []string{"", "no spaces", strings.Repeat("x", 124)} {
-			if err := cluster.Lead(context.Background(), b, duty, work); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "duty") {
+			if err := cluster.Lead(context.Background(), b, duty, work); !errors.Is(err, ferry.ErrInvalid) ||
+				!strings.Contains(err.Error(), "duty") {
 				t.Errorf("duty %q: %v", duty, err)
 			}
 		}

@@ -21,8 +21,8 @@ const (
 
 // LockOptions of a lock. The zero value is a good one.
 type LockOptions struct {
-	// Bucket is where the lock lies, 1 to 128 letters, digits, '.', '_' or '-'. One beside the state it guards lets writes of that state be
-	// fenced; those of Ferry's own (driver.ReservedBucket) are refused. Defaults to DefaultBucket.
+	// Bucket is where the lock lies, 1 to 128 letters, digits, '.', '_' or '-'. One beside the state it guards lets writes
+	// of that state be fenced; those of Ferry's own (driver.ReservedBucket) are refused. Defaults to DefaultBucket.
 	Bucket string
 	// TTL is how long the lock stays taken after its holder was killed. At least a second. Defaults to DefaultTTL.
 	TTL time.Duration
@@ -32,8 +32,8 @@ type LockOptions struct {
 	Owner string
 	// Level is what a taken lock must survive, as for a publish. Defaults to that of the broker.
 	Level driver.Durability
-	// Optional lets the work go on without the lock when the broker cannot be asked: Lock.Err then says so, and Lock.Epoch is 0. A
-	// lock that another holds is refused all the same.
+	// Optional lets the work go on without the lock when the broker cannot be asked: Lock.Err then says so, and Lock.Epoch
+	// is 0. A lock that another holds is refused all the same.
 	Optional bool
 	// Off takes no lock at all, for a program that runs once. Everything else works as if it was held.
 	Off bool
@@ -41,7 +41,8 @@ type LockOptions struct {
 	Metrics *LockMetrics
 }
 
-// Lock is a lock that this process holds, or held. It is renewed until it is released or lost, or until the context given to Acquire ends.
+// Lock is a lock that this process holds, or held. It is renewed until it is released or lost, or until the context
+// given to Acquire ends.
 type Lock struct {
 	kv     driver.KV
 	bucket string
@@ -64,14 +65,17 @@ type Lock struct {
 	released bool
 }
 
-// Context returns a context for what is done under the lock. It ends when the lock is released or lost, in time before another can have it, or when the
-// context given to Acquire ends; context.Cause tells which. Lost is ferry.ErrLeaseLost.
+// Context returns a context for what is done under the lock. It ends when the lock is released or lost, in time before
+// another can have it, or when the context given to Acquire ends; context.Cause tells which. Lost is
+// ferry.ErrLeaseLost.
 func (l *Lock) Context() context.Context { return l.ctx }
 
-// Epoch is the number of this holding. Each is larger than all before. Zero: the lock is off, or was optional and could not be taken.
+// Epoch is the number of this holding. Each is larger than all before. Zero: the lock is off, or was optional and could
+// not be taken.
 func (l *Lock) Epoch() uint64 { return l.epoch }
 
-// Fence has a write of the lock's bucket refused with ErrLeaseLost once the lock is not held under this epoch any more. Nil where Epoch is 0.
+// Fence has a write of the lock's bucket refused with ErrLeaseLost once the lock is not held under this epoch any more.
+// Nil where Epoch is 0.
 func (l *Lock) Fence() *driver.Fence {
 	if l.epoch == 0 {
 		return nil
@@ -94,7 +98,8 @@ func (l *Lock) Err() error {
 	return nil
 }
 
-// Release gives the lock up at once, so that whoever waits has it. It returns ErrLeaseLost if it was lost before. The second Release does nothing.
+// Release gives the lock up at once, so that whoever waits has it. It returns ErrLeaseLost if it was lost before. The
+// second Release does nothing.
 func (l *Lock) Release(ctx context.Context) error {
 	l.mu.Lock()
 	lost, again := l.lost, l.released
@@ -117,7 +122,8 @@ func (l *Lock) Release(ctx context.Context) error {
 	return err
 }
 
-// give deletes the lock, if it is still ours. A deletion that a fail-over forgets does no harm, so it waits for no level.
+// give deletes the lock, if it is still ours. A deletion that a fail-over forgets does no harm, so it waits for no
+// level.
 func (l *Lock) give(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.o.TTL) // by then it has ended by itself
 	defer cancel()

@@ -40,7 +40,8 @@ func TestLockIsHeld(t *testing.T) {
 			t.Errorf("after an hour: %v, epoch %d", l.Err(), l.Epoch())
 		}
 		_, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{})
-		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), `"web-1"`) || !strings.Contains(err.Error(), begin.UTC().Format(time.RFC3339)) {
+		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), `"web-1"`) ||
+			!strings.Contains(err.Error(), begin.UTC().Format(time.RFC3339)) {
 			t.Errorf("TryAcquire of a held lock: %v", err)
 		}
 		if time.Since(begin) != time.Hour {
@@ -126,14 +127,16 @@ func TestLockEndsInTime(t *testing.T) {
 	})
 }
 
-// A lock that somebody deletes, or that a broker has forgotten, is not believed to be held: it is found out with the next renewal.
+// A lock that somebody deletes, or that a broker has forgotten, is not believed to be held: it is found out with the
+// next renewal.
 //
 // Lesson: L41
 func TestLockIsTakenAway(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
 		l := acquire(t, b, cluster.LockOptions{TTL: 9 * time.Second})
 		pause(time.Second)
-		if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{}, driver.Write{Name: "report", Delete: true})[0]; r.Err != nil {
+		if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{},
+			driver.Write{Name: "report", Delete: true})[0]; r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		next := acquire(t, b, cluster.LockOptions{})
@@ -154,7 +157,8 @@ func TestFenceRefusesALateWrite(t *testing.T) {
 		kv, ctx := b.Driver().KV(), context.Background()
 		old := acquire(t, b, cluster.LockOptions{Bucket: "billing"})
 		write := func(l *cluster.Lock, text string) error {
-			return kv.Apply(ctx, "billing", driver.KVOptions{}, driver.Write{Name: "state", Data: []byte(text), Fence: l.Fence()})[0].Err
+			return kv.Apply(ctx, "billing", driver.KVOptions{},
+				driver.Write{Name: "state", Data: []byte(text), Fence: l.Fence()})[0].Err
 		}
 		if err := write(old, "old"); err != nil {
 			t.Fatal(err)
@@ -276,7 +280,8 @@ func TestAbandonedLockIsGivenUp(t *testing.T) {
 func TestAbandonedLockIsLeftToItsHolder(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
 		f.set(always(ferry.ErrUnknown), nil) // it is not applied
-		if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{}); !errors.Is(err, ferry.ErrUnknown) {
+		if _, err := cluster.TryAcquire(context.Background(), b, "report",
+			cluster.LockOptions{}); !errors.Is(err, ferry.ErrUnknown) {
 			t.Fatal(err)
 		}
 		f.set(nil, nil)
@@ -295,7 +300,8 @@ func TestAcquireWaits(t *testing.T) {
 		l := acquire(t, b, cluster.LockOptions{Owner: "web-1"})
 		begin := time.Now()
 		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
-		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), "web-1") || !strings.Contains(err.Error(), "7s") || time.Since(begin) != 7*time.Second {
+		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), "web-1") ||
+			!strings.Contains(err.Error(), "7s") || time.Since(begin) != 7*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "Acquire") {
@@ -304,7 +310,8 @@ func TestAcquireWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_, err = cluster.Acquire(ctx, b, "report", cluster.LockOptions{Wait: 7 * time.Second})
-		if !errors.Is(err, ferry.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "web-1") {
+		if !errors.Is(err, ferry.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "web-1") {
 			t.Errorf("after the context of the caller: %v", err)
 		}
 		release(t, l)
@@ -314,9 +321,11 @@ func TestAcquireWaits(t *testing.T) {
 // Where Wait is over before the broker answered, that is no deadline of the caller either.
 func TestAcquireWaitsForTheBroker(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
-		f.set(always(driver.NewError(ferry.ErrNotApplied, "the server did not answer", "see whether it runs", context.DeadlineExceeded)), nil)
+		f.set(always(driver.NewError(ferry.ErrNotApplied, "the server did not answer", "see whether it runs",
+			context.DeadlineExceeded)), nil)
 		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
-		if !errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer") {
+		if !errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "did not answer") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -325,7 +334,8 @@ func TestAcquireWaitsForTheBroker(t *testing.T) {
 // overwrite puts data in the place of the lock, with a write that demands nothing and so keeps its epoch.
 func overwrite(t *testing.T, b *ferry.Broker, data string) {
 	t.Helper()
-	if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{}, driver.Write{Name: "report", Data: []byte(data)})[0]; r.Err != nil {
+	if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{},
+		driver.Write{Name: "report", Data: []byte(data)})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
 }
@@ -338,7 +348,8 @@ func wantData(t *testing.T, b *ferry.Broker, want string) {
 	}
 }
 
-// A value that another wrote in the place of a lock is neither taken for it nor replaced nor deleted, although it has the epoch of the lock.
+// A value that another wrote in the place of a lock is neither taken for it nor replaced nor deleted, although it has
+// the epoch of the lock.
 func TestLockIsOverwritten(t *testing.T) {
 	for name, data := range map[string]string{"no lock": "theirs", "another lock": `{"owner":"them","token":"other"}`} {
 		t.Run(name, func(t *testing.T) {
@@ -406,7 +417,8 @@ func TestAcquireOfWhatBecomesNoLock(t *testing.T) {
 		time.AfterFunc(time.Second, func() { overwrite(t, b, "theirs") })
 		begin := time.Now()
 		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: time.Hour})
-		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), "no lock") || time.Since(begin) != time.Second {
+		if !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), "no lock") ||
+			time.Since(begin) != time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		_ = l.Release(context.Background())
@@ -432,7 +444,8 @@ func TestLockEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Switched off, a lock costs nothing and is always held. An optional one lets the work go on when the broker is away, and no further.
+// Switched off, a lock costs nothing and is always held. An optional one lets the work go on when the broker is away,
+// and no further.
 func TestLocksThatAreNotTaken(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
 		off := acquire(t, b, cluster.LockOptions{Off: true})
@@ -448,7 +461,8 @@ func TestLocksThatAreNotTaken(t *testing.T) {
 		release(t, optional)
 		f.set(nil, nil)
 		optional = acquire(t, b, cluster.LockOptions{Optional: true})
-		if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{Optional: true}); !errors.Is(err, ferry.ErrConflict) {
+		if _, err := cluster.TryAcquire(context.Background(), b, "report",
+			cluster.LockOptions{Optional: true}); !errors.Is(err, ferry.ErrConflict) {
 			t.Errorf("an optional lock that another holds: %v", err)
 		}
 		f.set(always(ferry.ErrNotApplied), nil)
@@ -476,7 +490,8 @@ func TestLockMetrics(t *testing.T) {
 		f.set(always(ferry.ErrNotApplied), nil)
 		<-l.Context().Done()
 		_ = l.Release(context.Background())
-		want := cluster.LockStats{Acquired: 3, Failed: 2, Expired: 1, Released: 2, Held: 5 * time.Second, Longest: 3 * time.Second}
+		want := cluster.LockStats{Acquired: 3, Failed: 2, Expired: 1, Released: 2, Held: 5 * time.Second,
+			Longest: 3 * time.Second}
 		if got := m.Stats(); got != want {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
@@ -496,22 +511,26 @@ func TestLockIsRefused(t *testing.T) {
 			"a negative wait":   {"a", cluster.LockOptions{Wait: -1}},
 			"a very long owner": {"a", cluster.LockOptions{Owner: strings.Repeat("x", 1000)}},
 		}
-		for _, bucket := range []string{"schedules", "schedules.progress", "members", "commands", "results.00", "lead.reports"} {
+		for _, bucket := range []string{"schedules", "schedules.progress", "members", "commands",
+			"results.00", "lead.reports"} {
 			cases["the bucket "+bucket] = struct {
 				name string
 				o    cluster.LockOptions
 			}{"a", cluster.LockOptions{Bucket: bucket}}
 		}
 		for name, c := range cases {
-			for how, acquire := range map[string]func(context.Context, *ferry.Broker, string, cluster.LockOptions) (*cluster.Lock, error){
+			for how, acquire := range map[string]func(context.Context, *ferry.Broker, string, cluster.LockOptions) (
+				*cluster.Lock, error){
 				"Acquire": cluster.Acquire, "TryAcquire": cluster.TryAcquire,
 			} {
-				if _, err := acquire(context.Background(), b, c.name, c.o); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "hint") {
+				if _, err := acquire(context.Background(), b, c.name, c.o); !errors.Is(err, ferry.ErrInvalid) ||
+					!strings.Contains(err.Error(), "hint") {
 					t.Errorf("%s of %s: %v", how, name, err)
 				}
 			}
 		}
-		if _, err := cluster.Acquire(context.Background(), nil, "a", cluster.LockOptions{}); !errors.Is(err, ferry.ErrInvalid) {
+		if _, err := cluster.Acquire(context.Background(), nil, "a",
+			cluster.LockOptions{}); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("no broker: %v", err)
 		}
 		if f.count() != 0 {

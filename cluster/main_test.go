@@ -98,7 +98,8 @@ type faultyKV struct {
 	faults *faults
 }
 
-func (k *faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k *faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	results := make([]driver.WriteResult, len(ws))
 	for i, w := range ws {
 		k.faults.mu.Lock()

@@ -37,8 +37,8 @@ const (
 
 // Options of a Member.
 type Options struct {
-	// Name is how operators call it. Members that live at the same time should have different names; a process that is started again
-	// may have its old one. Letters, digits, dot, dash and underscore. Defaults to host and process id.
+	// Name is how operators call it. Members that live at the same time should have different names; a process that is
+	// started again may have its old one. Letters, digits, dot, dash and underscore. Defaults to host and process id.
 	Name string
 	// Version is that of the program. Defaults to what the build says.
 	Version string
@@ -51,7 +51,8 @@ type Options struct {
 	// Figures are more that each beat tells, for rules of alerts: those of alert.Parts, for example. At most 64 are told.
 	// Defaults to none.
 	Figures func() map[string]float64
-	// Beat is how often it says that it lives. It is gone three beats after a kill. Defaults to DefaultBeat, and is at least a second.
+	// Beat is how often it says that it lives. It is gone three beats after a kill. Defaults to DefaultBeat, and is at
+	// least a second.
 	Beat time.Duration
 }
 
@@ -74,7 +75,8 @@ func Join(b *ferry.Broker, o Options) (*Member, error) {
 		return nil, err
 	}
 	m := &Member{broker: b, kv: b.Driver().KV(), log: b.Logger(), o: o, begin: time.Now(), sample: machine.Read()}
-	m.self = Info{Name: o.Name, Incarnation: strings.ToLower(rand.Text()[:10]), Host: instance.Host(), PID: os.Getpid(), Version: o.Version, Address: o.Address,
+	m.self = Info{Name: o.Name, Incarnation: strings.ToLower(rand.Text()[:10]), Host: instance.Host(), PID: os.Getpid(),
+		Version: o.Version, Address: o.Address,
 		Labels: maps.Clone(o.Labels), Started: time.Now().UTC().Round(time.Millisecond), Beat: o.Beat}
 	return m, nil
 }
@@ -108,7 +110,8 @@ func (o Options) resolve(b *ferry.Broker) (Options, error) {
 	case o.Beat < time.Second || o.Beat > time.Hour:
 		return o, bad("use a second to an hour", "member %q has a beat of %v", o.Name, o.Beat)
 	case len(o.Version) > mostText || len(o.Address) > mostText:
-		return o, bad(fmt.Sprintf("use at most %d bytes", mostText), "the version or the address of member %q is too long", o.Name)
+		return o, bad(fmt.Sprintf("use at most %d bytes", mostText),
+			"the version or the address of member %q is too long", o.Name)
 	case size > mostLabels:
 		return o, bad(fmt.Sprintf("use at most %d", mostLabels), "member %q has %d bytes of labels", o.Name, size)
 	}
@@ -124,12 +127,13 @@ func (m *Member) Name() string { return m.self.Name }
 // value is the name of its value, and where its commands lie.
 func (m *Member) value() string { return m.self.Name + "/" + m.self.Incarnation }
 
-// Run says that the member lives, and has it obey commands, until ctx ends; then it leaves, and nobody sees it any more. Let ctx end after the workers have
-// stopped, so that it is seen while they drain. A broker that is away for a time does not end it; Run returns errors that trying again
-// cannot mend.
+// Run says that the member lives, and has it obey commands, until ctx ends; then it leaves, and nobody sees it any
+// more. Let ctx end after the workers have stopped, so that it is seen while they drain. A broker that is away for a
+// time does not end it; Run returns errors that trying again cannot mend.
 func (m *Member) Run(ctx context.Context) error {
 	if m.began.Swap(true) {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("member %q runs, or has run", m.self.Name), "make a new one with Join", nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("member %q runs, or has run", m.self.Name),
+			"make a new one with Join", nil)
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -179,7 +183,8 @@ func (m *Member) live(ctx context.Context) error {
 func (m *Member) beat(ctx context.Context) driver.WriteResult {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Beat)
 	defer cancel()
-	return m.kv.Apply(ctx, membersBucket, driver.KVOptions{}, driver.Write{Name: m.value(), Data: m.data(), TTL: lifetime(m.o.Beat), Quiet: true})[0]
+	return m.kv.Apply(ctx, membersBucket, driver.KVOptions{},
+		driver.Write{Name: m.value(), Data: m.data(), TTL: lifetime(m.o.Beat), Quiet: true})[0]
 }
 
 // lookForOthers warns of a member of the same name that lives, and reports whether there is one.
@@ -192,7 +197,8 @@ func (m *Member) lookForOthers(ctx context.Context, known bool) bool {
 		if i.Incarnation == m.self.Incarnation || known {
 			continue
 		}
-		m.log.WarnContext(ctx, "another member has the same name: give each its own", "member", m.self.Name, "host", i.Host, "pid", i.PID, "incarnation", i.Incarnation)
+		m.log.WarnContext(ctx, "another member has the same name: give each its own", "member", m.self.Name, "host", i.Host,
+			"pid", i.PID, "incarnation", i.Incarnation)
 	}
 	return len(all) > 1
 }
@@ -201,7 +207,8 @@ func (m *Member) lookForOthers(ctx context.Context, known bool) bool {
 func (m *Member) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
-	if r := m.kv.Apply(ctx, membersBucket, driver.KVOptions{}, driver.Write{Name: m.value(), Delete: true})[0]; r.Err != nil && !permanent(r.Err) {
+	if r := m.kv.Apply(ctx, membersBucket, driver.KVOptions{},
+		driver.Write{Name: m.value(), Delete: true})[0]; r.Err != nil && !permanent(r.Err) {
 		m.log.WarnContext(ctx, "the member could not say that it leaves", "member", m.self.Name, "error", r.Err)
 	}
 }
@@ -259,10 +266,12 @@ func describe(w *worker.Worker) WorkerInfo {
 	out := WorkerInfo{Instance: s.Instance, Concurrency: s.Concurrency, Running: s.Running, Zombies: s.Zombies}
 	health := w.Health()
 	for i, c := range s.Consumers {
-		h := HandlerInfo{Topic: c.Topic, Group: c.Group, Quiet: c.Quiet, Running: c.Running, Waiting: c.Waiting, Keys: c.Lanes, Emergencies: c.Emergencies,
+		h := HandlerInfo{Topic: c.Topic, Group: c.Group, Quiet: c.Quiet, Running: c.Running, Waiting: c.Waiting,
+			Keys: c.Lanes, Emergencies: c.Emergencies,
 			Acked: c.Acked, Retried: c.Retried, Dead: c.Dead, Dropped: c.Dropped,
 			PerSecond: c.Recent.PerSecond, ErrorRate: c.Recent.ErrorRate(), Mean: c.Recent.Latency.Mean,
-			Recent: RecentInfo{Handled: c.Recent.Handled, Failed: c.Recent.Failed, Retried: c.Recent.Retried, Timeouts: c.Recent.Timeouts,
+			Recent: RecentInfo{Handled: c.Recent.Handled, Failed: c.Recent.Failed, Retried: c.Recent.Retried,
+				Timeouts:  c.Recent.Timeouts,
 				Latencies: c.Recent.Latencies, Waits: c.Recent.Waits}}
 		if i < len(health) {
 			h.State = health[i].State

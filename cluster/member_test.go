@@ -73,7 +73,8 @@ func TestMembers(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
 		w := worker.New(b, worker.Options{Concurrency: 8, Instance: "one"})
 		worker.HandleRaw(w, "orders", func(ctx context.Context, _ *ferry.Delivery) error { <-ctx.Done(); return nil })
-		m := join(t, b, cluster.Options{Name: "web-1", Version: "1.2.3", Address: "10.0.0.7:80", Labels: map[string]string{"zone": "a"}, Workers: []*worker.Worker{w}})
+		m := join(t, b, cluster.Options{Name: "web-1", Version: "1.2.3", Address: "10.0.0.7:80",
+			Labels: map[string]string{"zone": "a"}, Workers: []*worker.Worker{w}})
 		stopWorker, stop := run(t, w), run(t, m)
 		run(t, join(t, b, cluster.Options{Name: "web-2"}))
 		for i := range 25 {
@@ -87,13 +88,15 @@ func TestMembers(t *testing.T) {
 			t.Fatalf("members: %s", names(all))
 		}
 		i := all[0]
-		if i.Version != "1.2.3" || i.Address != "10.0.0.7:80" || i.Labels["zone"] != "a" || i.Host == "" || i.PID == 0 || i.Uptime != 9*time.Second || i.Health() != "ok" || i.Shared {
+		if i.Version != "1.2.3" || i.Address != "10.0.0.7:80" || i.Labels["zone"] != "a" || i.Host == "" || i.PID == 0 ||
+			i.Uptime != 9*time.Second || i.Health() != "ok" || i.Shared {
 			t.Errorf("%+v", i)
 		}
 		if i.Silence != time.Second || !i.LastBeat.Equal(time.Now().Add(-time.Second)) {
 			t.Errorf("the last beat was %v ago, at %v", i.Silence, i.LastBeat)
 		}
-		if len(i.Workers) != 1 || i.Workers[0].Concurrency != 8 || i.Workers[0].Running != 8 || i.Workers[0].Handlers[0].Topic != "orders" || i.Workers[0].Handlers[0].Group != "default" {
+		if len(i.Workers) != 1 || i.Workers[0].Concurrency != 8 || i.Workers[0].Running != 8 ||
+			i.Workers[0].Handlers[0].Topic != "orders" || i.Workers[0].Handlers[0].Group != "default" {
 			t.Errorf("workers: %+v", i.Workers)
 		}
 		if len(i.Running) != 8 || i.Running[0].ID != "order-0" || i.Running[0].For != 9*time.Second {
@@ -170,7 +173,9 @@ func TestMembersOfOneName(t *testing.T) {
 		if n := warned.count("another member has the same name: give each its own"); n == 0 {
 			t.Error("nobody was warned")
 		}
-		if err := cluster.Tell(context.Background(), b, "web-1", cluster.Command{Do: cluster.Quiet}); !errors.Is(err, ferry.ErrConflict) || !strings.Contains(err.Error(), all[0].Member()) {
+		if err := cluster.Tell(context.Background(), b, "web-1",
+			cluster.Command{Do: cluster.Quiet}); !errors.Is(err, ferry.ErrConflict) ||
+			!strings.Contains(err.Error(), all[0].Member()) {
 			t.Errorf("Tell to a name that two have: %v", err)
 		}
 	})
@@ -229,7 +234,8 @@ func TestBeatIsBounded(t *testing.T) {
 		stopWorker, stop := run(t, w), run(t, m)
 		pause(4 * time.Second)
 		all := members(t, b)
-		if len(all) != 1 || len(all[0].Workers[0].Handlers)+all[0].Workers[0].Omitted != 1000 || len(all[0].Workers[0].Handlers) < 50 {
+		if len(all) != 1 || len(all[0].Workers[0].Handlers)+all[0].Workers[0].Omitted != 1000 ||
+			len(all[0].Workers[0].Handlers) < 50 {
 			t.Errorf("%d members", len(all))
 		}
 		if err := errors.Join(stopWorker(), stop()); err != nil {
@@ -292,17 +298,21 @@ func TestProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := c.Collect(context.Background())
-		if f.Err != nil || len(f.Processes) != 2 || f.Processes[0].Name != "web-0" || f.Processes[0].Uses.Memory == 0 || f.Processes[1].Uptime != 9*time.Second {
+		if f.Err != nil || len(f.Processes) != 2 || f.Processes[0].Name != "web-0" || f.Processes[0].Uses.Memory == 0 ||
+			f.Processes[1].Uptime != 9*time.Second {
 			t.Fatalf("%+v", f)
 		}
-		if told := f.Processes[1].Figures; len(told) != 3 || told["degraded_messages"] != 7 || told[monitor.EmergencyWrites] != 0 {
+		if told := f.Processes[1].Figures; len(told) != 3 || told["degraded_messages"] != 7 ||
+			told[monitor.EmergencyWrites] != 0 {
 			t.Errorf("it tells %v", told)
 		}
 		h := f.Total
-		if h.Handled != 8 || h.Latencies.Count() != 8 || h.Latency().P50 < 850*time.Millisecond || h.Latency().Max != time.Second || h.Waits.Count() != 8 {
+		if h.Handled != 8 || h.Latencies.Count() != 8 || h.Latency().P50 < 850*time.Millisecond ||
+			h.Latency().Max != time.Second || h.Waits.Count() != 8 {
 			t.Errorf("%+v", h)
 		}
-		if load := cluster.LoadOf(members(t, b), "orders", "default"); load.Instances != 2 || load.HandlerTime != time.Second || load.CPU < 0 || load.CPU > 1 {
+		if load := cluster.LoadOf(members(t, b), "orders", "default"); load.Instances != 2 ||
+			load.HandlerTime != time.Second || load.CPU < 0 || load.CPU > 1 {
 			t.Errorf("%+v", load)
 		}
 	})

@@ -13,7 +13,8 @@ type LockMetrics struct {
 
 // LockStats are the counts of a LockMetrics.
 type LockStats struct {
-	// Acquired counts locks that were taken, Failed tries that ended without one, Expired locks that were lost, Released those given up.
+	// Acquired counts locks that were taken, Failed tries that ended without one, Expired locks that were lost, Released
+	// those given up.
 	Acquired, Failed, Expired, Released uint64
 	// Held is how long released locks were held in all, and Longest how long one of them.
 	Held, Longest time.Duration
@@ -49,6 +50,7 @@ func (m *LockMetrics) released(held time.Duration) {
 	}
 	m.given.Add(1)
 	m.held.Add(int64(held))
-	for most := m.longest.Load(); int64(held) > most && !m.longest.CompareAndSwap(most, int64(held)); most = m.longest.Load() {
+	for most := m.longest.Load(); int64(held) > most &&
+		!m.longest.CompareAndSwap(most, int64(held)); most = m.longest.Load() {
 	}
 }

@@ -45,10 +45,12 @@ func (m *Member) obeyAll(ctx context.Context) error {
 			continue
 		}
 		err := m.do(l.Command)
-		m.log.InfoContext(ctx, "a command was given", "member", m.self.Name, "command", l.Do, "topic", l.Topic, "group", l.Group, "id", l.ID, "error", err)
+		m.log.InfoContext(ctx, "a command was given", "member", m.self.Name, "command", l.Do, "topic", l.Topic, "group",
+			l.Group, "id", l.ID, "error", err)
 		m.beat(ctx)                          // who asks after the answer sees what has changed
 		data, _ := json.Marshal(answer(err)) // which cannot fail
-		r := m.kv.Apply(ctx, commandsBucket, driver.KVOptions{}, driver.Write{Name: v.Name, Data: data, TTL: commandTTL, If: driver.Condition(v.Revision)})[0]
+		r := m.kv.Apply(ctx, commandsBucket, driver.KVOptions{},
+			driver.Write{Name: v.Name, Data: data, TTL: commandTTL, If: driver.Condition(v.Revision)})[0]
 		if r.Err != nil && !errors.Is(r.Err, ferry.ErrConflict) { // withdrawn meanwhile
 			return r.Err
 		}
@@ -94,7 +96,8 @@ func (m *Member) do(c Command) error {
 		return m.rest(meant, c)
 	case Scale:
 		if len(meant) > 1 {
-			return driver.NewError(ferry.ErrConflict, fmt.Sprintf("member %q has %d workers", m.self.Name, len(meant)), "name the worker: 'ferry worker show' lists them", nil)
+			return driver.NewError(ferry.ErrConflict, fmt.Sprintf("member %q has %d workers", m.self.Name, len(meant)),
+				"name the worker: 'ferry worker show' lists them", nil)
 		}
 		return meant[0].SetConcurrency(c.Concurrency)
 	}
@@ -125,5 +128,6 @@ func (m *Member) rest(meant []*worker.Worker, c Command) error {
 }
 
 func (m *Member) lacks(what string) error {
-	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("member %q has no %s", m.self.Name, what), "see 'ferry worker show "+m.self.Name+"'", nil)
+	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("member %q has no %s", m.self.Name, what),
+		"see 'ferry worker show "+m.self.Name+"'", nil)
 }

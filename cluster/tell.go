@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Commands lie in a bucket of their own: <name>/<incarnation>/<id> is a command, and then its answer, in place; a write of
-// <name>/<incarnation> tells the member that there is one.
+// Commands lie in a bucket of their own: <name>/<incarnation>/<id> is a command, and then its answer, in place; a write
+// of <name>/<incarnation> tells the member that there is one.
 const commandsBucket = driver.CommandsBucket
 
 const (
@@ -33,10 +33,12 @@ type letter struct {
 	Hint     string `json:"hint,omitempty"`
 }
 
-// Tell has a member obey a command, and returns when it has, or why it did not. The member is its name, or name/incarnation where two living ones share it.
+// Tell has a member obey a command, and returns when it has, or why it did not. The member is its name, or
+// name/incarnation where two living ones share it.
 //
-// ErrNotFound says that no such member lives, or that it has no such handler or message; ErrConflict that the name is shared, or that the worker's Scaling decides;
-// ErrNotApplied that the member did not answer within AnswerWithin: the command is withdrawn then.
+// ErrNotFound says that no such member lives, or that it has no such handler or message; ErrConflict that the name is
+// shared, or that the worker's Scaling decides; ErrNotApplied that the member did not answer within AnswerWithin: the
+// command is withdrawn then.
 func Tell(ctx context.Context, b *ferry.Broker, member string, c Command) error {
 	if b == nil {
 		return driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
@@ -58,11 +60,12 @@ func Tell(ctx context.Context, b *ferry.Broker, member string, c Command) error 
 	return t.await(ctx)
 }
 
-// Find returns the one living member that is meant by its name, or by name/incarnation where two share it. ErrNotFound says that there is none, ErrConflict
-// that there are several.
+// Find returns the one living member that is meant by its name, or by name/incarnation where two share it. ErrNotFound
+// says that there is none, ErrConflict that there are several.
 func Find(ctx context.Context, b *ferry.Broker, member string) (Info, error) {
 	if b == nil {
-		return Info{}, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
+		return Info{}, driver.NewError(ferry.ErrInvalid, "the broker is nil",
+			"open one first, with open.URL for example", nil)
 	}
 	return find(ctx, b.Driver().KV(), member)
 }
@@ -86,7 +89,8 @@ func find(ctx context.Context, kv driver.KV, member string) (Info, error) {
 	case 1:
 		return fits[0], nil
 	case 0:
-		return Info{}, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no member %q", member), "'ferry worker ls' lists those that live", nil)
+		return Info{}, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no member %q", member),
+			"'ferry worker ls' lists those that live", nil)
 	}
 	return Info{}, driver.NewError(ferry.ErrConflict, fmt.Sprintf("%d living members are called %q", len(fits), name),
 		fmt.Sprintf("say which: %s, %s, ...", fits[0].Member(), fits[1].Member()), nil)
@@ -146,7 +150,8 @@ func (t *telling) await(ctx context.Context) error {
 func (t *telling) withdraw(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
-	r := t.kv.Apply(ctx, commandsBucket, driver.KVOptions{}, driver.Write{Name: t.name, Delete: true, If: driver.Condition(t.revision), Request: newToken()})[0]
+	r := t.kv.Apply(ctx, commandsBucket, driver.KVOptions{},
+		driver.Write{Name: t.name, Delete: true, If: driver.Condition(t.revision), Request: newToken()})[0]
 	if errors.Is(r.Err, ferry.ErrConflict) && r.Revision != 0 {
 		if l, ok := answered(r.Value); ok {
 			return l.err()
@@ -171,7 +176,8 @@ func answered(v driver.Value) (l letter, ok bool) {
 }
 
 // kinds are those of answers.
-var kinds = map[string]error{"not_found": ferry.ErrNotFound, "conflict": ferry.ErrConflict, "invalid": ferry.ErrInvalid, "closed": ferry.ErrClosed}
+var kinds = map[string]error{"not_found": ferry.ErrNotFound, "conflict": ferry.ErrConflict, "invalid": ferry.ErrInvalid,
+	"closed": ferry.ErrClosed}
 
 // err is what an answer says.
 func (l letter) err() error {

@@ -18,7 +18,10 @@ import (
 func crew(t *testing.T, b *ferry.Broker, name string) *worker.Worker {
 	t.Helper()
 	w := worker.New(b, worker.Options{Concurrency: 4, Instance: name})
-	worker.HandleRaw(w, "orders", func(ctx context.Context, _ *ferry.Delivery) error { <-ctx.Done(); return context.Cause(ctx) })
+	worker.HandleRaw(w, "orders", func(ctx context.Context, _ *ferry.Delivery) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
 	run(t, w)
 	run(t, join(t, b, cluster.Options{Name: name, Workers: []*worker.Worker{w}}))
 	synctest.Wait()
@@ -68,13 +71,15 @@ func TestTell(t *testing.T) {
 	})
 }
 
-// A member that does not answer is told of, and the command withdrawn: it is not obeyed later. One whose answer comes late is believed.
+// A member that does not answer is told of, and the command withdrawn: it is not obeyed later. One whose answer comes
+// late is believed.
 func TestTellWithoutAnswer(t *testing.T) {
 	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
 		w := crew(t, b, "web-1")
 		f.set(always(ferry.ErrNotApplied), nil)
 		begin := time.Now()
-		if err := cluster.Tell(context.Background(), b, "web-1", cluster.Command{Do: cluster.Quiet}); !errors.Is(err, ferry.ErrNotApplied) || time.Since(begin) > 6*time.Second {
+		if err := cluster.Tell(context.Background(), b, "web-1",
+			cluster.Command{Do: cluster.Quiet}); !errors.Is(err, ferry.ErrNotApplied) || time.Since(begin) > 6*time.Second {
 			t.Errorf("the broker is away: %v after %v", err, time.Since(begin))
 		}
 		f.set(nil, nil)
@@ -105,7 +110,8 @@ func TestTellToAFrozenMember(t *testing.T) {
 		_ = stop()
 		begin := time.Now()
 		err := cluster.Tell(context.Background(), b, "web-1", cluster.Command{Do: cluster.Quiet})
-		if !errors.Is(err, ferry.ErrNotApplied) || !strings.Contains(err.Error(), "did not answer") || time.Since(begin) != cluster.AnswerWithin {
+		if !errors.Is(err, ferry.ErrNotApplied) || !strings.Contains(err.Error(), "did not answer") ||
+			time.Since(begin) != cluster.AnswerWithin {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		page, err := b.Driver().KV().List(context.Background(), driver.KVQuery{Bucket: "commands", Prefix: "web-1/"})
@@ -128,16 +134,17 @@ func TestTellIsRefused(t *testing.T) {
 			command cluster.Command
 			want    error
 		}{
-			"no member":          {"web-9", cluster.Command{Do: cluster.Quiet}, ferry.ErrNotFound},
-			"a bad name":         {"web 1", cluster.Command{Do: cluster.Quiet}, ferry.ErrInvalid},
-			"no command":         {"web-1", cluster.Command{}, ferry.ErrInvalid},
-			"a group alone":      {"web-1", cluster.Command{Do: cluster.Quiet, Group: "g"}, ferry.ErrInvalid},
-			"no handlers":        {"web-1", cluster.Command{Do: cluster.Scale}, ferry.ErrInvalid},
-			"no message":         {"web-1", cluster.Command{Do: cluster.Cancel, Topic: "orders"}, ferry.ErrInvalid},
-			"no such handler":    {"web-1", cluster.Command{Do: cluster.Resume, Topic: "mails"}, ferry.ErrNotFound},
-			"no such worker":     {"web-1", cluster.Command{Do: cluster.Quiet, Worker: "x"}, ferry.ErrNotFound},
-			"which worker":       {"web-2", cluster.Command{Do: cluster.Scale, Concurrency: 3}, ferry.ErrConflict},
-			"it scales itself":   {"web-2", cluster.Command{Do: cluster.Scale, Concurrency: 3, Worker: "scaled"}, ferry.ErrConflict},
+			"no member":       {"web-9", cluster.Command{Do: cluster.Quiet}, ferry.ErrNotFound},
+			"a bad name":      {"web 1", cluster.Command{Do: cluster.Quiet}, ferry.ErrInvalid},
+			"no command":      {"web-1", cluster.Command{}, ferry.ErrInvalid},
+			"a group alone":   {"web-1", cluster.Command{Do: cluster.Quiet, Group: "g"}, ferry.ErrInvalid},
+			"no handlers":     {"web-1", cluster.Command{Do: cluster.Scale}, ferry.ErrInvalid},
+			"no message":      {"web-1", cluster.Command{Do: cluster.Cancel, Topic: "orders"}, ferry.ErrInvalid},
+			"no such handler": {"web-1", cluster.Command{Do: cluster.Resume, Topic: "mails"}, ferry.ErrNotFound},
+			"no such worker":  {"web-1", cluster.Command{Do: cluster.Quiet, Worker: "x"}, ferry.ErrNotFound},
+			"which worker":    {"web-2", cluster.Command{Do: cluster.Scale, Concurrency: 3}, ferry.ErrConflict},
+			"it scales itself": {"web-2",
+				cluster.Command{Do: cluster.Scale, Concurrency: 3, Worker: "scaled"}, ferry.ErrConflict},
 			"an old incarnation": {"web-1/abc", cluster.Command{Do: cluster.Quiet}, ferry.ErrNotFound},
 		} {
 			err := cluster.Tell(context.Background(), b, c.member, c.command)

@@ -1,4 +1,5 @@
-// Package codec turns values into bytes and back, by content type. Formats that need a library are packages of their own below it.
+// Package codec turns values into bytes and back, by content type. Formats that need a library are packages of their
+// own below it.
 package codec
 
 import (
@@ -14,15 +15,17 @@ import (
 type Codec interface {
 	// ContentType is the media type of what Marshal returns, for example "application/json".
 	ContentType() string
-	// Marshal encodes v for a topic. The bytes may be v itself: do not change one while the other is used. The context bounds what a
-	// codec asks elsewhere, a schema registry for example; most do not look at it.
+	// Marshal encodes v for a topic. The bytes may be v itself: do not change one while the other is used. The context
+	// bounds what a codec asks elsewhere, a schema registry for example; most do not look at it.
 	Marshal(ctx context.Context, topic string, v any) ([]byte, error)
-	// Unmarshal decodes data that came from a topic into what v points to, which may be data itself afterwards. The topic is empty where
-	// there is none. Whatever the bytes are, it returns an error and does not panic, and what it allocates is bounded by their number.
+	// Unmarshal decodes data that came from a topic into what v points to, which may be data itself afterwards. The topic
+	// is empty where there is none. Whatever the bytes are, it returns an error and does not panic, and what it allocates
+	// is bounded by their number.
 	Unmarshal(ctx context.Context, topic string, data []byte, v any) error
 }
 
-// ErrUnavailable marks an error of what a codec asks elsewhere: the same value or body may pass later. Any other error of a codec is final.
+// ErrUnavailable marks an error of what a codec asks elsewhere: the same value or body may pass later. Any other error
+// of a codec is final.
 var ErrUnavailable = errors.New("unavailable")
 
 // JSON encodes any value with encoding/json.
@@ -78,8 +81,8 @@ func (rawCodec) Unmarshal(_ context.Context, _ string, data []byte, v any) error
 	return fmt.Errorf("codec: raw cannot decode into a %T: use *[]byte or *string, or another codec such as codec.JSON", v)
 }
 
-// ForContentType returns the first codec whose media type is that of ct. Parameters and case do not matter. A type
-// that ends in a suffix such as "+json" and has no codec of its own is read by that of the suffix, here "application/json".
+// ForContentType returns the first codec whose media type is that of ct. Parameters and case do not matter. A type that
+// ends in a suffix such as "+json" and has no codec of its own is read by that of the suffix, here "application/json".
 func ForContentType(ct string, codecs ...Codec) (Codec, bool) {
 	for _, c := range codecs { // the usual case, without parsing
 		if c.ContentType() == ct {

@@ -113,7 +113,8 @@ func TestJSONRoundTrip(t *testing.T) {
 
 // Content types come with messages that anybody wrote.
 func FuzzForContentType(f *testing.F) {
-	for _, ct := range []string{"application/json; charset=utf-8", "application/vnd.acme+json", "+", ";", "a/b;" + strings.Repeat("x=y;", 100)} {
+	for _, ct := range []string{"application/json; charset=utf-8", "application/vnd.acme+json", "+", ";",
+		"a/b;" + strings.Repeat("x=y;", 100)} {
 		f.Add(ct)
 	}
 	f.Fuzz(func(t *testing.T, ct string) {

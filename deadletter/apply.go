@@ -38,7 +38,8 @@ func (op *Operation) apply(ctx context.Context, list []planned) error {
 	return nil
 }
 
-// stepTimeout bounds one step, which the end of the operation's context does not interrupt: its outcome would be unknown.
+// stepTimeout bounds one step, which the end of the operation's context does not interrupt: its outcome would be
+// unknown.
 const stepTimeout = 2 * time.Minute
 
 // step looks at some letters again and replays those that are as they were.
@@ -203,7 +204,8 @@ func (op *Operation) learn(ctx context.Context, r ready) (err error) {
 	return errUnlearnt
 }
 
-var errUnlearnt = driver.NewError(driver.ErrUnknown, "the broker did not say whether it was replayed", "see whether the broker is reachable, and begin the replay again", nil)
+var errUnlearnt = driver.NewError(driver.ErrUnknown, "the broker did not say whether it was replayed",
+	"see whether the broker is reachable, and begin the replay again", nil)
 
 // sleep waits, unless ctx ends first.
 func sleep(ctx context.Context, d time.Duration) error {

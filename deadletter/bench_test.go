@@ -48,7 +48,8 @@ func cemetery(b *testing.B, d driver.Driver) *deadletter.Queue {
 		msgs := make([]*driver.Message, part)
 		for i := range msgs {
 			n := done + i
-			msgs[i] = &driver.Message{ID: fmt.Sprint("m", n), Topic: topic, Body: fmt.Appendf(nil, `{"id":%d,"user":{"name":"u%d"},"text":"%0200d"}`, n, n%1000, n)}
+			msgs[i] = &driver.Message{ID: fmt.Sprint("m", n), Topic: topic,
+				Body: fmt.Appendf(nil, `{"id":%d,"user":{"name":"u%d"},"text":"%0200d"}`, n, n%1000, n)}
 		}
 		if _, err := d.Publish(ctx, msgs, driver.PublishOptions{}); err != nil {
 			b.Fatal(err)
@@ -60,7 +61,8 @@ func cemetery(b *testing.B, d driver.Driver) *deadletter.Queue {
 			}
 			list := make([]driver.Settlement, len(ds))
 			for i, one := range ds {
-				list[i] = driver.Settlement{Delivery: one, Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "timeout after " + one.ID[1:] + " ms"}}
+				list[i] = driver.Settlement{Delivery: one, Outcome: driver.Dead,
+					Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "timeout after " + one.ID[1:] + " ms"}}
 			}
 			if err := errors.Join(sub.Settle(ctx, list)...); err != nil {
 				b.Fatal(err)
@@ -92,7 +94,8 @@ func BenchmarkPages(b *testing.B) {
 	} {
 		b.Run(backend.name, func(b *testing.B) {
 			queue := cemetery(b, backend.open(b))
-			for name, where := range map[string]string{"all": "", "one in a thousand": `json.user.name == "u7"`, "none": `error contains "nothing like it"`} {
+			for name, where := range map[string]string{"all": "", "one in a thousand": `json.user.name == "u7"`,
+				"none": `error contains "nothing like it"`} {
 				b.Run(name, func(b *testing.B) { pages(b, queue, where) })
 			}
 		})
@@ -129,7 +132,8 @@ func pages(b *testing.B, queue *deadletter.Queue, where string) {
 }
 
 func BenchmarkFilter(b *testing.B) {
-	for _, where := range []string{`reason == "timeout" and attempts > 3 and key startsWith "user-"`, `json.user.id == 7`} {
+	for _, where := range []string{`reason == "timeout" and attempts > 3 and key startsWith "user-"`,
+		`json.user.id == 7`} {
 		b.Run(where, func(b *testing.B) {
 			f, err := deadletter.ParseFilter(where)
 			if err != nil {

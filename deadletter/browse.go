@@ -22,7 +22,8 @@ type Query struct {
 
 func (q *Query) check() error {
 	if q.Limit < 0 || q.MaxScan < 0 || q.MaxTime < 0 {
-		return driver.NewError(driver.ErrInvalid, "Limit, MaxScan or MaxTime is negative", "leave it zero for the default", nil)
+		return driver.NewError(driver.ErrInvalid, "Limit, MaxScan or MaxTime is negative",
+			"leave it zero for the default", nil)
 	}
 	if len(q.Only) > 0 {
 		return driver.NewError(driver.ErrInvalid, "single letters are not browsed", "use Queue.Get", nil)
@@ -64,7 +65,8 @@ func (q *Queue) Browse(ctx context.Context, query Query) (Page, error) {
 	}
 	var page Page
 	first, begin := s.at.Scanned, time.Now()
-	for !s.ended() && len(page.Letters) < query.Limit && s.at.Scanned-first < query.MaxScan && time.Since(begin) < query.MaxTime {
+	for !s.ended() && len(page.Letters) < query.Limit && s.at.Scanned-first < query.MaxScan &&
+		time.Since(begin) < query.MaxTime {
 		if err := s.fill(ctx, &page, query.Limit, query.MaxScan-(s.at.Scanned-first)); err != nil {
 			return Page{}, err
 		}
@@ -105,8 +107,10 @@ func (s *scan) fill(ctx context.Context, page *Page, limit, scan int) error {
 	}
 }
 
-// pick returns up to room of the entries that match, and how many entries it looked at for them. The error is that of ctx.
-func (s *scan) pick(ctx context.Context, entries []driver.Entry, from string, room int) (got Page, used int, err error) {
+// pick returns up to room of the entries that match, and how many entries it looked at for them. The error is that of
+// ctx.
+func (s *scan) pick(ctx context.Context, entries []driver.Entry, from string, room int) (got Page,
+	used int, err error) {
 	for i, e := range entries {
 		l := s.queue.letter(ctx, from, e)
 		yes, err := s.sel.Where.Match(ctx, l)

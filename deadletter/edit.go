@@ -71,7 +71,8 @@ func KeepBody() Edit { return func(Letter, *driver.Message) error { return nil }
 func (q *Queue) edited(ctx context.Context, l Letter, edit Edit, topic string) (*driver.Message, error) {
 	m := &driver.Message{Body: append([]byte(nil), l.Raw...)}
 	if l.Message != nil {
-		plain, err := q.broker.UndoFilters(ctx, l.Message) // again, for one that could not be shown: it cannot be edited, nor get another id
+		// again, for one that could not be shown: it cannot be edited, nor get another id
+		plain, err := q.broker.UndoFilters(ctx, l.Message)
 		if err != nil {
 			return nil, err
 		}

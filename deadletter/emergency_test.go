@@ -69,7 +69,8 @@ func TestTheEmergencyFileIsImported(t *testing.T) {
 			}
 		}
 		lost.take(topic, driver.DefaultGroup, 1, func(d *driver.Delivery) driver.Settlement {
-			if string(d.Body) != "\xffhello" || d.Headers["a"] != "b" || d.Headers[deadletter.HeaderReplayOf] != "orders/default/m" {
+			if string(d.Body) != "\xffhello" || d.Headers["a"] != "b" ||
+				d.Headers[deadletter.HeaderReplayOf] != "orders/default/m" {
 				k.Errorf("%q %v", d.Body, d.Headers)
 			}
 			return driver.Settlement{Outcome: driver.Ack}

@@ -19,7 +19,8 @@ func failing(ctx context.Context) *ferry.Broker {
 		panic(err)
 	}
 	for i := range 3 {
-		if _, err := ferry.Publish(ctx, broker, "orders", map[string]int{"customer": i}, ferry.ID(fmt.Sprint("order-", i))); err != nil {
+		if _, err := ferry.Publish(ctx, broker, "orders", map[string]int{"customer": i},
+			ferry.ID(fmt.Sprint("order-", i))); err != nil {
 			panic(err)
 		}
 	}
@@ -65,7 +66,10 @@ func ExampleQueue_Replay() {
 	defer broker.Close(ctx)
 	queue, _ := deadletter.New(broker)
 	patch, _ := deadletter.ParsePatch([]byte(`[{"op":"move","from":"/customer","path":"/user"}]`))
-	report, err := queue.Replay(ctx, deadletter.ReplayOptions{Edit: deadletter.PatchBody(patch), Each: func(o deadletter.LetterReport) { fmt.Println(o.ID, o.Result) }})
+	report, err := queue.Replay(ctx,
+		deadletter.ReplayOptions{Edit: deadletter.PatchBody(patch), Each: func(o deadletter.LetterReport) {
+			fmt.Println(o.ID, o.Result)
+		}})
 	fmt.Println(report.Done, "replayed,", report.Skipped, "skipped", err)
 	// Output:
 	// order-0 replayed

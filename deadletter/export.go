@@ -99,16 +99,20 @@ func writerOf(w io.Writer, f Format) (write func(Letter) error, flush func() err
 		}
 		return func(l Letter) error { return c.Write(csvRow(l)) }, func() error { c.Flush(); return c.Error() }, nil
 	}
-	return nil, nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("format %q does not exist", string(f)), "use ndjson or csv", nil)
+	return nil, nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("format %q does not exist", string(f)),
+		"use ndjson or csv", nil)
 }
 
-var csvHeader = []string{"topic", "group", "ref", "id", "key", "published_at", "died_at", "reason", "error", "fingerprint", "attempts", "deliveries", "rounds",
+var csvHeader = []string{"topic", "group", "ref", "id", "key", "published_at", "died_at", "reason", "error",
+	"fingerprint", "attempts", "deliveries", "rounds",
 	"action", "content_type", "body", "problem"}
 
 func csvRow(l Letter) []string {
 	f := fieldsOf(l, true)
-	row := []string{f.Topic, f.Group, f.Ref, f.ID, f.Key, stamp(f.PublishedAt), stamp(f.DiedAt), f.Reason, f.Error, f.Fingerprint,
-		strconv.Itoa(f.Attempts), strconv.Itoa(f.Deliveries), strconv.Itoa(f.Rounds), f.Action, f.ContentType, f.Body, f.Problem}
+	row := []string{f.Topic, f.Group, f.Ref, f.ID, f.Key, stamp(f.PublishedAt), stamp(f.DiedAt), f.Reason,
+		f.Error, f.Fingerprint,
+		strconv.Itoa(f.Attempts), strconv.Itoa(f.Deliveries), strconv.Itoa(f.Rounds), f.Action, f.ContentType,
+		f.Body, f.Problem}
 	for i := range row {
 		row[i] = harmless(row[i])
 	}

@@ -54,7 +54,8 @@ func (f *forgetful) Delete(ctx context.Context, ts []driver.Target) []error {
 	return f.forget(f.Driver.Delete(ctx, ts))
 }
 
-func (f *forgetful) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (f *forgetful) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	receipts, err := f.Driver.Publish(ctx, ms, o)
 	if f.calls.Add(1)%2 == 0 {
 		return receipts, err
@@ -71,16 +72,19 @@ func TestLostAnswers(t *testing.T) {
 		k.ok(k.d.EnsureGroup(k.ctx(), "rescue", driver.DefaultGroup, driver.GroupOptions{}))
 		k.dead(slow, numbered("m", 300)...)
 		f := newKit(k.T, broker(k.T, shared{&forgetful{Driver: k.d}}))
-		if r := f.replay(deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m150"`)}}); r.Done != 150 {
+		if r := f.replay(deadletter.ReplayOptions{
+			Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m150"`)}}); r.Done != 150 {
 			k.Errorf("%+v", r)
 		}
-		if r := f.replay(deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m280"`)}, To: "rescue"}); r.Done != 130 {
+		if r := f.replay(deadletter.ReplayOptions{
+			Selection: deadletter.Selection{Topic: topic, Where: k.where(`id < "m280"`)}, To: "rescue"}); r.Done != 130 {
 			k.Errorf("%+v", r)
 		}
 		if r, err := f.queue.Remove(k.ctx(), deadletter.RemoveOptions{}); err != nil || r.Done != 20 {
 			k.Errorf("%+v %v", r, err)
 		}
-		if a, b := k.counts(topic), k.counts("rescue"); a.Ready != 150 || a.Dead != 0 || a.Cancelled != 150 || b.Ready != 130 {
+		if a, b := k.counts(topic), k.counts("rescue"); a.Ready != 150 || a.Dead != 0 ||
+			a.Cancelled != 150 || b.Ready != 130 {
 			k.Errorf("%+v %+v", a, b)
 		}
 		k.audit()

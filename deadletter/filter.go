@@ -18,8 +18,8 @@ import (
 )
 
 // Filter is a condition on letters, in the language of expr-lang: reason == "timeout" and attempts > 3. It is safe for
-// concurrent use, and its evaluation is bounded: each part of it looks at a letter once (see bounds), and a letter that is too
-// large for so many parts is not asked.
+// concurrent use, and its evaluation is bounded: each part of it looks at a letter once (see bounds), and a letter that
+// is too large for so many parts is not asked.
 type Filter struct {
 	text                 string
 	program              *vm.Program
@@ -59,7 +59,8 @@ type fields struct {
 }
 
 // FilterFields are the names that a filter may use, in words for people.
-const FilterFields = "id, topic, group, key, ref, reason, error, fingerprint, stack, action, recoverable, attempts, deliveries, rounds, instance, " +
+const FilterFields = "id, topic, group, key, ref, reason, error, fingerprint, stack, action, recoverable, attempts, " +
+	"deliveries, rounds, instance, " +
 	"priority, content_type, headers, body (text), json (the body as JSON), size, problem, published_at, died_at, age"
 
 const (
@@ -72,13 +73,16 @@ const (
 )
 
 // filterFunctions are the functions of expr-lang that can neither loop without bound nor make anything large.
-var filterFunctions = []string{"len", "lower", "upper", "trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix", "indexOf", "int", "float", "string",
-	"type", "abs", "first", "last", "get", "keys", "values", "duration", "date", "now", "any", "all", "none", "one", "count"}
+var filterFunctions = []string{"len", "lower", "upper", "trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix",
+	"indexOf", "int", "float", "string",
+	"type", "abs", "first", "last", "get", "keys", "values", "duration", "date", "now", "any", "all", "none",
+	"one", "count"}
 
 // ParseFilter reads a condition. The error of a broken one tells the column.
 func ParseFilter(text string) (*Filter, error) {
 	if len(text) > maxFilterText {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter of %d bytes is too long", len(text)), fmt.Sprintf("use at most %d bytes", maxFilterText), nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter of %d bytes is too long", len(text)),
+			fmt.Sprintf("use at most %d bytes", maxFilterText), nil)
 	}
 	options := []expr.Option{expr.Env(fields{}), expr.AsBool(), expr.MaxNodes(maxFilterNodes), expr.DisableAllBuiltins()}
 	for _, name := range filterFunctions {
@@ -97,7 +101,8 @@ func ParseFilter(text string) (*Filter, error) {
 	if err != nil {
 		return nil, filterError(text, err, "")
 	}
-	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json, weight: c.weight, names: c.names}, nil
+	return &Filter{text: text, program: program, needsBody: c.body || c.json, needsJSON: c.json, weight: c.weight,
+		names: c.names}, nil
 }
 
 // filterError says where a filter is broken, and how to mend it: an empty hint names the fields.
@@ -111,7 +116,8 @@ func filterError(text string, err error, hint string) error {
 	if at.Line > 1 {
 		place = fmt.Sprintf("line %d, column %d", at.Line, at.Column+1)
 	}
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("filter %.200q is broken at %s: %s", text, place, at.Message), hint, nil)
+	return driver.NewError(driver.ErrInvalid,
+		fmt.Sprintf("filter %.200q is broken at %s: %s", text, place, at.Message), hint, nil)
 }
 
 // Text returns the filter as it was written.
@@ -122,10 +128,12 @@ func (f *Filter) Text() string {
 	return f.text
 }
 
-// Reads reports whether the filter asks for a field: one of FilterFields. Whoever may not see a field must not filter by it either.
+// Reads reports whether the filter asks for a field: one of FilterFields. Whoever may not see a field must not filter
+// by it either.
 func (f *Filter) Reads(field string) bool { return f != nil && slices.Contains(f.names, field) }
 
-// Steps is how many steps it takes at most to ask the filter of a letter with a body of so many bytes. Match asks where that is at most 500 million.
+// Steps is how many steps it takes at most to ask the filter of a letter with a body of so many bytes. Match asks where
+// that is at most 500 million.
 func (f *Filter) Steps(body int) int {
 	size := smallPart
 	if f.needsBody {
@@ -134,8 +142,8 @@ func (f *Filter) Steps(body int) int {
 	return f.weight * size
 }
 
-// Match reports whether the letter meets the condition. An error means that it cannot be asked of this letter, because its
-// body is no JSON for example; it then does not match. When ctx has ended, its error is returned bare.
+// Match reports whether the letter meets the condition. An error means that it cannot be asked of this letter, because
+// its body is no JSON for example; it then does not match. When ctx has ended, its error is returned bare.
 func (f *Filter) Match(ctx context.Context, l Letter) (bool, error) {
 	if f == nil {
 		return true, nil
@@ -144,7 +152,8 @@ func (f *Filter) Match(ctx context.Context, l Letter) (bool, error) {
 		return false, err
 	}
 	if f.Steps(l.size()) > maxFilterSteps {
-		return false, driver.NewError(driver.ErrInvalid, fmt.Sprintf("the filter takes too long for letter %s with its %d bytes", l.name(), l.size()),
+		return false, driver.NewError(driver.ErrInvalid,
+			fmt.Sprintf("the filter takes too long for letter %s with its %d bytes", l.name(), l.size()),
 			"use fewer and shorter patterns, or ask for less of the body", nil)
 	}
 	env := fieldsOf(l, f.needsBody)
@@ -156,7 +165,9 @@ func (f *Filter) Match(ctx context.Context, l Letter) (bool, error) {
 	machine := vm.VM{MemoryBudget: maxFilterMemory}
 	out, err := machine.Run(f.program, env)
 	if err != nil {
-		return false, driver.NewError(driver.ErrInvalid, fmt.Sprintf("the filter cannot be asked of letter %s: %v", l.name(), brief(err)), "guard it: json?.user?.id, or type(json) == \"map\" and ...", nil)
+		return false, driver.NewError(driver.ErrInvalid,
+			fmt.Sprintf("the filter cannot be asked of letter %s: %v", l.name(), brief(err)),
+			"guard it: json?.user?.id, or type(json) == \"map\" and ...", nil)
 	}
 	yes, _ := out.(bool)
 	return yes, nil
@@ -208,14 +219,16 @@ func fieldsOf(l Letter, body bool) fields {
 		f.Attempts, f.Deliveries, f.Instance = max(0, l.Attempt-1), l.Deliveries, l.Instance
 		if n := len(l.History); n > 0 {
 			last := l.History[n-1]
-			f.Reason, f.Error, f.Stack, f.Fingerprint = string(last.Reason), last.Error, last.Stack, driver.Fingerprint(last.Error)
+			f.Reason, f.Error, f.Stack, f.Fingerprint = string(last.Reason), last.Error, last.Stack,
+				driver.Fingerprint(last.Error)
 		}
 	}
 	if at := l.FoundAt; !at.IsZero() {
 		f.DiedAt, f.Age = at, time.Since(at)
 	}
 	if d := l.Dead; d != nil {
-		f.Reason, f.Error, f.Fingerprint, f.Stack, f.Action = string(d.Reason), d.Error, d.Fingerprint, d.Stack, string(d.Action)
+		f.Reason, f.Error, f.Fingerprint, f.Stack, f.Action = string(d.Reason), d.Error, d.Fingerprint,
+			d.Stack, string(d.Action)
 		f.Recoverable, f.Attempts, f.Deliveries, f.Rounds = d.Recoverable, d.Attempts, d.Deliveries, d.Rounds
 		f.Instance, f.DiedAt, f.Age = d.Origin.Instance, d.DiedAt, time.Since(d.DiedAt)
 	}

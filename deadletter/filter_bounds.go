@@ -10,8 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// bounds finds what could make an evaluation long or large. What is left looks at each byte of a letter at most once for each node and for each
-// instruction of a pattern:
+// bounds finds what could make an evaluation long or large. What is left looks at each byte of a letter at most once
+// for each node and for each instruction of a pattern:
 //   - a loop sees its element and short fields only, so that all its rounds together see the list once;
 //   - nothing makes a list or a text of others, which could grow with each use.
 type bounds struct {
@@ -25,7 +25,8 @@ type bounds struct {
 // shortField is the most bytes of shortFields.
 const shortField = driver.MaxKeyLen
 
-var shortFields = []string{"id", "topic", "group", "key", "ref", "action", "recoverable", "attempts", "deliveries", "rounds", "instance", "priority",
+var shortFields = []string{"id", "topic", "group", "key", "ref", "action", "recoverable", "attempts", "deliveries",
+	"rounds", "instance", "priority",
 	"content_type", "size", "published_at", "died_at", "age"}
 
 func (b *bounds) refuse(n ast.Node, text string) {
@@ -150,7 +151,8 @@ func isElement(n ast.Node) bool {
 	case *ast.ChainNode:
 		return isElement(n.Node)
 	case *ast.BuiltinNode:
-		return slices.Contains([]string{"lower", "upper", "trim", "string"}, n.Name) && len(n.Arguments) == 1 && isElement(n.Arguments[0])
+		return slices.Contains([]string{"lower", "upper", "trim", "string"}, n.Name) && len(n.Arguments) == 1 &&
+			isElement(n.Arguments[0])
 	}
 	return false
 }

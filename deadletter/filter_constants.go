@@ -34,7 +34,8 @@ func isConstant(n ast.Node) bool {
 	case *ast.UnaryNode:
 		return isConstant(n.Node)
 	case *ast.BuiltinNode:
-		return n.Name != "now" && n.Map == nil && slices.Contains(filterFunctions, n.Name) && !slices.ContainsFunc(n.Arguments, func(a ast.Node) bool { return !isConstant(a) })
+		return n.Name != "now" && n.Map == nil && slices.Contains(filterFunctions, n.Name) &&
+			!slices.ContainsFunc(n.Arguments, func(a ast.Node) bool { return !isConstant(a) })
 	}
 	return false
 }

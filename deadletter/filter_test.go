@@ -14,11 +14,15 @@ import (
 )
 
 func sample() deadletter.Letter {
-	m := &driver.Message{ID: "42", Topic: "orders", Key: "user-7", Body: []byte(`{"user":{"id":7},"items":[{"n":1},{"n":5}]}`), ContentType: "application/json",
+	m := &driver.Message{ID: "42", Topic: "orders", Key: "user-7",
+		Body: []byte(`{"user":{"id":7},"items":[{"n":1},{"n":5}]}`), ContentType: "application/json",
 		Headers: map[string]string{"trace": "abc"}, PublishedAt: time.Now().Add(-3 * time.Hour)}
-	return deadletter.Letter{From: "orders", Entry: driver.Entry{Message: m, Group: "billing", State: driver.StateDead, Ref: driver.Ref{Pos: 9}, Dead: &driver.DeadLetter{
-		Message: m, Reason: driver.ReasonTimeout, Error: "timeout after 31 ms", Fingerprint: "timeout after # ms", Attempts: 4, Deliveries: 1, Rounds: 2,
-		Recoverable: true, Action: driver.ActionDelayedRetry, DiedAt: time.Now().Add(-2 * time.Hour)}}}
+	return deadletter.Letter{From: "orders",
+		Entry: driver.Entry{Message: m, Group: "billing", State: driver.StateDead, Ref: driver.Ref{Pos: 9},
+			Dead: &driver.DeadLetter{
+				Message: m, Reason: driver.ReasonTimeout, Error: "timeout after 31 ms", Fingerprint: "timeout after # ms",
+				Attempts: 4, Deliveries: 1, Rounds: 2,
+				Recoverable: true, Action: driver.ActionDelayedRetry, DiedAt: time.Now().Add(-2 * time.Hour)}}}
 }
 
 func TestFilter(t *testing.T) {
@@ -109,11 +113,13 @@ func TestConstantsThatAreNeverValidAreRefused(t *testing.T) {
 	} {
 		_, err := deadletter.ParseFilter(text)
 		var e *driver.Error
-		if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &e) || !strings.Contains(e.Text, want[0]) || !strings.Contains(e.Hint, want[1]) {
+		if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &e) || !strings.Contains(e.Text, want[0]) ||
+			!strings.Contains(e.Hint, want[1]) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
-	for _, text := range []string{`age > duration("1h")`, `died_at < date("31.01.2026", "02.01.2006")`, `died_at < now()`, `size > int("7")`, `age > duration(key)`} {
+	for _, text := range []string{`age > duration("1h")`, `died_at < date("31.01.2026", "02.01.2006")`, `died_at < now()`,
+		`size > int("7")`, `age > duration(key)`} {
 		if _, err := deadletter.ParseFilter(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -142,7 +148,10 @@ func hostile() deadletter.Letter {
 
 // Whatever is written as a filter: an error, or a verdict after a bounded number of steps. Never a panic.
 func TestNoFilterHangsOrPanics(t *testing.T) {
-	words := rapid.SampledFrom([]string{"reason", "json", "body", "stack", "key", "attempts", "headers", "any(json, ", "any(", "all(", "count(", "#", ")", "[", "]", ".", ",", "(", "+", "..", "==", ">", "and", "not", "1", "9999999", `"a"`, "matches", "contains", "in", "?", ":", "let x = ", "let x = json; ", "x", ";", "keys(", "values(", "len(", "lower(", "string(", "$env"})
+	words := rapid.SampledFrom([]string{"reason", "json", "body", "stack", "key", "attempts", "headers", "any(json, ",
+		"any(", "all(", "count(", "#", ")", "[", "]", ".", ",", "(", "+", "..", "==", ">", "and", "not", "1", "9999999",
+		`"a"`, "matches", "contains", "in", "?", ":", "let x = ", "let x = json; ", "x", ";", "keys(", "values(", "len(",
+		"lower(", "string(", "$env"})
 	l := hostile()
 	rapid.Check(t, func(t *rapid.T) {
 		f, err := deadletter.ParseFilter(strings.Join(rapid.SliceOfN(words, 1, 12).Draw(t, "words"), " "))
@@ -182,7 +191,8 @@ func TestFilterSteps(t *testing.T) {
 	l.Body = []byte(strings.Repeat("a", 4*mib))
 	_, err := greedy.Match(t.Context(), l)
 	var e *driver.Error
-	if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &e) || e.Hint == "" || !strings.Contains(e.Text, "takes too long for letter 42") {
+	if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &e) || e.Hint == "" ||
+		!strings.Contains(e.Text, "takes too long for letter 42") {
 		t.Errorf("a letter that takes %d steps: %v", greedy.Steps(len(l.Body)), err)
 	}
 	ended, end := context.WithCancel(t.Context())

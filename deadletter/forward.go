@@ -16,7 +16,8 @@ const (
 	HeaderRounds   = "ferry-rounds"    // how often it died before
 )
 
-// ForwardWindow is how long a letter that was published to another topic, but not yet deleted here, is recognised there.
+// ForwardWindow is how long a letter that was published to another topic, but not yet deleted here, is recognised
+// there.
 const ForwardWindow = 24 * time.Hour
 
 // forwardID is the id of a letter in another topic: the same each time, so that a repeat is a duplicate.
@@ -49,8 +50,8 @@ func linked(m *driver.Message, from string, rounds int) {
 	m.Headers = headers
 }
 
-// forward publishes letters to another topic and then deletes them. Killed in between, it is repeated, and the publish is a
-// duplicate.
+// forward publishes letters to another topic and then deletes them. Killed in between, it is repeated, and the publish
+// is a duplicate.
 func (op *Operation) forward(ctx context.Context, list []ready) error {
 	if len(list) == 0 {
 		return nil

@@ -13,10 +13,11 @@ import (
 // A replay with an edit passes the Publishing hook, a dry run and a plain replay do not: that one keeps its headers.
 func TestReplayPassesThePublishingHook(t *testing.T) {
 	ctx := context.Background()
-	b, err := ferry.New(newMemory(t, memory.Options{}), ferry.Options{Hooks: ferry.Hooks{Publishing: func(ctx context.Context, m *ferry.Message) context.Context {
-		m.Headers["seen"] += "x"
-		return ctx
-	}}})
+	b, err := ferry.New(newMemory(t, memory.Options{}),
+		ferry.Options{Hooks: ferry.Hooks{Publishing: func(ctx context.Context, m *ferry.Message) context.Context {
+			m.Headers["seen"] += "x"
+			return ctx
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/ferrymq/ferry/internal/letterjson"
 )
 
-// ImportOptions says how exported letters come back: as messages to be handled, because only a broker makes dead letters.
+// ImportOptions says how exported letters come back: as messages to be handled, because only a broker makes dead
+// letters.
 type ImportOptions struct {
 	// To is the topic they are published to. Defaults to the one each came from.
 	To string
@@ -39,8 +40,8 @@ type ImportReport struct {
 const maxComplaints = 10
 
 // Import publishes letters that Export or the emergency file of a worker wrote as NDJSON. All lines are checked before
-// the first is published: if one is bad, the error names its line and nothing was imported. Ids derive from the letters, so
-// that an import repeated within ForwardWindow publishes nothing twice.
+// the first is published: if one is bad, the error names its line and nothing was imported. Ids derive from the
+// letters, so that an import repeated within ForwardWindow publishes nothing twice.
 func (q *Queue) Import(ctx context.Context, r io.ReadSeeker, im ImportOptions) (ImportReport, error) {
 	var got ImportReport
 	topics := map[string]bool{}
@@ -56,7 +57,8 @@ func (q *Queue) Import(ctx context.Context, r io.ReadSeeker, im ImportOptions) (
 		return got, nil
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
-		return got, driver.NewError(driver.ErrInvalid, "the import cannot be read twice", "copy it to a file first; nothing was imported", err)
+		return got, driver.NewError(driver.ErrInvalid, "the import cannot be read twice",
+			"copy it to a file first; nothing was imported", err)
 	}
 	b := batch{queue: q, got: &got}
 	err := q.eachLine(ctx, r, func(n int, line []byte) error {
@@ -70,14 +72,16 @@ func (q *Queue) Import(ctx context.Context, r io.ReadSeeker, im ImportOptions) (
 		err = b.flush(ctx)
 	}
 	if err != nil {
-		return got, driver.NewError(driver.ErrUnknown, fmt.Sprintf("the import stopped after %d of %d letters", got.Published+got.Present+got.Duplicates, got.Lines),
+		return got, driver.NewError(driver.ErrUnknown,
+			fmt.Sprintf("the import stopped after %d of %d letters", got.Published+got.Present+got.Duplicates, got.Lines),
 			"run it again: what was imported is not imported twice", err)
 	}
 	return got, nil
 }
 
 // validate reads everything, and returns one error for all bad lines.
-func (q *Queue) validate(ctx context.Context, r io.Reader, im ImportOptions, got *ImportReport, topics map[string]bool) error {
+func (q *Queue) validate(ctx context.Context, r io.Reader, im ImportOptions, got *ImportReport,
+	topics map[string]bool) error {
 	var bad []error
 	err := q.eachLine(ctx, r, func(n int, line []byte) error {
 		got.Lines++
@@ -97,7 +101,8 @@ func (q *Queue) validate(ctx context.Context, r io.Reader, im ImportOptions, got
 	if len(bad) == 0 {
 		return nil
 	}
-	return driver.NewError(driver.ErrInvalid, "nothing was imported", "mend these lines, or take them out", errors.Join(bad...))
+	return driver.NewError(driver.ErrInvalid, "nothing was imported", "mend these lines, or take them out",
+		errors.Join(bad...))
 }
 
 var errTooManyBad = errors.New("too many bad lines")
@@ -105,7 +110,8 @@ var errTooManyBad = errors.New("too many bad lines")
 func badLine(n int, err error) error { return fmt.Errorf("line %d: %w", n, err) }
 
 // imported turns a line into the message to publish.
-func (q *Queue) imported(ctx context.Context, line []byte, im ImportOptions) (*driver.Message, letterjson.Record, error) {
+func (q *Queue) imported(ctx context.Context, line []byte, im ImportOptions) (*driver.Message,
+	letterjson.Record, error) {
 	r, err := letterjson.Decode(line)
 	if err != nil {
 		return nil, r, err
@@ -157,7 +163,8 @@ func (q *Queue) checkGroups(ctx context.Context, topic string, every bool) error
 		return nil // the publish creates it
 	}
 	if err == nil && len(st.Groups) > 1 && !every {
-		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %s has %d groups, and each would get the messages; nothing was imported", topic, len(st.Groups)),
+		err = driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("topic %s has %d groups, and each would get the messages; nothing was imported", topic, len(st.Groups)),
 			"import to a topic that only one group reads (To, --to), or allow it (EveryGroup, --every-group)", nil)
 	}
 	return err

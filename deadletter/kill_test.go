@@ -34,8 +34,9 @@ func replayInChild() int {
 	}
 	queue, err := deadletter.New(b)
 	if err == nil {
-		_, err = queue.Replay(context.Background(), deadletter.ReplayOptions{To: os.Getenv(childTo), Selection: deadletter.Selection{Topic: topic},
-			Rate: 4000, Each: func(o deadletter.LetterReport) { tellParent(o.ID) }})
+		_, err = queue.Replay(context.Background(),
+			deadletter.ReplayOptions{To: os.Getenv(childTo), Selection: deadletter.Selection{Topic: topic},
+				Rate: 4000, Each: func(o deadletter.LetterReport) { tellParent(o.ID) }})
 	}
 	if err := errors.Join(err, b.Close(context.Background())); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -87,7 +88,8 @@ func TestReplayUnderKill(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
 	for _, to := range []string{"", "rescue"} {
-		for name, url := range map[string]string{"disk": "disk://" + t.TempDir(), "redis": server.URL() + "?prefix=k" + rand.Text()} {
+		for name, url := range map[string]string{"disk": "disk://" + t.TempDir(),
+			"redis": server.URL() + "?prefix=k" + rand.Text()} {
 			t.Run(fmt.Sprintf("%s to %q", name, to), func(t *testing.T) {
 				t.Parallel()
 				replayUnderKill(t, url, to)

@@ -56,7 +56,8 @@ func backends(t *testing.T) []backend {
 		}},
 		{"redisstream", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
 			prefix := fmt.Sprintf("x%d", time.Now().UnixNano())
-			d, err := redisstream.New(context.Background(), redisstream.Options{URL: server.URL(), Prefix: prefix, Partitions: 2})
+			d, err := redisstream.New(context.Background(),
+				redisstream.Options{URL: server.URL(), Prefix: prefix, Partitions: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +68,8 @@ func backends(t *testing.T) []backend {
 		}},
 		{"kafka", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
 			namespace := "s" + rand.Text()[:10] + "."
-			d, err := kafka.New(context.Background(), kafka.Options{Brokers: cluster.Addrs(), Namespace: namespace, Partitions: 2, InternalPartitions: 1})
+			d, err := kafka.New(context.Background(),
+				kafka.Options{Brokers: cluster.Addrs(), Namespace: namespace, Partitions: 2, InternalPartitions: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +90,8 @@ func broker(t *testing.T, d driver.Driver) *ferry.Broker {
 
 // plantOnRedis publishes a message and overwrites what is stored of it.
 func plantOnRedis(server *redistest.Server, d driver.Driver, prefix, topic, raw string) error {
-	r, err := d.Publish(context.Background(), []*driver.Message{{ID: "planted " + raw, OwnID: true, Topic: topic}}, driver.PublishOptions{})
+	r, err := d.Publish(context.Background(), []*driver.Message{{ID: "planted " + raw, OwnID: true, Topic: topic}},
+		driver.PublishOptions{})
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,8 @@ func plantOnKafka(cluster *kafkatest.Cluster, d driver.Driver, name, topic, raw 
 		return err
 	}
 	defer cl.Close()
-	return cl.ProduceSync(ctx, &kgo.Record{Topic: name, Value: []byte(raw), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}}).FirstErr()
+	return cl.ProduceSync(ctx, &kgo.Record{Topic: name, Value: []byte(raw),
+		Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}}).FirstErr()
 }
 
 // kit is one broker and its queue, for one case of the suite.

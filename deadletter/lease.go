@@ -17,8 +17,8 @@ const Duty = "recovery"
 // versionName is the value, beside the lease, that tells the newest version of the program and when it was first seen.
 const versionName = "version"
 
-// lead waits until this instance leads the recovery, and runs work while it does. Work gets a context that ends when the lead is lost, before another can
-// have it.
+// lead waits until this instance leads the recovery, and runs work while it does. Work gets a context that ends when
+// the lead is lost, before another can have it.
 func (r *Recoverer) lead(ctx context.Context, work func(ctx context.Context) error) error {
 	return cluster.Lead(ctx, r.queue.broker, Duty, func(ctx context.Context, _ *cluster.Lock) error {
 		r.leading(true)
@@ -30,7 +30,8 @@ func (r *Recoverer) lead(ctx context.Context, work func(ctx context.Context) err
 // noteTries is how often a version is noted that others note, too.
 const noteTries = 5
 
-// deployedAt returns since when the present version is the newest that was seen, by the backend's clock. It notes the version if it is new.
+// deployedAt returns since when the present version is the newest that was seen, by the backend's clock. It notes the
+// version if it is new.
 func (q *Queue) deployedAt(ctx context.Context, version string) (time.Time, error) {
 	kv, bucket := q.driver.KV(), cluster.LeadBucket(Duty)
 	for range noteTries {

@@ -178,7 +178,8 @@ func (r *Recoverer) replayPart(ctx context.Context, s *Strategy, part []candidat
 
 // told takes in what became of a letter.
 func (r *Recoverer) told(ctx context.Context, s *Strategy, l Letter, out LetterReport) {
-	gone := errors.Is(out.Why, driver.ErrNotFound) || errors.Is(out.Why, driver.ErrConflict) // somebody else brought it back
+	// somebody else brought it back
+	gone := errors.Is(out.Why, driver.ErrNotFound) || errors.Is(out.Why, driver.ErrConflict)
 	r.mu.Lock()
 	switch {
 	case out.Result == Replayed:
@@ -204,7 +205,8 @@ func (r *Recoverer) finish(p pass) {
 		return
 	}
 	s, c := &r.stats, p.counts
-	s.DiedAgain, s.Unrecoverable, s.AwaitingReview, s.Waiting, s.Blocked = c.DiedAgain, c.Unrecoverable, c.AwaitingReview, c.Waiting, c.Blocked
+	s.DiedAgain, s.Unrecoverable, s.AwaitingReview, s.Waiting, s.Blocked = c.DiedAgain, c.Unrecoverable, c.AwaitingReview,
+		c.Waiting, c.Blocked
 	s.Passes++
 	s.LastPass, s.LastErr = time.Now(), nil
 	r.pass = pass{}

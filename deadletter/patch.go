@@ -52,7 +52,8 @@ func ParsePatch(text []byte) (Patch, error) {
 }
 
 func badPatch(text string) error {
-	return driver.NewError(driver.ErrInvalid, "JSON patch: "+text, `write it as [{"op":"replace","path":"/user/id","value":7}], see RFC 6902`, nil)
+	return driver.NewError(driver.ErrInvalid, "JSON patch: "+text,
+		`write it as [{"op":"replace","path":"/user/id","value":7}], see RFC 6902`, nil)
 }
 
 func (s *step) parse() (err error) {
@@ -102,7 +103,8 @@ func (p Patch) Apply(document []byte) ([]byte, error) {
 func maxPatched(size int) int { return 16<<20 + 2*size }
 
 func patchFails(text string, cause error) error {
-	return driver.NewError(driver.ErrInvalid, "the JSON patch does not apply: "+text, "look at the body, and mend the patch", cause)
+	return driver.NewError(driver.ErrInvalid, "the JSON patch does not apply: "+text,
+		"look at the body, and mend the patch", cause)
 }
 
 func (s step) apply(root any, limit int) (any, error) {

@@ -19,30 +19,43 @@ func TestPatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, document, patch, want string }{ // want "" means that it does not apply
 		{"A.1 add a member", `{"foo":"bar"}`, `[{"op":"add","path":"/baz","value":"qux"}]`, `{"baz":"qux","foo":"bar"}`},
-		{"A.2 add an element", `{"foo":["bar","baz"]}`, `[{"op":"add","path":"/foo/1","value":"qux"}]`, `{"foo":["bar","qux","baz"]}`},
+		{"A.2 add an element", `{"foo":["bar","baz"]}`, `[{"op":"add","path":"/foo/1","value":"qux"}]`,
+			`{"foo":["bar","qux","baz"]}`},
 		{"A.3 remove a member", `{"baz":"qux","foo":"bar"}`, `[{"op":"remove","path":"/baz"}]`, `{"foo":"bar"}`},
-		{"A.4 remove an element", `{"foo":["bar","qux","baz"]}`, `[{"op":"remove","path":"/foo/1"}]`, `{"foo":["bar","baz"]}`},
-		{"A.5 replace", `{"baz":"qux","foo":"bar"}`, `[{"op":"replace","path":"/baz","value":"boo"}]`, `{"baz":"boo","foo":"bar"}`},
-		{"A.6 move a value", `{"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}}`, `[{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]`, `{"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}`},
-		{"A.7 move an element", `{"foo":["all","grass","cows","eat"]}`, `[{"op":"move","from":"/foo/1","path":"/foo/3"}]`, `{"foo":["all","cows","eat","grass"]}`},
-		{"A.8 test", `{"baz":"qux","foo":["a",2,"c"]}`, `[{"op":"test","path":"/baz","value":"qux"},{"op":"test","path":"/foo/1","value":2}]`, `{"baz":"qux","foo":["a",2,"c"]}`},
+		{"A.4 remove an element", `{"foo":["bar","qux","baz"]}`, `[{"op":"remove","path":"/foo/1"}]`,
+			`{"foo":["bar","baz"]}`},
+		{"A.5 replace", `{"baz":"qux","foo":"bar"}`, `[{"op":"replace","path":"/baz","value":"boo"}]`,
+			`{"baz":"boo","foo":"bar"}`},
+		{"A.6 move a value", `{"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}}`,
+			`[{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]`,
+			`{"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}`},
+		{"A.7 move an element", `{"foo":["all","grass","cows","eat"]}`, `[{"op":"move","from":"/foo/1","path":"/foo/3"}]`,
+			`{"foo":["all","cows","eat","grass"]}`},
+		{"A.8 test", `{"baz":"qux","foo":["a",2,"c"]}`,
+			`[{"op":"test","path":"/baz","value":"qux"},{"op":"test","path":"/foo/1","value":2}]`,
+			`{"baz":"qux","foo":["a",2,"c"]}`},
 		{"A.9 test fails", `{"baz":"qux"}`, `[{"op":"test","path":"/baz","value":"bar"}]`, ``},
-		{"A.10 nested", `{"foo":"bar"}`, `[{"op":"add","path":"/child","value":{"grandchild":{}}}]`, `{"child":{"grandchild":{}},"foo":"bar"}`},
-		{"A.11 unknown members are ignored", `{"foo":"bar"}`, `[{"op":"add","path":"/baz","value":"qux","xyz":123}]`, `{"baz":"qux","foo":"bar"}`},
+		{"A.10 nested", `{"foo":"bar"}`, `[{"op":"add","path":"/child","value":{"grandchild":{}}}]`,
+			`{"child":{"grandchild":{}},"foo":"bar"}`},
+		{"A.11 unknown members are ignored", `{"foo":"bar"}`, `[{"op":"add","path":"/baz","value":"qux","xyz":123}]`,
+			`{"baz":"qux","foo":"bar"}`},
 		{"A.12 add to nothing", `{"foo":"bar"}`, `[{"op":"add","path":"/baz/bat","value":"qux"}]`, ``},
 		{"A.14 escapes", `{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":10}]`, `{"/":9,"~1":10}`},
 		{"A.15 text is no number", `{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":"10"}]`, ``},
-		{"A.16 append", `{"foo":["bar"]}`, `[{"op":"add","path":"/foo/-","value":["abc","def"]}]`, `{"foo":["bar",["abc","def"]]}`},
+		{"A.16 append", `{"foo":["bar"]}`, `[{"op":"add","path":"/foo/-","value":["abc","def"]}]`,
+			`{"foo":["bar",["abc","def"]]}`},
 		{"the whole document", `{"a":1}`, `[{"op":"replace","path":"","value":[1]}]`, `[1]`},
 		{"null is a value", `{"a":1}`, `[{"op":"add","path":"/b","value":null}]`, `{"a":1,"b":null}`},
-		{"large numbers stay", `{"id":12345678901234567890,"x":1}`, `[{"op":"remove","path":"/x"}]`, `{"id":12345678901234567890}`},
+		{"large numbers stay", `{"id":12345678901234567890,"x":1}`, `[{"op":"remove","path":"/x"}]`,
+			`{"id":12345678901234567890}`},
 		{"numbers by value", `{"a":1.0}`, `[{"op":"test","path":"/a","value":1}]`, `{"a":1.0}`},
 		{"behind the end", `[1]`, `[{"op":"add","path":"/2","value":1}]`, ``},
 		{"at the end", `[1]`, `[{"op":"add","path":"/1","value":2}]`, `[1,2]`},
 		{"replace nothing", `{}`, `[{"op":"replace","path":"/a","value":1}]`, ``},
 		{"no leading zero", `[1,2]`, `[{"op":"remove","path":"/01"}]`, ``},
 		{"dash is no element", `[1]`, `[{"op":"remove","path":"/-"}]`, ``},
-		{"copy is a copy", `{"a":{"x":1}}`, `[{"op":"copy","from":"/a","path":"/b"},{"op":"replace","path":"/b/x","value":2}]`, `{"a":{"x":1},"b":{"x":2}}`},
+		{"copy is a copy", `{"a":{"x":1}}`,
+			`[{"op":"copy","from":"/a","path":"/b"},{"op":"replace","path":"/b/x","value":2}]`, `{"a":{"x":1},"b":{"x":2}}`},
 		{"all or nothing", `{"a":1}`, `[{"op":"remove","path":"/a"},{"op":"remove","path":"/a"}]`, ``},
 		{"into a text", `{"a":"x"}`, `[{"op":"add","path":"/a/0","value":1}]`, ``},
 		{"not JSON", `oops`, `[]`, ``},
@@ -94,7 +107,8 @@ func TestAPatchCannotExplode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Apply([]byte(`{"a":"` + strings.Repeat("x", 1000) + `"}`)); err == nil || !strings.Contains(err.Error(), "too large") {
+	if _, err := p.Apply([]byte(`{"a":"` + strings.Repeat("x", 1000) + `"}`)); err == nil ||
+		!strings.Contains(err.Error(), "too large") {
 		t.Errorf("%v", err)
 	}
 }
@@ -108,7 +122,9 @@ func TestRemoveUndoesAdd(t *testing.T) {
 		}
 		text, _ := json.Marshal(document)
 		path := rapid.SampledFrom([]string{"/new", "/object/a~1b", "/list/0", "/object/~0"}).Draw(t, "path")
-		p, err := deadletter.ParsePatch(fmt.Appendf(nil, `[{"op":"add","path":%q,"value":{"x":[1]}},{"op":"test","path":%q,"value":{"x":[1]}},{"op":"remove","path":%q}]`, path, path, path))
+		p, err := deadletter.ParsePatch(
+			fmt.Appendf(nil, `[{"op":"add","path":%q,"value":{"x":[1]}},`+
+				`{"op":"test","path":%q,"value":{"x":[1]}},{"op":"remove","path":%q}]`, path, path, path))
 		if err != nil {
 			t.Fatal(err)
 		}

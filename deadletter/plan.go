@@ -23,8 +23,8 @@ const (
 	keptBytes      = 32 << 20 // of letters that are kept as they were read
 )
 
-// keep keeps a letter that was just read, while there is room: it need not be read again to be moved or deleted, since this death of it never changes and a later
-// one is refused.
+// keep keeps a letter that was just read, while there is room: it need not be read again to be moved or deleted, since
+// this death of it never changes and a later one is refused.
 func (op *Operation) keep(p planned, l Letter) planned {
 	if l.Dead != nil && op.replay.To == "" && op.kept < keptBytes {
 		op.kept += l.size() + 1000
@@ -79,10 +79,14 @@ func inOrder(list []planned) []planned {
 }
 
 var (
-	errRounds = driver.NewError(driver.ErrConflict, "it was replayed too often already", "raise MaxRounds, or look into why it dies", nil)
-	errAgain  = driver.NewError(driver.ErrConflict, "it was replayed meanwhile, and died again", "begin a new replay for it", nil)
-	errGone   = driver.NewError(driver.ErrNotFound, "it is no dead letter any more", "it was replayed or deleted meanwhile; there is nothing to do", nil)
-	errHere   = driver.NewError(driver.ErrConflict, "it is there already", "leave the target out: it then goes back to its own group", nil)
+	errRounds = driver.NewError(driver.ErrConflict, "it was replayed too often already",
+		"raise MaxRounds, or look into why it dies", nil)
+	errAgain = driver.NewError(driver.ErrConflict, "it was replayed meanwhile, and died again",
+		"begin a new replay for it", nil)
+	errGone = driver.NewError(driver.ErrNotFound, "it is no dead letter any more",
+		"it was replayed or deleted meanwhile; there is nothing to do", nil)
+	errHere = driver.NewError(driver.ErrConflict, "it is there already",
+		"leave the target out: it then goes back to its own group", nil)
 )
 
 // take decides whether a letter of the selection belongs to this operation.
@@ -146,7 +150,8 @@ func outcomeOf(l Letter) LetterReport {
 
 // permanent reports whether err is about one letter, and trying again cannot help.
 func permanent(err error) bool {
-	for _, kind := range [...]error{driver.ErrInvalid, driver.ErrNotFound, driver.ErrConflict, driver.ErrTooLarge, driver.ErrUnsupported} {
+	for _, kind := range [...]error{driver.ErrInvalid, driver.ErrNotFound, driver.ErrConflict, driver.ErrTooLarge,
+		driver.ErrUnsupported} {
 		if errors.Is(err, kind) {
 			return true
 		}

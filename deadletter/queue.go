@@ -72,7 +72,8 @@ type Letter struct {
 	From string
 }
 
-// letter is an entry that was read, with its body as it was published. What cannot be had back, because a filter or a key is not here, is shown as it is stored.
+// letter is an entry that was read, with its body as it was published. What cannot be had back, because a filter or a
+// key is not here, is shown as it is stored.
 func (q *Queue) letter(ctx context.Context, from string, e driver.Entry) Letter {
 	shown, _ := q.broker.UndoEntry(ctx, e)
 	return Letter{Entry: shown, From: from}
@@ -163,7 +164,9 @@ func (q *Queue) Get(ctx context.Context, t ferry.Target) (Letter, error) {
 		}
 	}
 	if state == "" {
-		return Letter{}, driver.NewError(driver.ErrNotFound, "the group has no such message", "name the group where it died", nil)
+		return Letter{}, driver.NewError(driver.ErrNotFound, "the group has no such message",
+			"name the group where it died", nil)
 	}
-	return Letter{}, driver.NewError(driver.ErrConflict, "the message is "+string(state)+", not a dead letter", "it was replayed meanwhile; there is nothing to do", nil)
+	return Letter{}, driver.NewError(driver.ErrConflict, "the message is "+string(state)+", not a dead letter",
+		"it was replayed meanwhile; there is nothing to do", nil)
 }

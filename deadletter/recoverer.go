@@ -37,7 +37,8 @@ type RecovererOptions struct {
 	ParseErrors Retention
 }
 
-// RecovererStats are numbers of a recoverer. Counters begin with its process; the others are those of the last full pass.
+// RecovererStats are numbers of a recoverer. Counters begin with its process; the others are those of the last full
+// pass.
 type RecovererStats struct {
 	Leading bool // this instance runs the recovery
 	// Recovered went back to work, and DiedAgain are those among the dead that had been brought back before.
@@ -58,7 +59,8 @@ type RecovererStats struct {
 	LastErr  error
 }
 
-// Recoverer brings dead letters back by themselves. Any number may run; one of them works at a time, the leader of Duty.
+// Recoverer brings dead letters back by themselves. Any number may run; one of them works at a time, the leader of
+// Duty.
 type Recoverer struct {
 	queue *Queue
 	o     RecovererOptions
@@ -75,13 +77,15 @@ func NewRecoverer(q *Queue, opts RecovererOptions) (*Recoverer, error) {
 		return nil, driver.NewError(driver.ErrInvalid, "the queue is nil", "make one with deadletter.New", nil)
 	}
 	if opts.Interval < 0 || opts.MaxScan < 0 || opts.Rate < 0 {
-		return nil, driver.NewError(driver.ErrInvalid, "Interval, MaxScan or Rate is negative", "leave it zero for the default", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "Interval, MaxScan or Rate is negative",
+			"leave it zero for the default", nil)
 	}
 	if err := opts.Selection.check(); err != nil {
 		return nil, err
 	}
 	if opts.Selection.State != driver.StateDead || len(opts.Selection.Only) > 0 {
-		return nil, driver.NewError(driver.ErrInvalid, "only dead letters come back by themselves", "leave Selection.State and Only out", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "only dead letters come back by themselves",
+			"leave Selection.State and Only out", nil)
 	}
 	if err := errors.Join(opts.Retention.Check(), opts.ParseErrors.Check()); err != nil {
 		return nil, err
@@ -103,12 +107,13 @@ func NewRecoverer(q *Queue, opts RecovererOptions) (*Recoverer, error) {
 	return &Recoverer{queue: q, o: opts, escalated: map[string]int{}}, nil
 }
 
-// Run waits until this instance is the one that works, then looks at the dead letters every Interval, until ctx ends. It
-// then returns nil. A broker that is away for a time does not end it; what is wrong is in Stats.
+// Run waits until this instance is the one that works, then looks at the dead letters every Interval, until ctx ends.
+// It then returns nil. A broker that is away for a time does not end it; what is wrong is in Stats.
 func (r *Recoverer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := r.lead(ctx, r.work)
-		if errors.Is(err, driver.ErrClosed) || errors.Is(err, driver.ErrInvalid) || errors.Is(err, driver.ErrUnsupported) || errors.Is(err, driver.ErrRefused) {
+		if errors.Is(err, driver.ErrClosed) || errors.Is(err, driver.ErrInvalid) || errors.Is(err, driver.ErrUnsupported) ||
+			errors.Is(err, driver.ErrRefused) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {

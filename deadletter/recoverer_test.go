@@ -38,8 +38,8 @@ func (k *kit) start(o deadletter.RecovererOptions) (*deadletter.Recoverer, func(
 	}
 }
 
-// lives follows one message for a time: it dies as soon as it comes back. It returns when it came back, counted from its
-// last death.
+// lives follows one message for a time: it dies as soon as it comes back. It returns when it came back, counted from
+// its last death.
 func (k *kit) lives(reason driver.Reason, d time.Duration) (waits []time.Duration) {
 	k.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -57,7 +57,9 @@ func (k *kit) lives(reason driver.Reason, d time.Duration) (waits []time.Duratio
 			waits = append(waits, time.Since(last).Round(time.Second))
 		}
 		last = time.Now()
-		k.ok(errors.Join(sub.Settle(ctx, []driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead, Failure: &driver.Failure{Reason: reason, Error: "again"}}})...))
+		k.ok(errors.Join(sub.Settle(ctx,
+			[]driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead,
+				Failure: &driver.Failure{Reason: reason, Error: "again"}}})...))
 	}
 }
 
@@ -93,7 +95,8 @@ func TestShippedStrategies(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			virtual(t, func(k *kit) {
 				escalated := 0
-				r, stop := k.start(deadletter.RecovererOptions{Interval: look, Escalate: func(context.Context, deadletter.Letter, string) { escalated++ }})
+				r, stop := k.start(deadletter.RecovererOptions{Interval: look,
+					Escalate: func(context.Context, deadletter.Letter, string) { escalated++ }})
 				defer stop()
 				k.publish(&driver.Message{ID: "m"})
 				long := 2 * time.Hour
@@ -110,7 +113,8 @@ func TestShippedStrategies(t *testing.T) {
 					k.Errorf("%d rounds %v, want %d", len(waits), waits, len(want))
 				}
 				s := r.Stats()
-				if int(s.Recovered) != len(want) || s.Unrecoverable != min(1, len(want)) || escalated != s.Unrecoverable || s.Unrecoverable+s.AwaitingReview+s.Blocked != 1 {
+				if int(s.Recovered) != len(want) || s.Unrecoverable != min(1, len(want)) || escalated != s.Unrecoverable ||
+					s.Unrecoverable+s.AwaitingReview+s.Blocked != 1 {
 					k.Errorf("%+v, escalated %d times", s, escalated)
 				}
 			})
@@ -129,7 +133,9 @@ func at(list []time.Duration, i int) time.Duration {
 func TestNeverWhileTheKeyIsBlocked(t *testing.T) {
 	virtual(t, func(k *kit) {
 		free := time.Now().Add(3 * time.Hour)
-		r, stop := k.start(deadletter.RecovererOptions{Blocked: func(_ context.Context, l deadletter.Letter) bool { return l.Key == "bad" && time.Now().Before(free) }})
+		r, stop := k.start(deadletter.RecovererOptions{Blocked: func(_ context.Context, l deadletter.Letter) bool {
+			return l.Key == "bad" && time.Now().Before(free)
+		}})
 		defer stop()
 		k.publish(&driver.Message{ID: "blocked", Key: "bad"}, &driver.Message{ID: "free", Key: "good"})
 		k.bury(2, driver.Failure{Reason: driver.ReasonRateLimited})
@@ -151,7 +157,8 @@ func TestOwnStrategy(t *testing.T) {
 	virtual(t, func(k *kit) {
 		var events []string
 		own := deadletter.Strategy{
-			Name: "mend", Where: k.where(`error startsWith "no such user" and json.user == 7`), Backoff: driver.RetryPolicy{Delays: []time.Duration{time.Minute}}, MaxRounds: 2, TTL: time.Hour,
+			Name: "mend", Where: k.where(`error startsWith "no such user" and json.user == 7`),
+			Backoff: driver.RetryPolicy{Delays: []time.Duration{time.Minute}}, MaxRounds: 2, TTL: time.Hour,
 			Recoverable: func(_ context.Context, l deadletter.Letter) bool { return l.Key != "never" },
 			Prepare: func(l deadletter.Letter, m *driver.Message) error {
 				if l.ID == "hopeless" {
@@ -163,10 +170,12 @@ func TestOwnStrategy(t *testing.T) {
 			OnSuccess: func(_ context.Context, l deadletter.Letter) { events = append(events, "back "+l.ID) },
 			OnFailure: func(_ context.Context, l deadletter.Letter, err error) { events = append(events, "not "+l.ID) },
 		}
-		r, stop := k.start(deadletter.RecovererOptions{Strategies: append([]deadletter.Strategy{own}, deadletter.Strategies(nil)...), Interval: 45 * time.Second})
+		r, stop := k.start(deadletter.RecovererOptions{
+			Strategies: append([]deadletter.Strategy{own}, deadletter.Strategies(nil)...), Interval: 45 * time.Second})
 		defer stop()
 		body := []byte(`{"user":7}`)
-		k.publish(&driver.Message{ID: "a", Body: body}, &driver.Message{ID: "hopeless", Body: body}, &driver.Message{ID: "b", Body: body, Key: "never"}, &driver.Message{ID: "c", Body: []byte(`{"user":8}`)})
+		k.publish(&driver.Message{ID: "a", Body: body}, &driver.Message{ID: "hopeless", Body: body},
+			&driver.Message{ID: "b", Body: body, Key: "never"}, &driver.Message{ID: "c", Body: []byte(`{"user":8}`)})
 		k.bury(4, driver.Failure{Reason: driver.ReasonFatal, Error: "no such user"})
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
@@ -194,7 +203,8 @@ func TestOwnStrategy(t *testing.T) {
 // The order of a key is kept: a letter waits behind an earlier one whose time has not come.
 func TestALetterWaitsBehindAnEarlierOneOfItsKey(t *testing.T) {
 	virtual(t, func(k *kit) {
-		k.publish(&driver.Message{ID: "1", Key: "k", Body: []byte("1")}, &driver.Message{ID: "2", Key: "k", Body: []byte("2")})
+		k.publish(&driver.Message{ID: "1", Key: "k", Body: []byte("1")},
+			&driver.Message{ID: "2", Key: "k", Body: []byte("2")})
 		reasons := []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonTimeout} // after 5 minutes, and after 1
 		k.take(topic, driver.DefaultGroup, 2, func(d *driver.Delivery) driver.Settlement {
 			f := driver.Failure{Reason: reasons[0]}
@@ -221,11 +231,13 @@ func TestPassesAreBounded(t *testing.T) {
 	virtual(t, func(k *kit) {
 		k.dead(slow, numbered("m", 950)...)
 		k.dead(bad, numbered("b", 10)...)
-		r, stop := k.start(deadletter.RecovererOptions{MaxScan: 100, Retention: deadletter.Retention{MaxAge: 30 * time.Minute}})
+		r, stop := k.start(deadletter.RecovererOptions{MaxScan: 100,
+			Retention: deadletter.Retention{MaxAge: 30 * time.Minute}})
 		defer stop()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if s, c := r.Stats(), k.counts(topic); s.Recovered != 950 || c.Ready != 950 || c.Dead != 10 || s.AwaitingReview != 10 {
+		if s, c := r.Stats(), k.counts(topic); s.Recovered != 950 || c.Ready != 950 || c.Dead != 10 ||
+			s.AwaitingReview != 10 {
 			k.Errorf("%+v %+v", s, c)
 		}
 		time.Sleep(30 * time.Minute)
@@ -285,7 +297,8 @@ func TestBadOptionsAreRefused(t *testing.T) {
 				k.Errorf("%s: %v", name, err)
 			}
 		}
-		for name, r := range map[string]deadletter.ReplayOptions{"rate": {Rate: -1}, "slow": {Rate: 1e-9}, "to": {To: "a b"}, "state": {Selection: deadletter.Selection{State: driver.StateReady}}} {
+		for name, r := range map[string]deadletter.ReplayOptions{"rate": {Rate: -1}, "slow": {Rate: 1e-9}, "to": {To: "a b"},
+			"state": {Selection: deadletter.Selection{State: driver.StateReady}}} {
 			if _, err := k.queue.Replay(k.ctx(), r); !errors.Is(err, driver.ErrInvalid) {
 				k.Errorf("%s: %v", name, err)
 			}
@@ -312,15 +325,20 @@ func TestReplayIsThrottled(t *testing.T) {
 // What a letter advises and what the shipped strategies do with it is the same, for every reason that Ferry gives.
 func TestAdviceAndStrategiesAgree(t *testing.T) {
 	t.Parallel()
-	for _, reason := range []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonMaxDeliveries, driver.ReasonFatal, driver.ReasonTimeout, driver.ReasonPanic,
-		driver.ReasonExpired, driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonBreakerOpen, driver.ReasonQueueFull, driver.ReasonInvalidMessage,
+	for _, reason := range []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonMaxDeliveries, driver.ReasonFatal,
+		driver.ReasonTimeout, driver.ReasonPanic,
+		driver.ReasonExpired, driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonBreakerOpen,
+		driver.ReasonQueueFull, driver.ReasonInvalidMessage,
 		driver.ReasonDownstream, driver.ReasonOverload, driver.ReasonRejected, "card_declined"} {
 		all := deadletter.Strategies(nil)
-		at := slices.IndexFunc(all, func(s deadletter.Strategy) bool { return len(s.Reasons) == 0 || slices.Contains(s.Reasons, reason) })
+		at := slices.IndexFunc(all, func(s deadletter.Strategy) bool {
+			return len(s.Reasons) == 0 || slices.Contains(s.Reasons, reason)
+		})
 		recoverable, action := reason.Advice()
 		retried := action == driver.ActionAutoRetry || action == driver.ActionDelayedRetry
 		if recoverable == all[at].Review || retried == all[at].Review {
-			t.Errorf("%s: strategy %s, review %v, and the advice is %s, recoverable %v", reason, all[at].Name, all[at].Review, action, recoverable)
+			t.Errorf("%s: strategy %s, review %v, and the advice is %s, recoverable %v", reason, all[at].Name, all[at].Review,
+				action, recoverable)
 		}
 	}
 }
@@ -341,8 +359,10 @@ func TestTheMostImportantComesBackFirst(t *testing.T) {
 					body, key string
 					reason    driver.Reason
 					lane      driver.Priority
-				}{{"blocked", "", driver.ReasonKeyBlocked, driver.Normal}, {"limited", "", driver.ReasonRateLimited, driver.Normal}, {"k1", "k", driver.ReasonTimeout, driver.Normal},
-					{"plain", "", driver.ReasonTimeout, driver.Low}, {"k2", "k", driver.ReasonTimeout, driver.High}, {"urgent", "", driver.ReasonTimeout, driver.Urgent}} {
+				}{{"blocked", "", driver.ReasonKeyBlocked, driver.Normal}, {"limited", "", driver.ReasonRateLimited, driver.Normal},
+					{"k1", "k", driver.ReasonTimeout, driver.Normal},
+					{"plain", "", driver.ReasonTimeout, driver.Low}, {"k2", "k", driver.ReasonTimeout, driver.High},
+					{"urgent", "", driver.ReasonTimeout, driver.Urgent}} {
 					k.publish(&driver.Message{ID: m.body, Key: m.key, Body: []byte(m.body), Priority: m.lane})
 					k.bury(1, driver.Failure{Reason: m.reason, Error: "x"})
 					time.Sleep(time.Second)
@@ -378,7 +398,8 @@ func TestParseErrorsExpireByThemselves(t *testing.T) {
 		}
 		forever, err := deadletter.NewRecoverer(k.queue, deadletter.RecovererOptions{})
 		k.ok(err)
-		aWeek, err := deadletter.NewRecoverer(k.queue, deadletter.RecovererOptions{ParseErrors: deadletter.Retention{MaxAge: 7 * 24 * time.Hour}})
+		aWeek, err := deadletter.NewRecoverer(k.queue,
+			deadletter.RecovererOptions{ParseErrors: deadletter.Retention{MaxAge: 7 * 24 * time.Hour}})
 		k.ok(err)
 		time.Sleep(7 * 24 * time.Hour)
 		k.ok(errors.Join(forever.Once(k.ctx()), aWeek.Once(k.ctx())))

@@ -26,11 +26,13 @@ func TestRecoveryIsWhatTheRecovererDoes(t *testing.T) {
 		plan  deadletter.Plan
 		waits []time.Duration // of its rounds
 	}{
-		driver.ReasonTimeout:     {deadletter.PlanRetry, []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute}},
-		driver.ReasonMaxAttempts: {deadletter.PlanRetry, []time.Duration{5 * time.Minute, 20 * time.Minute, 80 * time.Minute}},
-		driver.ReasonPanic:       {deadletter.PlanDeploy, nil},
-		driver.ReasonFatal:       {deadletter.PlanReview, nil},
-		"card_declined":          {deadletter.PlanReview, nil},
+		driver.ReasonTimeout: {deadletter.PlanRetry,
+			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute}},
+		driver.ReasonMaxAttempts: {deadletter.PlanRetry,
+			[]time.Duration{5 * time.Minute, 20 * time.Minute, 80 * time.Minute}},
+		driver.ReasonPanic: {deadletter.PlanDeploy, nil},
+		driver.ReasonFatal: {deadletter.PlanReview, nil},
+		"card_declined":    {deadletter.PlanReview, nil},
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			virtual(t, func(k *kit) {
@@ -40,7 +42,8 @@ func TestRecoveryIsWhatTheRecovererDoes(t *testing.T) {
 				for _, wait := range want.waits {
 					l := k.onlyLetter()
 					got := deadletter.RecoveryOf(k.ctx(), l, nil)
-					if got != r.Recovery(k.ctx(), l) || got.Plan != want.plan || got.Priority != 5 || !got.NextRetry.Equal(l.Dead.DiedAt.Add(wait)) {
+					if got != r.Recovery(k.ctx(), l) || got.Plan != want.plan || got.Priority != 5 ||
+						!got.NextRetry.Equal(l.Dead.DiedAt.Add(wait)) {
 						k.Fatalf("round %d, died at %v: %+v, want %v later", l.Dead.Rounds, l.Dead.DiedAt, got, wait)
 					}
 					time.Sleep(time.Until(got.NextRetry) - 1)
@@ -53,7 +56,8 @@ func TestRecoveryIsWhatTheRecovererDoes(t *testing.T) {
 					k.bury(1, driver.Failure{Reason: reason, Error: "x"})
 				}
 				got := deadletter.RecoveryOf(k.ctx(), k.onlyLetter(), nil)
-				if last := want.plan; len(want.waits) > 0 && got.Plan != deadletter.PlanGiveUp || len(want.waits) == 0 && got.Plan != last || !got.NextRetry.IsZero() {
+				if last := want.plan; len(want.waits) > 0 && got.Plan != deadletter.PlanGiveUp || len(want.waits) == 0 &&
+					got.Plan != last || !got.NextRetry.IsZero() {
 					k.Errorf("after %d rounds: %+v", len(want.waits), got)
 				}
 			})
@@ -64,12 +68,15 @@ func TestRecoveryIsWhatTheRecovererDoes(t *testing.T) {
 // A letter whose retry would come after its time to recover is over says so at once.
 func TestRecoveryKnowsTheEndOfItsTime(t *testing.T) {
 	virtual(t, func(k *kit) {
-		late := []deadletter.Strategy{{Name: "late", Backoff: driver.RetryPolicy{Base: 2 * time.Hour, Cap: 2 * time.Hour, NoJitter: true}, TTL: time.Hour}}
+		late := []deadletter.Strategy{
+			{Name: "late", Backoff: driver.RetryPolicy{Base: 2 * time.Hour, Cap: 2 * time.Hour, NoJitter: true}, TTL: time.Hour}}
 		k.dead(driver.Failure{Reason: driver.ReasonTimeout, Error: "x"}, "m")
-		if got := deadletter.RecoveryOf(k.ctx(), k.onlyLetter(), late); got.Plan != deadletter.PlanGiveUp || got.Strategy != "late" {
+		if got := deadletter.RecoveryOf(k.ctx(), k.onlyLetter(), late); got.Plan != deadletter.PlanGiveUp ||
+			got.Strategy != "late" {
 			k.Errorf("%+v", got)
 		}
-		if got := deadletter.RecoveryOf(k.ctx(), k.onlyLetter(), []deadletter.Strategy{}); got.Plan != deadletter.PlanReview || got.Strategy != "" {
+		if got := deadletter.RecoveryOf(k.ctx(), k.onlyLetter(),
+			[]deadletter.Strategy{}); got.Plan != deadletter.PlanReview || got.Strategy != "" {
 			k.Errorf("without a strategy: %+v", got)
 		}
 	})
@@ -82,11 +89,14 @@ func TestRecoveryPriorities(t *testing.T) {
 		lane   driver.Priority
 		want   int
 	}{
-		{driver.ReasonTimeout, driver.Normal, 5}, {driver.ReasonTimeout, driver.Low, 5}, {driver.ReasonTimeout, driver.High, 8}, {driver.ReasonTimeout, driver.Urgent, 8},
-		{driver.ReasonKeyBlocked, driver.Normal, 2}, {driver.ReasonKeyBlocked, driver.High, 5}, {driver.ReasonRateLimited, driver.Normal, 4}, {driver.ReasonRateLimited, driver.Urgent, 7},
+		{driver.ReasonTimeout, driver.Normal, 5}, {driver.ReasonTimeout, driver.Low, 5},
+		{driver.ReasonTimeout, driver.High, 8}, {driver.ReasonTimeout, driver.Urgent, 8},
+		{driver.ReasonKeyBlocked, driver.Normal, 2}, {driver.ReasonKeyBlocked, driver.High, 5},
+		{driver.ReasonRateLimited, driver.Normal, 4}, {driver.ReasonRateLimited, driver.Urgent, 7},
 	} {
 		m := &driver.Message{ID: "m", Topic: topic, Priority: c.lane}
-		l := deadletter.Letter{From: topic, Entry: driver.Entry{Message: m, State: driver.StateDead, Dead: &driver.DeadLetter{Message: m, Reason: c.reason}}}
+		l := deadletter.Letter{From: topic,
+			Entry: driver.Entry{Message: m, State: driver.StateDead, Dead: &driver.DeadLetter{Message: m, Reason: c.reason}}}
 		if got := deadletter.RecoveryOf(t.Context(), l, nil).Priority; got != c.want {
 			t.Errorf("%s in lane %s has recovery priority %d, want %d", c.reason, c.lane, got, c.want)
 		}

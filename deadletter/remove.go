@@ -41,7 +41,8 @@ func (r RemoveOptions) replay() ReplayOptions {
 			r.Each(out)
 		}
 	}
-	return ReplayOptions{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each, Checkpoint: r.Checkpoint, remove: true}
+	return ReplayOptions{Selection: r.Selection, Rate: r.Rate, DryRun: r.DryRun, Each: each,
+		Checkpoint: r.Checkpoint, remove: true}
 }
 
 // Check says what is wrong with the options, or nil.

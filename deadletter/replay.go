@@ -14,7 +14,8 @@ type ReplayOptions struct {
 	Selection
 	// To is another topic, to which they are moved. Empty: each goes back to where it died, to its group alone.
 	To string
-	// ToGroup is another group of their topic, which gets them instead; only what it has settled already. Empty: their own.
+	// ToGroup is another group of their topic, which gets them instead; only what it has settled already. Empty: their
+	// own.
 	ToGroup string
 	// After makes them due this long from now.
 	After time.Duration
@@ -105,7 +106,8 @@ func (r ReplayOptions) Check() error {
 	case r.Rate > 0 && r.Rate < 0.001:
 		return bad(fmt.Sprintf("a rate of %g in a second would take for ever", r.Rate), "use at least 0.001")
 	case r.State == driver.StateInvalid && r.Edit == nil && !r.remove:
-		return bad("what could not be decoded has no message to replay", "give an Edit that makes one; KeepBody takes the bytes as they are")
+		return bad("what could not be decoded has no message to replay",
+			"give an Edit that makes one; KeepBody takes the bytes as they are")
 	}
 	if r.ToGroup != "" {
 		return r.checkGroup()
@@ -132,11 +134,11 @@ func (r ReplayOptions) checkGroup() error {
 	return driver.CheckName("group", r.ToGroup)
 }
 
-// Replay brings letters back to work, and returns when all that were there as it began are done. An error, or the end of
-// ctx, ends it in between: the report has the checkpoint to continue with, but it is as safe to begin anew.
+// Replay brings letters back to work, and returns when all that were there as it began are done. An error, or the end
+// of ctx, ends it in between: the report has the checkpoint to continue with, but it is as safe to begin anew.
 //
-// Letters are put in the order of their publishing first, so that those of one key come back in order. Each goes back in
-// one atomic step; to another topic it is published with an id of its own, and deleted here.
+// Letters are put in the order of their publishing first, so that those of one key come back in order. Each goes back
+// in one atomic step; to another topic it is published with an id of its own, and deleted here.
 func (q *Queue) Replay(ctx context.Context, r ReplayOptions) (Report, error) {
 	op, err := q.newOperation(r)
 	if err != nil {

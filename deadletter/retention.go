@@ -18,7 +18,8 @@ type Retention struct {
 // Check says what is wrong with the limits, or nil.
 func (r Retention) Check() error {
 	if r.MaxAge < 0 || r.MaxCount < 0 || r.MaxBytes < 0 {
-		return driver.NewError(driver.ErrInvalid, "a limit of the retention is negative", "leave it zero to keep everything", nil)
+		return driver.NewError(driver.ErrInvalid, "a limit of the retention is negative",
+			"leave it zero to keep everything", nil)
 	}
 	return nil
 }
@@ -40,7 +41,8 @@ func (q *Queue) CountExpired(ctx context.Context, sel Selection, r Retention) (E
 }
 
 // expire gives the letters that are beyond the limits to remove, and counts those that it removed.
-func (q *Queue) expire(ctx context.Context, sel Selection, r Retention, remove func(context.Context, []driver.Target) []error) (ExpireReport, error) {
+func (q *Queue) expire(ctx context.Context, sel Selection, r Retention,
+	remove func(context.Context, []driver.Target) []error) (ExpireReport, error) {
 	var e ExpireReport
 	if err := r.Check(); err != nil || r == (Retention{}) {
 		return e, err
@@ -81,7 +83,8 @@ func (x *excess) over(l Letter, e *ExpireReport) *int {
 	return nil
 }
 
-func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *ExpireReport, remove func(context.Context, []driver.Target) []error) error {
+func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *ExpireReport,
+	remove func(context.Context, []driver.Target) []error) error {
 	x, err := q.excess(ctx, sel, r)
 	if err != nil {
 		return err
@@ -110,7 +113,8 @@ func (q *Queue) expirePlace(ctx context.Context, sel Selection, r Retention, e *
 		}
 		counter := x.over(l, e)
 		if counter == nil {
-			return sel.State == driver.StateInvalid, nil // dead letters behind it died later; parse errors stand in the order of publishing
+			// dead letters behind it died later; parse errors stand in the order of publishing
+			return sel.State == driver.StateInvalid, nil
 		}
 		x.count--
 		x.bytes -= int64(l.size())

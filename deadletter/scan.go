@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// scan goes through the letters of a selection: topic by topic and group by group in order of their names, and in each in
-// the order of dying.
+// scan goes through the letters of a selection: topic by topic and group by group in order of their names, and in each
+// in the order of dying.
 type scan struct {
 	queue  *Queue
 	sel    Selection
@@ -49,10 +49,12 @@ func decodeCursor(s string) (c cursor, err error) {
 }
 
 func errCursor(cause error) error {
-	return driver.NewError(driver.ErrInvalid, "the cursor is not one of this listing of letters", "use the one that an earlier page of it gave, whole, or none", cause)
+	return driver.NewError(driver.ErrInvalid, "the cursor is not one of this listing of letters",
+		"use the one that an earlier page of it gave, whole, or none", cause)
 }
 
-// fits reports whether a listing of the selection can have got to the cursor. Another one would end there, as if nothing were left.
+// fits reports whether a listing of the selection can have got to the cursor. Another one would end there, as if
+// nothing were left.
 func (c cursor) fits(sel Selection) bool {
 	group := sel.State == driver.StateInvalid || sel.Group == "" || sel.Group == c.Group
 	return group && (sel.Topic == "" || sel.Topic == c.Topic)
@@ -120,7 +122,8 @@ func (s *scan) findPlaces(ctx context.Context, count bool) error {
 			s.at.Total += st.Invalid
 		}
 		if s.sel.Topic != "" && s.sel.Group != "" && !slices.Contains(names, s.sel.Group) {
-			return driver.NewError(driver.ErrNotFound, "topic "+topic+" has no group "+s.sel.Group, "see its groups with 'ferry group ls'", nil)
+			return driver.NewError(driver.ErrNotFound, "topic "+topic+" has no group "+s.sel.Group,
+				"see its groups with 'ferry group ls'", nil)
 		}
 		s.addPlaces(topic, names)
 	}
@@ -158,7 +161,8 @@ func (s *scan) vanished(err error) bool {
 // read returns up to n letters of the current place without going on. Done goes on to behind them.
 func (s *scan) read(ctx context.Context, n int) (p driver.Page, err error) {
 	at := s.places[0]
-	p, err = s.queue.driver.Browse(ctx, driver.Query{Topic: at.topic, Group: at.group, State: s.sel.State, Cursor: s.at.Inside, Limit: n, MaxScan: n})
+	p, err = s.queue.driver.Browse(ctx,
+		driver.Query{Topic: at.topic, Group: at.group, State: s.sel.State, Cursor: s.at.Inside, Limit: n, MaxScan: n})
 	if s.vanished(err) {
 		return driver.Page{}, nil
 	}

@@ -41,11 +41,13 @@ func browseGoesThroughEverythingOnce(k *kit) {
 	}
 	sel := deadletter.Selection{Topic: topic, Group: "b", Where: k.where(`json.n % 7 == 3`)}
 	for _, page := range [][2]int{{1000, 0}, {2, 0}, {1, 5}} {
-		if got := k.all(sel, page[0], page[1]); !slices.Equal(sorted(got), sorted([]string{"m3", "m10", "m17", "m24", "m31", "m38", "m45", "m52", "m59"})) {
+		if got := k.all(sel, page[0], page[1]); !slices.Equal(sorted(got),
+			sorted([]string{"m3", "m10", "m17", "m24", "m31", "m38", "m45", "m52", "m59"})) {
 			k.Errorf("filtered pages of %v: %v", page, got)
 		}
 	}
-	if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: deadletter.Selection{Topic: topic, Group: "nope"}}); !errors.Is(err, driver.ErrNotFound) {
+	if _, err := k.queue.Browse(k.ctx(),
+		deadletter.Query{Selection: deadletter.Selection{Topic: topic, Group: "nope"}}); !errors.Is(err, driver.ErrNotFound) {
 		k.Errorf("unknown group: %v", err)
 	}
 	if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Cursor: "rubbish"}); !errors.Is(err, driver.ErrInvalid) {
@@ -54,7 +56,8 @@ func browseGoesThroughEverythingOnce(k *kit) {
 	first, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: sel, Limit: 1})
 	k.ok(err)
 	for _, other := range []deadletter.Selection{{Topic: topic, Group: "a"}, {Topic: "other"}} {
-		if _, err := k.queue.Browse(k.ctx(), deadletter.Query{Selection: other, Cursor: first.Next}); !errors.Is(err, driver.ErrInvalid) {
+		if _, err := k.queue.Browse(k.ctx(),
+			deadletter.Query{Selection: other, Cursor: first.Next}); !errors.Is(err, driver.ErrInvalid) {
 			k.Errorf("the cursor of another listing for %+v: %v", other, err)
 		}
 	}
@@ -72,7 +75,8 @@ func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
 func browseIsBounded(k *kit) {
 	k.dead(slow, numbered("m", 300)...)
-	q := deadletter.Query{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id == "m299"`)}, MaxScan: 100, MaxTime: time.Minute}
+	q := deadletter.Query{Selection: deadletter.Selection{Topic: topic, Where: k.where(`id == "m299"`)}, MaxScan: 100,
+		MaxTime: time.Minute}
 	for _, want := range []int{100, 200, 300} {
 		p, err := k.queue.Browse(k.ctx(), q)
 		k.ok(err)
@@ -96,7 +100,8 @@ func tallyCounts(k *kit) {
 	for _, c := range []struct {
 		by   deadletter.By
 		want []int
-	}{{deadletter.ByFingerprint, []int{35, 7}}, {deadletter.ByReason, []int{35, 7}}, {deadletter.ByTopic, []int{42}}, {deadletter.ByGroup, []int{42}}, {deadletter.ByKey, []int{42}}} {
+	}{{deadletter.ByFingerprint, []int{35, 7}}, {deadletter.ByReason, []int{35, 7}}, {deadletter.ByTopic, []int{42}},
+		{deadletter.ByGroup, []int{42}}, {deadletter.ByKey, []int{42}}} {
 		for _, scan := range []int{0, 10} {
 			var t deadletter.Tally
 			q := deadletter.TallyQuery{Query: deadletter.Query{MaxScan: scan, MaxTime: time.Minute}, By: c.by}
@@ -117,7 +122,9 @@ func tallyCounts(k *kit) {
 			}
 		}
 	}
-	t, err := k.queue.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByDay, Query: deadletter.Query{Selection: deadletter.Selection{Where: k.where(`reason == "fatal"`)}}})
+	t, err := k.queue.Tally(k.ctx(),
+		deadletter.TallyQuery{By: deadletter.ByDay,
+			Query: deadletter.Query{Selection: deadletter.Selection{Where: k.where(`reason == "fatal"`)}}})
 	k.ok(err)
 	if len(t.Buckets) == 0 || len(t.Buckets) > 2 || t.Matched != 7 || t.Buckets[0].Day == "" {
 		k.Errorf("by day: %+v", t)

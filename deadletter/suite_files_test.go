@@ -46,7 +46,8 @@ func expireByLimits(k *kit) {
 	if e != (deadletter.ExpireReport{ByCount: 40}) || k.counts(topic).Dead != 60 {
 		k.Errorf("by count: %+v", e)
 	}
-	e, err = k.queue.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxBytes: 5 * 20}) // a body and a key of 4 and 1
+	// a body and a key of 4 and 1
+	e, err = k.queue.Expire(k.ctx(), deadletter.Selection{}, deadletter.Retention{MaxBytes: 5 * 20})
 	k.ok(err)
 	if e != (deadletter.ExpireReport{ByBytes: 40}) {
 		k.Errorf("by bytes: %+v", e)
@@ -62,8 +63,10 @@ func expireByLimits(k *kit) {
 }
 
 func exportAndImport(k *kit) {
-	k.publish(&driver.Message{ID: "binary", Body: []byte("\xff\x00=1+1"), Key: "k", Headers: map[string]string{"h": "\xfe"}, Priority: driver.High},
-		&driver.Message{ID: "formula", Body: []byte(`=cmd|' /C calc'!A0`)}, &driver.Message{ID: "plain", Body: []byte("hello, \"世界\"")})
+	k.publish(&driver.Message{ID: "binary", Body: []byte("\xff\x00=1+1"), Key: "k",
+		Headers: map[string]string{"h": "\xfe"}, Priority: driver.High},
+		&driver.Message{ID: "formula", Body: []byte(`=cmd|' /C calc'!A0`)},
+		&driver.Message{ID: "plain", Body: []byte("hello, \"世界\"")})
 	k.take(topic, driver.DefaultGroup, 3, func(d *driver.Delivery) driver.Settlement {
 		return driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: "own", Error: "+1-800 failed"}}
 	})
@@ -108,7 +111,8 @@ func exportAndImport(k *kit) {
 		if !strings.HasSuffix(d.Headers[deadletter.HeaderReplayOf], "/binary") {
 			return driver.Settlement{Outcome: driver.Ack}
 		}
-		if binary++; string(d.Body) != "\xff\x00=1+1" || d.Headers["h"] != "\xfe" || d.Key != "k" || d.Priority != driver.High {
+		if binary++; string(d.Body) != "\xff\x00=1+1" || d.Headers["h"] != "\xfe" || d.Key != "k" ||
+			d.Priority != driver.High {
 			k.Errorf("%q %q %v", d.Body, d.Headers, d.Priority)
 		}
 		return driver.Settlement{Outcome: driver.Ack}
@@ -132,8 +136,11 @@ func exportAndImport(k *kit) {
 func badLineImportsNothing(k *kit) {
 	k.ok(k.d.EnsureGroup(k.ctx(), topic, driver.DefaultGroup, driver.GroupOptions{}))
 	good := `{"id":"1","topic":"orders","body":"x","state":"dead","group":"default"}`
-	for name, line := range map[string]string{"rubbish": "{", "unknown field": `{"id":"2","topic":"orders","state":"dead","colour":"red"}`,
-		"alive": `{"id":"2","topic":"orders","state":"ready"}`, "bad topic": `{"id":"2","topic":"a b","state":"dead"}`, "no id": `{"topic":"orders","state":"dead"}`,
+	for name, line := range map[string]string{"rubbish": "{",
+		"unknown field":     `{"id":"2","topic":"orders","state":"dead","colour":"red"}`,
+		"alive":             `{"id":"2","topic":"orders","state":"ready"}`,
+		"bad topic":         `{"id":"2","topic":"a b","state":"dead"}`,
+		"no id":             `{"topic":"orders","state":"dead"}`,
 		"priority":          `{"id":"2","topic":"orders","state":"dead","priority":"huge"}`,
 		"bad group":         `{"id":"2","topic":"orders","state":"dead","group":"a b"}`,
 		"bad ref":           `{"id":"2","topic":"orders","state":"dead","ref":"here"}`,
@@ -151,7 +158,8 @@ func badLineImportsNothing(k *kit) {
 		if err != nil && len(err.Error()) > 10<<10 {
 			k.Errorf("%s: an error of %d bytes", name, len(err.Error()))
 		}
-		if err == nil || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(err.Error(), "nothing was imported") || !errors.Is(err, driver.ErrInvalid) {
+		if err == nil || !strings.Contains(err.Error(), "line 3: ") ||
+			!strings.Contains(err.Error(), "nothing was imported") || !errors.Is(err, driver.ErrInvalid) {
 			k.Errorf("%s: %v", name, err)
 		}
 	}
@@ -176,10 +184,12 @@ func parseErrors(k *kit) {
 	}
 	k.bodies(topic, 5) // who gets the last ones has passed them
 	sel := deadletter.Selection{State: driver.StateInvalid}
-	if got := sorted(k.all(sel, 4, 0)); !slices.Equal(got, []string{"rubbish 0", "rubbish 1", "rubbish 2", "rubbish 3", "rubbish 4", "rubbish 5"}) {
+	if got := sorted(k.all(sel, 4, 0)); !slices.Equal(got,
+		[]string{"rubbish 0", "rubbish 1", "rubbish 2", "rubbish 3", "rubbish 4", "rubbish 5"}) {
 		k.Fatalf("%q", got)
 	}
-	t, err := k.queue.Tally(k.ctx(), deadletter.TallyQuery{By: deadletter.ByFingerprint, Query: deadletter.Query{Selection: sel}})
+	t, err := k.queue.Tally(k.ctx(),
+		deadletter.TallyQuery{By: deadletter.ByFingerprint, Query: deadletter.Query{Selection: sel}})
 	k.ok(err)
 	if t.Matched != 6 || t.Total != 6 || len(t.Buckets) == 0 {
 		k.Errorf("%+v", t)
@@ -195,11 +205,13 @@ func parseErrors(k *kit) {
 	if got := k.replay(deadletter.ReplayOptions{Selection: some, Edit: deadletter.KeepBody()}); got.Done != 2 {
 		k.Errorf("%+v", got)
 	}
-	if got := sorted(k.bodies(topic, 2)); !slices.Equal(got, []string{"rubbish 1", "rubbish 2"}) { // without keys: partitions have an order, the topic has none
+	// without keys: partitions have an order, the topic has none
+	if got := sorted(k.bodies(topic, 2)); !slices.Equal(got, []string{"rubbish 1", "rubbish 2"}) {
 		k.Errorf("%q", got)
 	}
 	some.Where = k.where(`body endsWith "3"`)
-	if got := k.replay(deadletter.ReplayOptions{Selection: some, Edit: deadletter.SetBody([]byte("mended"), "text/plain"), To: "mended"}); got.Done != 1 {
+	if got := k.replay(deadletter.ReplayOptions{Selection: some, Edit: deadletter.SetBody([]byte("mended"), "text/plain"),
+		To: "mended"}); got.Done != 1 {
 		k.Errorf("%+v", got)
 	}
 	if got := k.bodies("mended", 1); !slices.Equal(got, []string{"mended"}) {
@@ -218,10 +230,12 @@ func parseErrors(k *kit) {
 	if st, err := k.d.Stats(k.ctx(), topic); err != nil || st.Invalid != 0 {
 		k.Errorf("%+v, %v", st, err)
 	}
-	if _, err := k.queue.Import(k.ctx(), bytes.NewReader(out.Bytes()), deadletter.ImportOptions{To: "again"}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Import(k.ctx(), bytes.NewReader(out.Bytes()),
+		deadletter.ImportOptions{To: "again"}); !errors.Is(err, driver.ErrInvalid) {
 		k.Errorf("parse errors imported without RawBody: %v", err)
 	}
-	if got, err := k.queue.Import(k.ctx(), bytes.NewReader(out.Bytes()), deadletter.ImportOptions{To: "again", RawBody: true}); err != nil || got.Published != 6 {
+	if got, err := k.queue.Import(k.ctx(), bytes.NewReader(out.Bytes()),
+		deadletter.ImportOptions{To: "again", RawBody: true}); err != nil || got.Published != 6 {
 		k.Errorf("%+v, %v", got, err)
 	}
 }

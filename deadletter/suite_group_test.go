@@ -13,7 +13,8 @@ func replayToAnotherGroup(k *kit) {
 		k.ok(k.d.EnsureGroup(k.ctx(), topic, g, driver.GroupOptions{}))
 	}
 	k.dead(slow, numbered("m", 6)...)
-	r := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Group: driver.DefaultGroup}, ToGroup: "rescue"}
+	r := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Group: driver.DefaultGroup},
+		ToGroup: "rescue"}
 	if got := k.replay(r); got.Done != 0 || got.Skipped != 6 {
 		k.Errorf("a group that has not had them: %+v", got)
 	}

@@ -12,7 +12,8 @@ import (
 // oneRecovererWorks: of two recoverers one holds the lease, and the other takes over when it stops.
 func oneRecovererWorks(k *kit) {
 	k.dead(driver.Failure{Reason: "now", Error: "x"}, numbered("m", 20)...)
-	options := deadletter.RecovererOptions{Interval: 20 * time.Millisecond, Strategies: []deadletter.Strategy{{Name: "now", Reasons: []driver.Reason{"now"}, MaxRounds: 1000}}}
+	options := deadletter.RecovererOptions{Interval: 20 * time.Millisecond,
+		Strategies: []deadletter.Strategy{{Name: "now", Reasons: []driver.Reason{"now"}, MaxRounds: 1000}}}
 	type running struct {
 		r    *deadletter.Recoverer
 		stop context.CancelFunc

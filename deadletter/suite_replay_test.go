@@ -14,7 +14,8 @@ import (
 func replayByFilter(k *kit) {
 	k.dead(slow, numbered("s", 12)...)
 	k.dead(bad, numbered("b", 3)...)
-	r := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic, Where: k.where(`reason == "timeout" and attempts >= 1`)}, DryRun: true}
+	r := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic,
+		Where: k.where(`reason == "timeout" and attempts >= 1`)}, DryRun: true}
 	if got := k.replay(r); got.Done != 12 || got.Skipped != 0 || got.Phase != deadletter.Done {
 		k.Errorf("dry run: %+v", got)
 	}
@@ -23,7 +24,8 @@ func replayByFilter(k *kit) {
 	}
 	var outcomes []deadletter.LetterReport
 	r.DryRun, r.Each = false, func(o deadletter.LetterReport) { outcomes = append(outcomes, o) }
-	if got := k.replay(r); got.Done != 12 || got.Total != 15 || len(outcomes) != 12 || outcomes[0].ID != "s000" || outcomes[0].Result != deadletter.Replayed {
+	if got := k.replay(r); got.Done != 12 || got.Total != 15 || len(outcomes) != 12 || outcomes[0].ID != "s000" ||
+		outcomes[0].Result != deadletter.Replayed {
 		k.Errorf("%+v %+v", got, outcomes)
 	}
 	if c := k.counts(topic); c.Dead != 3 || c.Ready != 12 {
@@ -39,7 +41,9 @@ func replayByFilter(k *kit) {
 	if p.Letters[0].Dead.Rounds != 1 {
 		k.Errorf("a letter that died again has %d rounds", p.Letters[0].Dead.Rounds)
 	}
-	one := deadletter.ReplayOptions{Selection: deadletter.Selection{Only: []driver.Target{p.Letters[5].Target(), {Topic: topic, Group: driver.DefaultGroup, ID: "nothing"}}}}
+	one := deadletter.ReplayOptions{
+		Selection: deadletter.Selection{
+			Only: []driver.Target{p.Letters[5].Target(), {Topic: topic, Group: driver.DefaultGroup, ID: "nothing"}}}}
 	if got := k.replay(one); got.Done != 1 || got.Skipped != 1 {
 		k.Errorf("named: %+v", got)
 	}
@@ -82,11 +86,13 @@ func replayKeepsOrder(k *kit) {
 }
 
 func replayEdits(k *kit) {
-	k.publish(&driver.Message{ID: "json", Body: []byte(`{"user":{"id":7}}`), Headers: map[string]string{"old": "1"}, ContentType: "application/json"}, &driver.Message{ID: "text", Body: []byte("oops")})
+	k.publish(&driver.Message{ID: "json", Body: []byte(`{"user":{"id":7}}`), Headers: map[string]string{"old": "1"},
+		ContentType: "application/json"}, &driver.Message{ID: "text", Body: []byte("oops")})
 	k.bury(2, bad)
 	patch, err := deadletter.ParsePatch([]byte(`[{"op":"replace","path":"/user/id","value":8}]`))
 	k.ok(err)
-	r := deadletter.ReplayOptions{Edit: deadletter.Edits(deadletter.PatchBody(patch), deadletter.SetHeader("by", "operator"), deadletter.RemoveHeader("old")), DryRun: true}
+	r := deadletter.ReplayOptions{Edit: deadletter.Edits(deadletter.PatchBody(patch),
+		deadletter.SetHeader("by", "operator"), deadletter.RemoveHeader("old")), DryRun: true}
 	if got := k.replay(r); got.Done != 1 || got.Skipped != 1 {
 		k.Errorf("dry run: %+v", got)
 	}
@@ -95,7 +101,8 @@ func replayEdits(k *kit) {
 		k.Errorf("%+v", got)
 	}
 	k.take(topic, driver.DefaultGroup, 1, func(d *driver.Delivery) driver.Settlement {
-		if string(d.Body) != `{"user":{"id":8}}` || d.Headers["by"] != "operator" || d.Headers["old"] != "" || d.ID != "json" || d.Cause != driver.CauseReplay {
+		if string(d.Body) != `{"user":{"id":8}}` || d.Headers["by"] != "operator" || d.Headers["old"] != "" ||
+			d.ID != "json" || d.Cause != driver.CauseReplay {
 			k.Errorf("%s %v %v", d.Body, d.Headers, d.Cause)
 		}
 		return driver.Settlement{Outcome: driver.Ack}
@@ -124,12 +131,15 @@ func replayToAnotherTopic(k *kit) {
 		k.Errorf("%+v %+v", c, k.counts("rescue"))
 	}
 	k.take("rescue", driver.DefaultGroup, 25, func(d *driver.Delivery) driver.Settlement {
-		if d.Headers[deadletter.HeaderReplayOf] != topic+"/default/"+string(d.Body) || d.Headers[deadletter.HeaderRounds] != "1" {
+		if d.Headers[deadletter.HeaderReplayOf] != topic+"/default/"+string(d.Body) ||
+			d.Headers[deadletter.HeaderRounds] != "1" {
 			k.Errorf("%v", d.Headers)
 		}
 		return driver.Settlement{Outcome: driver.Ack}
 	})
-	if _, err := k.queue.Replay(k.ctx(), deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic}, To: topic}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := k.queue.Replay(k.ctx(),
+		deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic}, To: topic}); !errors.Is(err,
+		driver.ErrInvalid) {
 		k.Errorf("to where they are: %v", err)
 	}
 }
@@ -193,7 +203,8 @@ func replayIsResumed(k *kit) {
 		k.Fatalf("%+v", report)
 	}
 	again := min(report.Done, 40)
-	k.take(topic, driver.DefaultGroup, again, func(*driver.Delivery) driver.Settlement { // some die again before it goes on
+	// some die again before it goes on
+	k.take(topic, driver.DefaultGroup, again, func(*driver.Delivery) driver.Settlement {
 		return driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout}}
 	})
 	rest, err := k.queue.Replay(k.ctx(), deadletter.ReplayOptions{Checkpoint: &report.Checkpoint})
@@ -222,7 +233,9 @@ func replayInParts(k *kit) {
 		}
 		ds, err := sub.Receive(k.ctx(), 1)
 		k.ok(err)
-		k.ok(errors.Join(sub.Settle(k.ctx(), []driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout}}})...))
+		k.ok(errors.Join(sub.Settle(k.ctx(),
+			[]driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead,
+				Failure: &driver.Failure{Reason: driver.ReasonTimeout}}})...))
 	}})
 	k.ok(err)
 	k.ok(sub.Close(k.ctx()))

@@ -64,7 +64,8 @@ type Tally struct {
 // Tally counts letters, in the same bounded steps as Browse.
 func (q *Queue) Tally(ctx context.Context, query TallyQuery) (Tally, error) {
 	if query.By != ByNothing && !slices.Contains(Groupings, query.By) {
-		return Tally{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("letters cannot be grouped by %q", string(query.By)), "use "+groupings(), nil)
+		return Tally{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("letters cannot be grouped by %q", string(query.By)),
+			"use "+groupings(), nil)
 	}
 	if err := query.check(); err != nil {
 		return Tally{}, err
@@ -182,7 +183,8 @@ func (c *counter) result() Tally {
 		c.tally.Buckets = append(c.tally.Buckets, *b)
 	}
 	slices.SortFunc(c.tally.Buckets, func(a, b Bucket) int {
-		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Reason, b.Reason),
+		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Group, b.Group),
+			cmp.Compare(a.Reason, b.Reason),
 			cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Day, b.Day))
 	})
 	return c.tally

@@ -33,7 +33,8 @@ func SecretBucket(bucket string) bool {
 	return slices.Contains(secretBuckets, family)
 }
 
-var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket, OperationsBucket, TransactionsBucket, NotifyBucket,
+var ownBuckets = []string{SchedulesBucket, ResultsBucket, MembersBucket, CommandsBucket, UniqueBucket, LeadBucket,
+	OperationsBucket, TransactionsBucket, NotifyBucket,
 	AuthBucket, WeComBucket, PushBucket}
 
 // ReservedBucket reports whether a bucket is one of Ferry's own.
@@ -42,11 +43,13 @@ func ReservedBucket(bucket string) bool {
 	return slices.Contains(ownBuckets, family)
 }
 
-// CheckBucket says what is wrong with the name of a bucket that a program chooses, or nil. Like CheckTopic it is asked above the seam.
+// CheckBucket says what is wrong with the name of a bucket that a program chooses, or nil. Like CheckTopic it is asked
+// above the seam.
 func CheckBucket(bucket string) error {
 	if err := CheckName("bucket", bucket); err != nil || !ReservedBucket(bucket) {
 		return err
 	}
 	return NewError(ErrInvalid, fmt.Sprintf("bucket %s is one of Ferry's own", quote(bucket)),
-		fmt.Sprintf("use another name; %s and what begins with one of them and a dot are taken", strings.Join(ownBuckets, ", ")), nil)
+		fmt.Sprintf("use another name; %s and what begins with one of them and a dot are taken",
+			strings.Join(ownBuckets, ", ")), nil)
 }

@@ -10,9 +10,11 @@ import (
 
 func TestReservedBuckets(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"schedules", "schedules.progress", "results.00", "members", "commands", "lead", "lead.reports", "operations"} {
+	for _, name := range []string{"schedules", "schedules.progress", "results.00", "members", "commands", "lead",
+		"lead.reports", "operations"} {
 		err := driver.CheckBucket(name)
-		if !driver.ReservedBucket(name) || !errors.Is(err, driver.ErrInvalid) || !strings.Contains(err.Error(), "Ferry's own") {
+		if !driver.ReservedBucket(name) || !errors.Is(err, driver.ErrInvalid) ||
+			!strings.Contains(err.Error(), "Ferry's own") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

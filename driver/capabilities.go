@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Each capability that reaches more or less far has a type of its own, so that the word of one is not taken for that of another.
+// Each capability that reaches more or less far has a type of its own, so that the word of one is not taken for that of
+// another.
 type (
 	// LeaseScope is what a lease is for.
 	LeaseScope string
@@ -100,9 +101,11 @@ type Capabilities struct {
 	Levels     []Durability
 	// MaxBody is the largest body in bytes.
 	MaxBody int
-	// SettleLag is for how long a crash of the consumer can still take back a settlement that was accepted. Zero: it cannot.
+	// SettleLag is for how long a crash of the consumer can still take back a settlement that was accepted. Zero: it
+	// cannot.
 	SettleLag time.Duration
-	// Local says that a publish waits for neither a network nor a disk, so that gathering callers into batches gains nothing.
+	// Local says that a publish waits for neither a network nor a disk, so that gathering callers into batches gains
+	// nothing.
 	Local bool
 }
 
@@ -121,5 +124,6 @@ func (c Capabilities) Gives(level Durability) bool {
 
 // Refuse is the error for a level that cannot be asked for.
 func (c Capabilities) Refuse(level Durability) error {
-	return NewError(ErrUnsupported, fmt.Sprintf("%s cannot give durability %q", c.Driver, level), fmt.Sprintf("it gives %v; another broker or setting gives more", c.Levels), nil)
+	return NewError(ErrUnsupported, fmt.Sprintf("%s cannot give durability %q", c.Driver, level),
+		fmt.Sprintf("it gives %v; another broker or setting gives more", c.Levels), nil)
 }

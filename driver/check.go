@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What a caller can get wrong is checked here, once for all drivers: each method of a driver begins with its check. Errors show names cut
-// short, so that what a caller passed cannot fill a log.
+// What a caller can get wrong is checked here, once for all drivers: each method of a driver begins with its check.
+// Errors show names cut short, so that what a caller passed cannot fill a log.
 
 // MaxPartitions is the most that TopicConfig.Partitions may ask for; a backend may allow less.
 const MaxPartitions = 10_000
@@ -35,7 +35,8 @@ func CheckMax(most int) error {
 	return nil
 }
 
-// Check says what is wrong with a delivery that is to be begun, extended or settled, or nil. Whether it is held is the driver's to say.
+// Check says what is wrong with a delivery that is to be begun, extended or settled, or nil. Whether it is held is the
+// driver's to say.
 func (d *Delivery) Check() error {
 	if d == nil || d.Message == nil {
 		return NewError(ErrInvalid, "no delivery is given", "pass what Receive returned", nil)
@@ -43,7 +44,8 @@ func (d *Delivery) Check() error {
 	return nil
 }
 
-// Lost is the error for a delivery that is not held any more, or was not received by this subscription. Cause may be nil.
+// Lost is the error for a delivery that is not held any more, or was not received by this subscription. Cause may be
+// nil.
 func (d *Delivery) Lost(cause error) error {
 	return NewError(ErrLeaseLost, fmt.Sprintf("delivery %s is no longer held", quote(fmt.Sprint(d.Token))),
 		"extend leases in time; the message is delivered again", cause)
@@ -55,10 +57,12 @@ func (s *Settlement) Check(maxBody int) error {
 		return err
 	}
 	if s.Outcome > Drop {
-		return NewError(ErrInvalid, fmt.Sprintf("outcome %d does not exist", s.Outcome), "use Ack, Retry, Dead, Release or Drop", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("outcome %d does not exist", s.Outcome),
+			"use Ack, Retry, Dead, Release or Drop", nil)
 	}
 	if s.Unseen && s.Outcome != Release {
-		return NewError(ErrInvalid, fmt.Sprintf("the outcome of a delivery that no handler saw is %s", s.Outcome), "release it, or leave Unseen out", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("the outcome of a delivery that no handler saw is %s", s.Outcome),
+			"release it, or leave Unseen out", nil)
 	}
 	for _, m := range s.Emit {
 		if err := m.CheckPublish(maxBody); err != nil {
@@ -75,9 +79,11 @@ func (t Target) Check() error {
 	}
 	switch {
 	case t.Ref.IsZero() && t.ID == "":
-		return NewError(ErrInvalid, fmt.Sprintf("no message of topic %s is named", quote(t.Topic)), "give its Ref or its ID", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("no message of topic %s is named", quote(t.Topic)),
+			"give its Ref or its ID", nil)
 	case t.Ref.Partition < 0:
-		return NewError(ErrInvalid, fmt.Sprintf("there is no partition %d", t.Ref.Partition), "use the Ref that a receipt, a delivery or an entry has", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("there is no partition %d", t.Ref.Partition),
+			"use the Ref that a receipt, a delivery or an entry has", nil)
 	case t.Death < 0 || t.Death > 0 && t.Group == "":
 		return NewError(ErrInvalid, fmt.Sprintf("death %d of a message in group %s does not exist", t.Death, quote(t.Group)),
 			"name the group of the dead letter; Death is 1 + its Rounds, or zero", nil)
@@ -87,7 +93,8 @@ func (t Target) Check() error {
 
 // Outlived is the error for a Target whose Death is over.
 func (t Target) Outlived() error {
-	return NewError(ErrConflict, fmt.Sprintf("message %s is not that dead letter of group %s any more", t.name(), quote(t.Group)),
+	return NewError(ErrConflict, fmt.Sprintf("message %s is not that dead letter of group %s any more",
+		t.name(), quote(t.Group)),
 		"it was replayed meanwhile; look at it again", nil)
 }
 
@@ -109,7 +116,8 @@ func (m *Move) Check(maxBody int) error {
 			return err
 		}
 		if m.Group == "" || m.Group == m.To {
-			return NewError(ErrInvalid, fmt.Sprintf("a dead letter cannot go from group %s to group %s", quote(m.Group), quote(m.To)),
+			return NewError(ErrInvalid, fmt.Sprintf("a dead letter cannot go from group %s to group %s",
+				quote(m.Group), quote(m.To)),
 				"name the group where it died, and another one", nil)
 		}
 	}
@@ -132,7 +140,8 @@ func (c TopicConfig) Check() error {
 	case c.KeepMost > 0 && c.Keep == 0:
 		return NewError(ErrInvalid, "keep most bounds what is kept, and nothing is", "set how long to keep it, too", nil)
 	case c.Partitions > MaxPartitions:
-		return NewError(ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions), fmt.Sprintf("use at most %d", MaxPartitions), nil)
+		return NewError(ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions),
+			fmt.Sprintf("use at most %d", MaxPartitions), nil)
 	}
 	return nil
 }
@@ -156,11 +165,13 @@ func (o Order) check() error {
 func (p Position) Check() error {
 	switch {
 	case p.From > FromRef:
-		return NewError(ErrInvalid, fmt.Sprintf("position kind %d does not exist", p.From), "use FromEnd, FromBegin, FromTime or FromRef", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("position kind %d does not exist", p.From),
+			"use FromEnd, FromBegin, FromTime or FromRef", nil)
 	case p.From == FromTime && p.Time.IsZero():
 		return NewError(ErrInvalid, "a position by time has no time", "set Position.Time, or use FromBegin", nil)
 	case p.From == FromRef && (p.Ref.IsZero() || p.Ref.Partition < 0):
-		return NewError(ErrInvalid, fmt.Sprintf("%v is no place of a message", p.Ref), "set Position.Ref to that of a message", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("%v is no place of a message", p.Ref),
+			"set Position.Ref to that of a message", nil)
 	}
 	return nil
 }
@@ -176,14 +187,15 @@ func (p Position) checkStart(c Capabilities) error {
 	return nil
 }
 
-// CheckKept says why a new group cannot begin at p in a topic that keeps settled messages for so long, or nil. What is not settled alone is no
-// history: which messages that are depends on how far other groups happen to be.
+// CheckKept says why a new group cannot begin at p in a topic that keeps settled messages for so long, or nil. What is
+// not settled alone is no history: which messages that are depends on how far other groups happen to be.
 func (p Position) CheckKept(topic string, keep time.Duration) error {
 	if p.From == FromEnd || keep > 0 {
 		return nil
 	}
 	return NewError(ErrUnsupported, fmt.Sprintf("topic %s keeps no history for a new group to start from", quote(topic)),
-		"start at the end, or have the topic keep messages (Keep, ferry topic alter --keep) before what it shall get is published", nil)
+		"start at the end, or have the topic keep messages (Keep, ferry topic alter --keep) before what it shall get is "+
+			"published", nil)
 }
 
 // Check says what is wrong with a reset of a group, or nil.

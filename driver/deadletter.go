@@ -38,11 +38,13 @@ const (
 	ActionEscalate     Action = "escalate"
 )
 
-// Advice returns whether a message that died for this reason can be expected to succeed unchanged, and what to do. The shipped
-// strategies of package deadletter bring back what is recoverable, and nothing else.
+// Advice returns whether a message that died for this reason can be expected to succeed unchanged, and what to do. The
+// shipped strategies of package deadletter bring back what is recoverable, and nothing else.
 func (r Reason) Advice() (recoverable bool, action Action) {
 	switch r {
-	case ReasonTimeout, ReasonDownstream, ReasonOverload, ReasonQueueFull, ReasonBreakerOpen, ReasonMaxAttempts, ReasonPanic: // of a panic: after a deploy
+	case ReasonTimeout, ReasonDownstream, ReasonOverload, ReasonQueueFull, ReasonBreakerOpen,
+		ReasonMaxAttempts, ReasonPanic:
+		// of a panic: after a deploy
 		return true, ActionDelayedRetry
 	case ReasonRateLimited, ReasonKeyBlocked:
 		return true, ActionAutoRetry

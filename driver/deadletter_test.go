@@ -59,8 +59,10 @@ func TestAppendFailureKeepsTheNewest(t *testing.T) {
 			t.Fatalf("the old history changed:\n%s", d)
 		}
 	}
-	if len(history) != driver.HistoryLimit || history[0].Attempt != 6 || history[len(history)-1].Attempt != driver.HistoryLimit+5 {
-		t.Errorf("history has %d entries from attempt %d to %d", len(history), history[0].Attempt, history[len(history)-1].Attempt)
+	if len(history) != driver.HistoryLimit || history[0].Attempt != 6 ||
+		history[len(history)-1].Attempt != driver.HistoryLimit+5 {
+		t.Errorf("history has %d entries from attempt %d to %d", len(history), history[0].Attempt,
+			history[len(history)-1].Attempt)
 	}
 }
 
@@ -91,8 +93,9 @@ func TestBuryFollowsTheLastFailure(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	var dl driver.DeadLetter
 	dl.Bury(driver.Failure{At: at, Reason: driver.ReasonTimeout, Error: "no answer after 30 s", Stack: "main.go"})
-	want := driver.DeadLetter{Reason: driver.ReasonTimeout, Error: "no answer after 30 s", Fingerprint: "no answer after # s",
-		Stack: "main.go", Recoverable: true, Action: driver.ActionDelayedRetry, DiedAt: at}
+	want := driver.DeadLetter{Reason: driver.ReasonTimeout, Error: "no answer after 30 s",
+		Fingerprint: "no answer after # s",
+		Stack:       "main.go", Recoverable: true, Action: driver.ActionDelayedRetry, DiedAt: at}
 	if d := cmp.Diff(want, dl); d != "" {
 		t.Error(d)
 	}

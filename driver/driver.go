@@ -6,10 +6,10 @@
 //
 // The comments here are the contract, and package drivertest checks it.
 //
-// All methods of all interfaces may be called concurrently. A context is never nil, as everywhere in Go: without one a call panics in
-// the caller's goroutine, and what it called stays usable. No method adds a retry loop of its own around a failed
-// request: it says what happened ([ErrNotApplied], [ErrUnknown]) and the caller decides. Durations, not times, cross
-// the seam wherever a deadline is meant: only the backend's clock decides when something is due, expired or lost.
+// All methods of all interfaces may be called concurrently. A context is never nil, as everywhere in Go: without one a
+// call panics in the caller's goroutine, and what it called stays usable. No method adds a retry loop of its own around
+// a failed request: it says what happened ([ErrNotApplied], [ErrUnknown]) and the caller decides. Durations, not times,
+// cross the seam wherever a deadline is meant: only the backend's clock decides when something is due, expired or lost.
 package driver
 
 import (
@@ -62,10 +62,11 @@ type Receipt struct {
 	ID string
 	// Ref locates the stored message in the backend. Zero when nothing was stored or the backend cannot tell.
 	Ref Ref
-	// Duplicate says that the message was known already (by its dedup id, or an id its producer chose) and not stored again.
+	// Duplicate says that the message was known already (by its dedup id, or an id its producer chose) and not stored
+	// again.
 	Duplicate bool
-	// Spooled says that the message is not in the backend yet, but in a spool beside the program, which brings it there: see package spool.
-	// No other driver sets it.
+	// Spooled says that the message is not in the backend yet, but in a spool beside the program, which brings it there:
+	// see package spool. No other driver sets it.
 	Spooled bool
 	// Err is nil once the message is stored. Otherwise it is one of ErrNotApplied, ErrUnknown, ErrFull, ErrTooLarge,
 	// ErrUnsupported, ErrClosed, wrapped.
@@ -144,11 +145,12 @@ var DefaultWeights = [4]int{1, 4, 16, 64}
 // uncounted, in any order.
 //
 // A lease is lost when its holder vanishes: it crashes, or does not extend in time, or a partition is taken from it
-// without a handover. Of a message's losses in a group the first counts in Delivery.Deliveries, whoever held it; a later
-// one counts only if Begin had recorded the delivery and its holder never speaks again. A late Extend, Settle or Close with
-// the token of a lost delivery that had begun is refused with ErrLeaseLost like any other, and takes its count back, once:
-// the holder lives, so that not this message ended it. The latest 16 such tokens of a message are known, as durably as its
-// counts, until it is settled, dies or is replayed. What goes back in order (Release, Close, a rebalance whose old owner is told) counts nothing.
+// without a handover. Of a message's losses in a group the first counts in Delivery.Deliveries, whoever held it; a
+// later one counts only if Begin had recorded the delivery and its holder never speaks again. A late Extend, Settle or
+// Close with the token of a lost delivery that had begun is refused with ErrLeaseLost like any other, and takes its
+// count back, once: the holder lives, so that not this message ended it. The latest 16 such tokens of a message are
+// known, as durably as its counts, until it is settled, dies or is replayed. What goes back in order (Release, Close, a
+// rebalance whose old owner is told) counts nothing.
 type Subscription interface {
 	// Receive waits until it can return at least one delivery, and returns at most max. Cancelling ctx ends the wait,
 	// never a claim in progress: what such a claim took is returned by the next Receive, or released by Close. While
@@ -159,16 +161,17 @@ type Subscription interface {
 	Receive(ctx context.Context, max int) ([]*Delivery, error)
 
 	// Begin records that the handlers of ds are about to start, durably before it returns, and returns one error each
-	// (nil, ErrLeaseLost, ErrNotApplied, ErrUnknown). It changes neither lease nor order, and may be repeated. A holder calls
-	// it for what was lost before (Deliveries of 2 and more) and starts no handler whose Begin failed; it may leave it out for the rest.
+	// (nil, ErrLeaseLost, ErrNotApplied, ErrUnknown). It changes neither lease nor order, and may be repeated. A holder
+	// calls it for what was lost before (Deliveries of 2 and more) and starts no handler whose Begin failed; it may leave
+	// it out for the rest.
 	Begin(ctx context.Context, ds []*Delivery) []error
 
-	// Settle applies each settlement as one atomic step, in slice order, and returns one error each (nil,
-	// ErrLeaseLost, ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its
-	// state nor its Emit. In strict order, Retry and Release (with or without After) also return the later held
-	// messages of that key behind it, uncounted and with the Cause they had; their tokens die in the same step. A settlement stands even when ctx
-	// is cancelled meanwhile: the call still waits for the answer, as long as the driver waits for its backend (at most
-	// 30 s), and returns ErrUnknown for what it could not learn. The slice is not retained.
+	// Settle applies each settlement as one atomic step, in slice order, and returns one error each (nil, ErrLeaseLost,
+	// ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its state nor its Emit. In
+	// strict order, Retry and Release (with or without After) also return the later held messages of that key behind it,
+	// uncounted and with the Cause they had; their tokens die in the same step. A settlement stands even when ctx is
+	// cancelled meanwhile: the call still waits for the answer, as long as the driver waits for its backend (at most 30
+	// s), and returns ErrUnknown for what it could not learn. The slice is not retained.
 	Settle(ctx context.Context, s []Settlement) []error
 
 	// Extend makes the leases end one full lease from the backend's now, and returns one error each. The deliveries
@@ -177,8 +180,8 @@ type Subscription interface {
 
 	// Drain says that Receive is not called again; it returns ErrClosed from then on. What is held stays held until it is
 	// settled or Close. What the backend reserves for this member beyond that, such as partitions, goes to the other
-	// members at once; where a partition cannot go while messages of it are held (Kafka), when the last of these is settled.
-	// What nobody else can take stays until Close. Draining twice is harmless.
+	// members at once; where a partition cannot go while messages of it are held (Kafka), when the last of these is
+	// settled. What nobody else can take stays until Close. Draining twice is harmless.
 	Drain(ctx context.Context) error
 
 	// Close releases what is held to the head of its queue, uncounted, and leaves the group. Nothing waits for a lease.

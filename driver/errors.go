@@ -95,12 +95,14 @@ func (e *Error) Unwrap() []error {
 // existingTopics begins the hint of an error about a topic that does not exist, before the names of those that do.
 const existingTopics = "existing topics: "
 
-// NoTopic is the error about a topic that does not exist. Its hint names some of those that do, so that a typing error is seen at once.
+// NoTopic is the error about a topic that does not exist. Its hint names some of those that do, so that a typing error
+// is seen at once.
 func NoTopic(topic string, existing []string) error {
 	return NewError(ErrNotFound, fmt.Sprintf("topic %q does not exist", topic), existingTopics+Listed(existing), nil)
 }
 
-// NamesTopics reports whether the hint names topics. Whoever answers for a broker keeps it from those who may not see every topic.
+// NamesTopics reports whether the hint names topics. Whoever answers for a broker keeps it from those who may not see
+// every topic.
 func (e *Error) NamesTopics() bool { return strings.HasPrefix(e.Hint, existingTopics) }
 
 // mostListed is how many names a hint shows.

@@ -80,7 +80,8 @@ type Entry struct {
 	Dead      *DeadLetter // StateDead
 	Raw       []byte      // StateInvalid: the bytes as found
 	Problem   string      // StateInvalid: why they could not be decoded
-	FoundAt   time.Time   // StateInvalid: when that was found, by the backend's clock; zero: not known, it was before this was kept
+	// StateInvalid: when that was found, by the backend's clock; zero: not known, it was before this was kept
+	FoundAt time.Time
 }
 
 // TopicInfo is a topic and its settings.
@@ -116,7 +117,8 @@ type GroupStats struct {
 	Group  string
 	Order  Order
 	Paused bool
-	// Consumers are the subscriptions of all processes. Where a process is one member of a group (Kafka), another counts as one.
+	// Consumers are the subscriptions of all processes. Where a process is one member of a group (Kafka), another counts
+	// as one.
 	Consumers int
 	// Received became ready for this group, again after a reset.
 	Received uint64
@@ -129,8 +131,8 @@ type GroupStats struct {
 	Ready, Inflight, Waiting, Dead int64
 	// Redelivered counts leases lost, those that do not count as deliveries included.
 	Redelivered uint64
-	// Retried counts attempts that failed and were to be tried again. Died counts messages that became dead letters, each time: unlike Dead it
-	// never falls, so that rates can be told from it.
+	// Retried counts attempts that failed and were to be tried again. Died counts messages that became dead letters, each
+	// time: unlike Dead it never falls, so that rates can be told from it.
 	Retried, Died uint64
 	// Oldest is how long the oldest ready message has been ready.
 	Oldest time.Duration
@@ -145,14 +147,18 @@ func (g GroupStats) NeverConsumed() bool {
 func (s TopicStats) Unbalanced() []string {
 	var out []string
 	if in, sum := s.Published, s.Fanned+s.Expired+s.Cancelled+uint64(s.Delayed+s.Held); in != sum {
-		out = append(out, fmt.Sprintf("topic %s: %d published, but %d = %d fanned + %d delayed + %d held + %d expired + %d cancelled",
+		out = append(out, fmt.Sprintf(
+			"topic %s: %d published, but %d = %d fanned + %d delayed + %d held + %d expired + %d cancelled",
 			s.Topic, in, sum, s.Fanned, s.Delayed, s.Held, s.Expired, s.Cancelled))
 	}
 	for _, g := range s.Groups {
 		sum := g.Acked + g.Dropped + g.Expired + g.Cancelled + uint64(g.Ready+g.Inflight+g.Waiting+g.Dead)
 		if g.Received != sum {
-			out = append(out, fmt.Sprintf("group %s of topic %s: %d received, but %d = %d acked + %d dropped + %d expired + %d cancelled + %d ready + %d in flight + %d waiting + %d dead",
-				g.Group, s.Topic, g.Received, sum, g.Acked, g.Dropped, g.Expired, g.Cancelled, g.Ready, g.Inflight, g.Waiting, g.Dead))
+			out = append(out, fmt.Sprintf(
+				"group %s of topic %s: %d received, but %d = %d acked + %d dropped + %d expired + %d cancelled + %d ready + %d "+
+					"in flight + %d waiting + %d dead",
+				g.Group, s.Topic, g.Received, sum, g.Acked, g.Dropped, g.Expired, g.Cancelled, g.Ready, g.Inflight,
+				g.Waiting, g.Dead))
 		}
 	}
 	return out

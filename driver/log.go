@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// Log is what a driver can do that keeps messages in partitions which groups read in order. It is optional: the other drivers have no
-// such places to tell of. ferry.Broker.Log hands it out. What a backend cannot do of it is refused with ErrUnsupported.
+// Log is what a driver can do that keeps messages in partitions which groups read in order. It is optional: the other
+// drivers have no such places to tell of. ferry.Broker.Log hands it out. What a backend cannot do of it is refused with
+// ErrUnsupported.
 type Log interface {
 	// Partitions tells of each partition of a topic what it holds, and how far each group has come in it.
 	Partitions(ctx context.Context, topic string) ([]Partition, error)
 	// Pending returns a page of what a group has read and not settled, oldest first, one partition after the other.
 	Pending(ctx context.Context, q PendingQuery) (PendingPage, error)
-	// Replay makes what is kept from one position on, and before another, ready again for a group that had settled it. Nothing is
-	// skipped, so it may be done while the group has consumers.
+	// Replay makes what is kept from one position on, and before another, ready again for a group that had settled it.
+	// Nothing is skipped, so it may be done while the group has consumers.
 	Replay(ctx context.Context, topic, group string, o ReplayOptions) (ResetReport, error)
 	// Range returns a page of what is in one partition, whatever became of it. Of what cannot be decoded it has the bytes.
 	Range(ctx context.Context, q RangeQuery) (RangePage, error)
@@ -25,8 +26,8 @@ type Log interface {
 	Trim(ctx context.Context, topic string) (TrimReport, error)
 }
 
-// Wrapper is a Driver around another one. What is optional of that, its Log or Follower, is found through it; a Pipeliner is not, since a wrapper
-// changes Publish.
+// Wrapper is a Driver around another one. What is optional of that, its Log or Follower, is found through it; a
+// Pipeliner is not, since a wrapper changes Publish.
 type Wrapper interface{ Unwrap() Driver }
 
 // LogOf returns the Log of a driver, or of the one that it wraps; nil where there is none.
@@ -117,8 +118,8 @@ type RangePage struct {
 	Next    Ref // where the next page begins; zero at the end
 }
 
-// Retention bounds what a topic holds in its log. The zero value bounds nothing: messages go when the last group has settled them, or
-// TopicConfig.Keep later.
+// Retention bounds what a topic holds in its log. The zero value bounds nothing: messages go when the last group has
+// settled them, or TopicConfig.Keep later.
 type Retention struct {
 	// Age, Entries and Bytes (of memory, as the backend reckons it) bound the log of a topic. Zero: no bound.
 	Age            time.Duration

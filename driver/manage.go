@@ -15,8 +15,9 @@ type Manager interface {
 	// DeleteTopic removes a topic with all its messages, groups and dead letters. ErrConflict while it has consumers.
 	DeleteTopic(ctx context.Context, topic string) error
 
-	// EnsureGroup creates a group. One that exists with another order is ErrConflict. A Start before the end is ErrUnsupported
-	// beyond Capabilities.History, and where TopicConfig.Keep is zero (a topic that does not exist included).
+	// EnsureGroup creates a group. One that exists with another order is ErrConflict. A Start before the end is
+	// ErrUnsupported beyond Capabilities.History, and where TopicConfig.Keep is zero (a topic that does not exist
+	// included).
 	EnsureGroup(ctx context.Context, topic, group string, o GroupOptions) error
 	// DeleteGroup removes a group with what it has not settled. ErrConflict while it has consumers.
 	DeleteGroup(ctx context.Context, topic, group string) error
@@ -30,9 +31,10 @@ type Manager interface {
 	// Delete removes single messages, one error each: ErrNotFound, or ErrConflict for one in flight. With a group it is
 	// removed for that group only.
 	Delete(ctx context.Context, ts []Target) []error
-	// Move makes messages due, one error each: a dead letter is replayed (attempts and deliveries start over, Rounds grows, a TTL that has passed is lifted), one that
-	// waits or is delayed or held is due After from now, an invalid one is published as Edit. ErrConflict for one that
-	// is in flight or ready, ErrInvalid for one that belongs to groups where Target names none. One atomic step each. Its Cause is CauseReplay; it blocks no key before it is due.
+	// Move makes messages due, one error each: a dead letter is replayed (attempts and deliveries start over, Rounds
+	// grows, a TTL that has passed is lifted), one that waits or is delayed or held is due After from now, an invalid one
+	// is published as Edit. ErrConflict for one that is in flight or ready, ErrInvalid for one that belongs to groups
+	// where Target names none. One atomic step each. Its Cause is CauseReplay; it blocks no key before it is due.
 	Move(ctx context.Context, ms []Move) []error
 	// Reset makes a group start again from a position: what is kept behind it is delivered again, what is ready before it
 	// is skipped. Refused with ErrConflict while the group has consumers, unless forced.
@@ -46,8 +48,8 @@ type TopicConfig struct {
 	MaxBytes    int64
 	// Keep holds settled messages this long, for Reset and search.
 	Keep time.Duration
-	// KeepMost bounds how many settled messages Keep holds: the oldest go first. ErrUnsupported where a backend has no such
-	// bound. Zero: no bound.
+	// KeepMost bounds how many settled messages Keep holds: the oldest go first. ErrUnsupported where a backend has no
+	// such bound. Zero: no bound.
 	KeepMost int64
 	// ExpiredDead sends expired messages to the dead letters (reason "expired") instead of discarding them.
 	ExpiredDead bool
@@ -61,8 +63,9 @@ type GroupOptions struct {
 	Start Position
 }
 
-// Position is a place in the history of a topic: what TopicConfig.Keep holds and what is not settled. A topic without Keep has none, even
-// while some messages are not settled, so that a new group cannot begin there: it means the same on every backend.
+// Position is a place in the history of a topic: what TopicConfig.Keep holds and what is not settled. A topic without
+// Keep has none, even while some messages are not settled, so that a new group cannot begin there: it means the same on
+// every backend.
 type Position struct {
 	From PositionKind
 	Time time.Time // FromTime
@@ -86,8 +89,8 @@ type Move struct {
 	After time.Duration
 	// Edit replaces body, content type, headers, key, priority and retry overrides. Nil keeps them. The ID stays.
 	Edit *Message
-	// To is another group of the topic that gets a dead letter of Group instead: there it is received, here it is cancelled.
-	// ErrConflict for what is not dead, and when that group has not settled the message. Empty: Group itself.
+	// To is another group of the topic that gets a dead letter of Group instead: there it is received, here it is
+	// cancelled. ErrConflict for what is not dead, and when that group has not settled the message. Empty: Group itself.
 	To string
 }
 

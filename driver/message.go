@@ -33,7 +33,8 @@ func (p Priority) String() string {
 // Hold as a Delay keeps a message until it is moved (committed) or deleted (rolled back).
 const Hold time.Duration = 1<<63 - 1
 
-// Unlimited as MaxAttempts has a message tried again and again. It is the largest number there may be, which no attempt reaches.
+// Unlimited as MaxAttempts has a message tried again and again. It is the largest number there may be, which no attempt
+// reaches.
 const Unlimited = math.MaxInt32
 
 // Message is what a producer publishes and a consumer gets, whole.
@@ -69,8 +70,8 @@ type Message struct {
 	MaxAttempts int
 	Retry       *RetryPolicy
 
-	// Unique asks that no other message of the topic with the same unique id is unsettled. It is resolved above the seam and not stored: drivers
-	// see a header instead. Nil: nothing is asked.
+	// Unique asks that no other message of the topic with the same unique id is unsettled. It is resolved above the seam
+	// and not stored: drivers see a header instead. Nil: nothing is asked.
 	Unique *Unique
 
 	// PublishedAt is the backend's time of storing it. Set by the backend, ignored on publish.

@@ -16,8 +16,9 @@ const (
 	maxCursor = 64 << 10 // bytes: a driver may note a place in each partition
 )
 
-// Resolve fills in the defaults of q for a driver with capabilities c, and says what is wrong with it. The cursor it returns is what
-// Continue was given, so that a driver reads only what it wrote itself, for this very query. Every driver calls it first in Browse.
+// Resolve fills in the defaults of q for a driver with capabilities c, and says what is wrong with it. The cursor it
+// returns is what Continue was given, so that a driver reads only what it wrote itself, for this very query. Every
+// driver calls it first in Browse.
 func (q Query) Resolve(c Capabilities) (Query, error) {
 	if err := CheckScope(q.Topic, q.Group); err != nil {
 		return q, err
@@ -27,10 +28,12 @@ func (q Query) Resolve(c Capabilities) (Query, error) {
 		q.Group = "" // they belong to the topic
 	case StateReady, StateInflight, StateWaiting, StateDead, StateDone:
 		if q.Group == "" {
-			return q, NewError(ErrInvalid, fmt.Sprintf("state %s belongs to groups, and none is named", q.State), "set Query.Group", nil)
+			return q, NewError(ErrInvalid, fmt.Sprintf("state %s belongs to groups, and none is named", q.State),
+				"set Query.Group", nil)
 		}
 	default:
-		return q, NewError(ErrInvalid, fmt.Sprintf("state %s does not exist", quote(string(q.State))), "use one of the states of package driver", nil)
+		return q, NewError(ErrInvalid, fmt.Sprintf("state %s does not exist", quote(string(q.State))),
+			"use one of the states of package driver", nil)
 	}
 	var err error
 	if q.Limit, err = limited("Limit", q.Limit, DefaultLimit, MaxLimit); err != nil {
@@ -43,7 +46,8 @@ func (q Query) Resolve(c Capabilities) (Query, error) {
 	return q, err
 }
 
-// Continue returns the cursor of the page that goes on at a place, in the driver's own words. None at the end: "" stays "".
+// Continue returns the cursor of the page that goes on at a place, in the driver's own words. None at the end: "" stays
+// "".
 func (q Query) Continue(c Capabilities, at string) string { return sealCursor(at, q.listing(c)) }
 
 func (q Query) listing(c Capabilities) string {
@@ -75,7 +79,8 @@ func (q PendingQuery) listing(c Capabilities) string {
 	return strings.Join([]string{c.Driver, q.Topic, q.Group, "pending", q.Instance}, "/")
 }
 
-// Resolve fills in the default of q, and says what is wrong with it. Whether the topic has the partition is the driver's to say.
+// Resolve fills in the default of q, and says what is wrong with it. Whether the topic has the partition is the
+// driver's to say.
 func (q RangeQuery) Resolve() (RangeQuery, error) {
 	if err := CheckName("topic", q.Topic); err != nil {
 		return q, err

@@ -12,8 +12,10 @@ import (
 func TestQueryDefaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ q, want driver.Query }{
-		{driver.Query{Topic: "a", Group: "g", State: driver.StateDead}, driver.Query{Topic: "a", Group: "g", State: driver.StateDead, Limit: 100, MaxScan: 10_000}},
-		{driver.Query{Topic: "a", Group: "g", State: driver.StateHeld, Limit: 5, MaxScan: 6}, driver.Query{Topic: "a", State: driver.StateHeld, Limit: 5, MaxScan: 6}},
+		{driver.Query{Topic: "a", Group: "g", State: driver.StateDead},
+			driver.Query{Topic: "a", Group: "g", State: driver.StateDead, Limit: 100, MaxScan: 10_000}},
+		{driver.Query{Topic: "a", Group: "g", State: driver.StateHeld, Limit: 5, MaxScan: 6},
+			driver.Query{Topic: "a", State: driver.StateHeld, Limit: 5, MaxScan: 6}},
 		{driver.Query{Topic: "a", Group: "g", State: driver.StateReady, Limit: 5000, MaxScan: 1 << 40},
 			driver.Query{Topic: "a", Group: "g", State: driver.StateReady, Limit: driver.MaxLimit, MaxScan: driver.MaxMaxScan}},
 	} {

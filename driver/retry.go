@@ -73,7 +73,8 @@ func (p RetryPolicy) Validate() error {
 	}
 	switch {
 	case len(p.Delays) > MaxRetryDelays:
-		return bad(fmt.Sprintf("%d delays are too many", len(p.Delays)), fmt.Sprintf("list at most %d; the last one repeats", MaxRetryDelays))
+		return bad(fmt.Sprintf("%d delays are too many", len(p.Delays)),
+			fmt.Sprintf("list at most %d; the last one repeats", MaxRetryDelays))
 	case p.Base < 0 || p.Cap < 0 || p.MaxElapsed < 0:
 		return bad("a time is negative", "use zero for the default")
 	case p.Factor != 0 && !(p.Factor >= 1 && p.Factor <= 1000): // written so that NaN is refused
@@ -82,15 +83,18 @@ func (p RetryPolicy) Validate() error {
 	return nil
 }
 
-// Check says what is wrong with a policy that a program makes, or nil: what Validate does, and what would be ignored. A stored one may have it.
+// Check says what is wrong with a policy that a program makes, or nil: what Validate does, and what would be ignored. A
+// stored one may have it.
 func (p RetryPolicy) Check() error {
 	switch err := p.Validate(); {
 	case err != nil:
 		return err
 	case p.Delays != nil && len(p.Delays) == 0:
-		return NewError(ErrInvalid, "retry policy: the delays are none", "list at least one, or leave the policy out for the default", nil)
+		return NewError(ErrInvalid, "retry policy: the delays are none",
+			"list at least one, or leave the policy out for the default", nil)
 	case p.Cap > 0 && p.Base > p.Cap:
-		return NewError(ErrInvalid, fmt.Sprintf("retry policy: the first wait %v is longer than the longest, %v", p.Base, p.Cap), "give the shorter one first", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("retry policy: the first wait %v is longer than the longest, %v", p.Base,
+			p.Cap), "give the shorter one first", nil)
 	}
 	return nil
 }

@@ -19,15 +19,19 @@ func TestRetryWaits(t *testing.T) {
 		policy driver.RetryPolicy
 		want   []time.Duration // after attempts 1, 2, ...
 	}{
-		{"delays, the last one repeats", driver.RetryPolicy{Delays: []time.Duration{s, 5 * s}}, []time.Duration{s, 5 * s, 5 * s, 5 * s}},
-		{"delays win over the exponential fields", driver.RetryPolicy{Delays: []time.Duration{s}, Base: 9 * s, NoJitter: true}, []time.Duration{s, s}},
+		{"delays, the last one repeats", driver.RetryPolicy{Delays: []time.Duration{s, 5 * s}},
+			[]time.Duration{s, 5 * s, 5 * s, 5 * s}},
+		{"delays win over the exponential fields",
+			driver.RetryPolicy{Delays: []time.Duration{s}, Base: 9 * s, NoJitter: true}, []time.Duration{s, s}},
 		{"a negative delay is none", driver.RetryPolicy{Delays: []time.Duration{-s}}, []time.Duration{0}},
 		{"doubles", driver.RetryPolicy{Base: s, NoJitter: true}, []time.Duration{s, 2 * s, 4 * s, 8 * s}},
 		{"factor", driver.RetryPolicy{Base: s, Factor: 3, NoJitter: true}, []time.Duration{s, 3 * s, 9 * s}},
 		{"constant", driver.RetryPolicy{Base: s, Factor: 1, NoJitter: true}, []time.Duration{s, s, s}},
-		{"a factor below 1 is the default", driver.RetryPolicy{Base: s, Factor: 0.5, NoJitter: true}, []time.Duration{s, 2 * s}},
+		{"a factor below 1 is the default", driver.RetryPolicy{Base: s, Factor: 0.5, NoJitter: true},
+			[]time.Duration{s, 2 * s}},
 		{"cap", driver.RetryPolicy{Base: s, Cap: 3 * s, NoJitter: true}, []time.Duration{s, 2 * s, 3 * s, 3 * s}},
-		{"default cap", driver.RetryPolicy{Base: 9 * time.Minute, NoJitter: true}, []time.Duration{9 * time.Minute, 10 * time.Minute}},
+		{"default cap", driver.RetryPolicy{Base: 9 * time.Minute, NoJitter: true},
+			[]time.Duration{9 * time.Minute, 10 * time.Minute}},
 		{"zero", driver.RetryPolicy{}, []time.Duration{0, 0, 0}},
 	} {
 		for i, want := range c.want {
@@ -115,7 +119,8 @@ func TestRetryPolicyAtTheEdges(t *testing.T) {
 	}
 	for name, p := range map[string]driver.RetryPolicy{
 		"negative base": {Base: -1}, "negative delay": {Delays: []time.Duration{-1}}, "factor below 1": {Factor: 0.5},
-		"factor NaN": {Factor: math.NaN()}, "too many delays": {Delays: make([]time.Duration, driver.MaxRetryDelays+1)}, "negative limit": {MaxElapsed: -1},
+		"factor NaN": {Factor: math.NaN()}, "too many delays": {Delays: make([]time.Duration, driver.MaxRetryDelays+1)},
+		"negative limit": {MaxElapsed: -1},
 	} {
 		m := driver.Message{Topic: "t", Retry: &p}
 		if err := m.Validate(1); !errors.Is(err, driver.ErrInvalid) {
@@ -139,7 +144,8 @@ func TestRetryPolicyThatIsNotMeant(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]driver.RetryPolicy{
-		"zero": {}, "only a cap": {Cap: time.Millisecond}, "base alone": {Base: time.Hour}, "equal": {Base: time.Second, Cap: time.Second},
+		"zero": {}, "only a cap": {Cap: time.Millisecond}, "base alone": {Base: time.Hour},
+		"equal": {Base: time.Second, Cap: time.Second},
 	} {
 		if err := p.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)

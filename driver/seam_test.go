@@ -24,10 +24,12 @@ func TestDurability(t *testing.T) {
 		{4, "invalid", 0}, {driver.Replicated(0), "invalid", 0}, {driver.Replicated(70000), "invalid", 0},
 	} {
 		if c.level.String() != c.text || c.level.Replicas() != c.replicas {
-			t.Errorf("level %d is %q with %d replicas, want %q with %d", uint16(c.level), c.level, c.level.Replicas(), c.text, c.replicas)
+			t.Errorf("level %d is %q with %d replicas, want %q with %d", uint16(c.level), c.level, c.level.Replicas(),
+				c.text, c.replicas)
 		}
 	}
-	if !slices.IsSorted([]driver.Durability{driver.InMemory, driver.Written, driver.Synced, driver.Replicated(1), driver.Replicated(2)}) {
+	if !slices.IsSorted([]driver.Durability{driver.InMemory, driver.Written, driver.Synced, driver.Replicated(1),
+		driver.Replicated(2)}) {
 		t.Error("the levels are not in order")
 	}
 	c := driver.Capabilities{Levels: []driver.Durability{driver.Written, driver.Replicated(1)}}
@@ -66,8 +68,9 @@ func TestErrorHasKindCauseAndHint(t *testing.T) {
 func TestNamesOfNumbers(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[fmt.Stringer]string{
-		driver.Low: "low", driver.Normal: "normal", driver.High: "high", driver.Urgent: "urgent", driver.Priority(3): "invalid",
-		driver.CauseFirst: "first", driver.CauseFailover: "failover", driver.Cause(7): "cause(7)",
+		driver.Low: "low", driver.Normal: "normal", driver.High: "high", driver.Urgent: "urgent",
+		driver.Priority(3): "invalid",
+		driver.CauseFirst:  "first", driver.CauseFailover: "failover", driver.Cause(7): "cause(7)",
 		driver.Ack: "ack", driver.Drop: "drop", driver.Outcome(5): "outcome(5)",
 		driver.Strict: "strict", driver.Relaxed: "relaxed",
 	} {

@@ -32,7 +32,8 @@ func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
 	}
 	switch {
 	case o.Instance == "":
-		return o, NewError(ErrInvalid, "the instance has no name", "set SubscribeOptions.Instance, to host and pid for example", nil)
+		return o, NewError(ErrInvalid, "the instance has no name",
+			"set SubscribeOptions.Instance, to host and pid for example", nil)
 	case o.Lease < c.MinLease:
 		return o, NewError(ErrUnsupported, fmt.Sprintf("a lease of %v is too short for %s", o.Lease, c.Driver),
 			fmt.Sprintf("use at least %v", c.MinLease), nil)
@@ -41,15 +42,17 @@ func (o SubscribeOptions) Resolve(c Capabilities) (SubscribeOptions, error) {
 	}
 	for _, w := range o.Weights {
 		if w < 1 || w > MaxWeight {
-			return o, NewError(ErrInvalid, fmt.Sprintf("lane weights %v contain less than 1 or more than %d", o.Weights, MaxWeight),
+			return o, NewError(ErrInvalid,
+				fmt.Sprintf("lane weights %v contain less than 1 or more than %d", o.Weights, MaxWeight),
 				"use something between for each lane, or StrictPriority", nil)
 		}
 	}
 	return o, GroupOptions{Order: o.Order, Start: o.Start}.Check(c)
 }
 
-// EmitID is the id of the index-th follow-up that has none of its own, of a parent named by topic, group and id: the same each time it is derived,
-// so that a repeated emit is recognised as a duplicate. It has the form of a UUID (version 8) however long the chain.
+// EmitID is the id of the index-th follow-up that has none of its own, of a parent named by topic, group and id: the
+// same each time it is derived, so that a repeated emit is recognised as a duplicate. It has the form of a UUID
+// (version 8) however long the chain.
 func EmitID(parent string, index int) string {
 	sum := sha256.Sum256([]byte(parent + "/" + strconv.Itoa(index)))
 	sum[6] = sum[6]&0x0f | 0x80

@@ -11,17 +11,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-var caps = driver.Capabilities{Driver: "test", MinLease: time.Second, DefaultLease: 10 * time.Second, History: driver.HistoryNone}
+var caps = driver.Capabilities{Driver: "test", MinLease: time.Second, DefaultLease: 10 * time.Second,
+	History: driver.HistoryNone}
 
 func TestResolveFillsInDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := driver.SubscribeOptions{Topic: "orders", Instance: "host-1"}.Resolve(caps)
-	want := driver.SubscribeOptions{Topic: "orders", Instance: "host-1", Group: driver.DefaultGroup, Lease: 10 * time.Second,
+	want := driver.SubscribeOptions{Topic: "orders", Instance: "host-1", Group: driver.DefaultGroup,
+		Lease:  10 * time.Second,
 		MaxRun: driver.DefaultMaxRun, MaxInflight: driver.DefaultMaxInflight, Weights: driver.DefaultWeights}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v\n%s", err, d)
 	}
-	set := driver.SubscribeOptions{Topic: "orders", Instance: "host-1", Group: "g", Lease: time.Second, MaxRun: 5, MaxInflight: 6,
+	set := driver.SubscribeOptions{Topic: "orders", Instance: "host-1", Group: "g", Lease: time.Second,
+		MaxRun: 5, MaxInflight: 6,
 		Weights: [4]int{1, 1, 1, 1}, Order: driver.Relaxed, StrictPriority: true}
 	if got, err := set.Resolve(caps); err != nil || cmp.Diff(set, got) != "" {
 		t.Errorf("what was set changed, or was refused: %v\n%s", err, cmp.Diff(set, got))
@@ -40,15 +43,29 @@ func TestResolveRefuses(t *testing.T) {
 		{"group", func(o *driver.SubscribeOptions) { o.Group = "a b" }, driver.ErrInvalid, "group name"},
 		{"no instance", func(o *driver.SubscribeOptions) { o.Instance = "" }, driver.ErrInvalid, "instance has no name"},
 		{"hostile instance", func(o *driver.SubscribeOptions) { o.Instance = "a\x1b" }, driver.ErrInvalid, "instance name"},
-		{"long instance", func(o *driver.SubscribeOptions) { o.Instance = strings.Repeat("i", 129) }, driver.ErrInvalid, "instance name of 129"},
-		{"short lease", func(o *driver.SubscribeOptions) { o.Lease = time.Second - 1 }, driver.ErrUnsupported, "too short for test"},
+		{"long instance", func(o *driver.SubscribeOptions) {
+			o.Instance = strings.Repeat("i", 129)
+		}, driver.ErrInvalid, "instance name of 129"},
+		{"short lease", func(o *driver.SubscribeOptions) {
+			o.Lease = time.Second - 1
+		}, driver.ErrUnsupported, "too short for test"},
 		{"negative lease", func(o *driver.SubscribeOptions) { o.Lease = -1 }, driver.ErrUnsupported, "too short for test"},
 		{"negative run", func(o *driver.SubscribeOptions) { o.MaxRun = -1 }, driver.ErrInvalid, "MaxRun or MaxInflight"},
-		{"negative in flight", func(o *driver.SubscribeOptions) { o.MaxInflight = -1 }, driver.ErrInvalid, "MaxRun or MaxInflight"},
-		{"order", func(o *driver.SubscribeOptions) { o.Order = driver.Relaxed + 1 }, driver.ErrInvalid, "order 2 does not exist"},
-		{"history", func(o *driver.SubscribeOptions) { o.Start.From = driver.FromBegin }, driver.ErrUnsupported, "test keeps no history"},
-		{"endless weight", func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 1, 1, driver.MaxWeight + 1} }, driver.ErrInvalid, "more than 10000"},
-		{"one weight left out", func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 0, 1, 1} }, driver.ErrInvalid, "less than 1"},
+		{"negative in flight", func(o *driver.SubscribeOptions) {
+			o.MaxInflight = -1
+		}, driver.ErrInvalid, "MaxRun or MaxInflight"},
+		{"order", func(o *driver.SubscribeOptions) {
+			o.Order = driver.Relaxed + 1
+		}, driver.ErrInvalid, "order 2 does not exist"},
+		{"history", func(o *driver.SubscribeOptions) {
+			o.Start.From = driver.FromBegin
+		}, driver.ErrUnsupported, "test keeps no history"},
+		{"endless weight", func(o *driver.SubscribeOptions) {
+			o.Weights = [4]int{1, 1, 1, driver.MaxWeight + 1}
+		}, driver.ErrInvalid, "more than 10000"},
+		{"one weight left out", func(o *driver.SubscribeOptions) {
+			o.Weights = [4]int{1, 0, 1, 1}
+		}, driver.ErrInvalid, "less than 1"},
 	} {
 		o := driver.SubscribeOptions{Topic: "orders", Instance: "host-1"}
 		c.change(&o)
@@ -72,7 +89,8 @@ func TestEmitIDs(t *testing.T) {
 	}
 	seen := make(map[string]source)
 	rapid.Check(t, func(t *rapid.T) {
-		from := source{rapid.OneOf(rapid.String(), rapid.StringMatching(`a(/[0-9]){0,3}`)).Draw(t, "parent"), rapid.IntRange(0, 100).Draw(t, "index")}
+		from := source{rapid.OneOf(rapid.String(), rapid.StringMatching(`a(/[0-9]){0,3}`)).Draw(t, "parent"),
+			rapid.IntRange(0, 100).Draw(t, "index")}
 		id := driver.EmitID(from.parent, from.index)
 		if !uuid8.MatchString(id) {
 			t.Fatalf("%q is not a UUID of version 8", id)
@@ -84,6 +102,7 @@ func TestEmitIDs(t *testing.T) {
 	})
 	const first = "d7e98967-056f-8828-8b38-8a7930d88594"
 	if got := driver.EmitID("a", 0); got != first {
-		t.Errorf("the id of the first follow-up of a is %s, was %s: a repeat over an upgrade would not be recognised", got, first)
+		t.Errorf("the id of the first follow-up of a is %s, was %s: a repeat over an upgrade would not be recognised",
+			got, first)
 	}
 }

@@ -24,7 +24,8 @@ func TestTopicConfigInWords(t *testing.T) {
 		}
 	}
 	for want, c := range map[string]driver.TopicConfig{
-		"max messages -1 is negative": {MaxMessages: -1}, "max bytes -1 is negative": {MaxBytes: -1}, "keep -1h0m0s is negative": {Keep: -time.Hour},
+		"max messages -1 is negative": {MaxMessages: -1}, "max bytes -1 is negative": {MaxBytes: -1},
+		"keep -1h0m0s is negative": {Keep: -time.Hour},
 		"keep most -1 is negative": {KeepMost: -1}, "partitions -1 is negative": {Partitions: -1},
 	} {
 		if err := c.Check(); !errors.Is(err, driver.ErrInvalid) || !strings.Contains(err.Error(), want) {

@@ -28,7 +28,8 @@ func (e *UniqueError) Error() string { return e.whole().Error() }
 func (e *UniqueError) Unwrap() error { return e.whole() }
 
 func (e *UniqueError) whole() *Error {
-	return NewError(ErrConflict, fmt.Sprintf("topic %s has message %s with unique id %s, and it is not settled", quote(e.Topic), quote(e.ID), quote(e.Unique)),
+	return NewError(ErrConflict, fmt.Sprintf("topic %s has message %s with unique id %s, and it is not settled",
+		quote(e.Topic), quote(e.ID), quote(e.Unique)),
 		"leave this one out, or publish it again once that one is settled or cancelled", nil)
 }
 

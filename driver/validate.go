@@ -38,17 +38,18 @@ func CheckName(what, name string) error {
 		"use 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit", nil)
 }
 
-// Reserved reports whether a topic is one of Ferry's own, which only Ferry publishes to and consumes. Looking at it, pausing it
-// and deleting it are not forbidden.
+// Reserved reports whether a topic is one of Ferry's own, which only Ferry publishes to and consumes. Looking at it,
+// pausing it and deleting it are not forbidden.
 func Reserved(topic string) bool { return strings.HasPrefix(topic, "ferry.") }
 
-// CheckTopic says what is wrong with the name of a topic that a program publishes to or consumes, or nil. It is asked above the
-// seam: what Ferry itself needs it does on the driver.
+// CheckTopic says what is wrong with the name of a topic that a program publishes to or consumes, or nil. It is asked
+// above the seam: what Ferry itself needs it does on the driver.
 func CheckTopic(topic string) error {
 	if err := CheckName("topic", topic); err != nil || !Reserved(topic) {
 		return err
 	}
-	return NewError(ErrInvalid, fmt.Sprintf("topic %s is one of Ferry's own", quote(topic)), "use a name that does not begin with 'ferry.'", nil)
+	return NewError(ErrInvalid, fmt.Sprintf("topic %s is one of Ferry's own", quote(topic)),
+		"use a name that does not begin with 'ferry.'", nil)
 }
 
 // checkText says what is wrong with a key or id: text that may contain anything printable.
@@ -77,7 +78,8 @@ func plain(s string) bool {
 // quote shows hostile text on one bounded line.
 func quote(s string) string { return strconv.QuoteToASCII(clip(s, 80)) }
 
-// CheckPublish says what is wrong with a message that a driver is asked to store, or nil. Drivers call it first for each.
+// CheckPublish says what is wrong with a message that a driver is asked to store, or nil. Drivers call it first for
+// each.
 func (m *Message) CheckPublish(maxBody int) error {
 	switch {
 	case m == nil:
@@ -164,22 +166,27 @@ func (m *Message) checkHeaders() error {
 func (m *Message) checkNumbers() error {
 	switch {
 	case !m.Priority.Valid():
-		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority), "use low, normal, high or urgent", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("priority %d does not exist", m.Priority),
+			"use low, normal, high or urgent", nil)
 	case m.Delay != 0 && !m.At.IsZero():
 		return NewError(ErrInvalid, "both a delay and a schedule are set", "give a delay or a time, not both", nil)
 	case m.TTL < 0:
-		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is negative", m.TTL), "leave it out for a message that never expires", nil)
+		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is negative", m.TTL),
+			"leave it out for a message that never expires", nil)
 	case m.TTL > 0 && m.Delay != Hold && m.Delay >= m.TTL:
 		return NewError(ErrInvalid, fmt.Sprintf("TTL %v is not longer than the delay %v", m.TTL, m.Delay),
 			"TTL counts from the publish: make it longer than the delay", nil)
 	case m.DedupWindow < 0 || m.DedupWindow > MaxDedup:
-		return NewError(ErrInvalid, fmt.Sprintf("dedup window %v is out of range", m.DedupWindow), fmt.Sprintf("use up to %v", MaxDedup), nil)
+		return NewError(ErrInvalid, fmt.Sprintf("dedup window %v is out of range", m.DedupWindow),
+			fmt.Sprintf("use up to %v", MaxDedup), nil)
 	case (m.DedupID == "") != (m.DedupWindow == 0):
 		return NewError(ErrInvalid, "a dedup id needs a window, and a window an id", "set both", nil)
 	case m.MaxAttempts < 0:
-		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts), fmt.Sprintf("use 1 for no retry, %d for no end (Unlimited), or leave it out", Unlimited), nil)
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is negative", m.MaxAttempts),
+			fmt.Sprintf("use 1 for no retry, %d for no end (Unlimited), or leave it out", Unlimited), nil)
 	case m.MaxAttempts > Unlimited:
-		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts), fmt.Sprintf("use %d for no end (Unlimited)", Unlimited), nil)
+		return NewError(ErrInvalid, fmt.Sprintf("max attempts %d is out of range", m.MaxAttempts),
+			fmt.Sprintf("use %d for no end (Unlimited)", Unlimited), nil)
 	case m.OwnID && m.ID == "":
 		return NewError(ErrInvalid, "the message id is empty", "leave the id out, or set one", nil)
 	}

@@ -60,20 +60,30 @@ func TestValidate(t *testing.T) {
 	}{
 		{"plain", func(*driver.Message) {}, nil, ""},
 		{"largest body", func(m *driver.Message) { m.Body = make([]byte, maxBody) }, nil, ""},
-		{"body too large", func(m *driver.Message) { m.Body = make([]byte, maxBody+1) }, driver.ErrTooLarge, "body of 1001 bytes"},
+		{"body too large", func(m *driver.Message) {
+			m.Body = make([]byte, maxBody+1)
+		}, driver.ErrTooLarge, "body of 1001 bytes"},
 		{"no topic", func(m *driver.Message) { m.Topic = "" }, driver.ErrInvalid, "topic name"},
 		{"braces in topic", func(m *driver.Message) { m.Topic = "a{b}" }, driver.ErrInvalid, "topic name"},
 		{"key in any script", func(m *driver.Message) { m.Key = "客户 7" }, nil, ""},
 		{"longest key", func(m *driver.Message) { m.Key = strings.Repeat("k", driver.MaxKeyLen) }, nil, ""},
-		{"key too long", func(m *driver.Message) { m.Key = strings.Repeat("k", driver.MaxKeyLen+1) }, driver.ErrInvalid, "key of 257 bytes"},
+		{"key too long", func(m *driver.Message) {
+			m.Key = strings.Repeat("k", driver.MaxKeyLen+1)
+		}, driver.ErrInvalid, "key of 257 bytes"},
 		{"key with a line break", func(m *driver.Message) { m.Key = "a\nb" }, driver.ErrInvalid, `key "a\nb"`},
 		{"key not UTF-8", func(m *driver.Message) { m.Key = "\xff" }, driver.ErrInvalid, "not UTF-8"},
-		{"id too long", func(m *driver.Message) { m.ID = strings.Repeat("i", driver.MaxIDLen+1) }, driver.ErrInvalid, "id of 129 bytes"},
+		{"id too long", func(m *driver.Message) {
+			m.ID = strings.Repeat("i", driver.MaxIDLen+1)
+		}, driver.ErrInvalid, "id of 129 bytes"},
 		{"own id", func(m *driver.Message) { m.ID, m.OwnID = "mine", true }, nil, ""},
 		{"own id without id", func(m *driver.Message) { m.OwnID = true }, driver.ErrInvalid, "id is empty"},
 		{"content type not text", func(m *driver.Message) { m.ContentType = "a\x00" }, driver.ErrInvalid, "content type"},
-		{"header without name", func(m *driver.Message) { m.Headers = map[string]string{"": "v"} }, driver.ErrInvalid, "header has no name"},
-		{"header name with tab", func(m *driver.Message) { m.Headers = map[string]string{"a\t": "v"} }, driver.ErrInvalid, "header name"},
+		{"header without name", func(m *driver.Message) {
+			m.Headers = map[string]string{"": "v"}
+		}, driver.ErrInvalid, "header has no name"},
+		{"header name with tab", func(m *driver.Message) {
+			m.Headers = map[string]string{"a\t": "v"}
+		}, driver.ErrInvalid, "header name"},
 		{"binary header value", func(m *driver.Message) { m.Headers = map[string]string{"a": "\x00\xff"} }, nil, ""},
 		{"too many headers", func(m *driver.Message) { m.Headers = headers }, driver.ErrTooLarge, "65 headers"},
 		{"headers too large", func(m *driver.Message) {
@@ -81,18 +91,28 @@ func TestValidate(t *testing.T) {
 		}, driver.ErrTooLarge, "1 headers with 65537 bytes"},
 		{"priority too low", func(m *driver.Message) { m.Priority = driver.Low - 1 }, driver.ErrInvalid, "priority -2"},
 		{"priority too high", func(m *driver.Message) { m.Priority = driver.Urgent + 1 }, driver.ErrInvalid, "priority 3"},
-		{"delay and schedule", func(m *driver.Message) { m.Delay, m.At = 1, time.Unix(1, 0) }, driver.ErrInvalid, "both a delay and a schedule"},
+		{"delay and schedule", func(m *driver.Message) {
+			m.Delay, m.At = 1, time.Unix(1, 0)
+		}, driver.ErrInvalid, "both a delay and a schedule"},
 		{"negative delay", func(m *driver.Message) { m.Delay = -1 }, nil, ""},
 		{"negative TTL", func(m *driver.Message) { m.TTL = -1 }, driver.ErrInvalid, "TTL -1ns is negative"},
 		{"TTL longer than delay", func(m *driver.Message) { m.Delay, m.TTL = time.Second, time.Second+1 }, nil, ""},
-		{"TTL ends before delay", func(m *driver.Message) { m.Delay, m.TTL = time.Second, time.Second }, driver.ErrInvalid, "not longer than the delay"},
+		{"TTL ends before delay", func(m *driver.Message) {
+			m.Delay, m.TTL = time.Second, time.Second
+		}, driver.ErrInvalid, "not longer than the delay"},
 		{"held with TTL", func(m *driver.Message) { m.Delay, m.TTL = driver.Hold, time.Second }, nil, ""},
 		{"dedup", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", driver.MaxDedup }, nil, ""},
 		{"dedup without window", func(m *driver.Message) { m.DedupID = "d" }, driver.ErrInvalid, "needs a window"},
 		{"window without dedup", func(m *driver.Message) { m.DedupWindow = 1 }, driver.ErrInvalid, "a window an id"},
-		{"window too long", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", driver.MaxDedup+1 }, driver.ErrInvalid, "out of range"},
-		{"negative window", func(m *driver.Message) { m.DedupID, m.DedupWindow = "d", -1 }, driver.ErrInvalid, "out of range"},
-		{"endless attempts", func(m *driver.Message) { m.MaxAttempts = 1 << 40 }, driver.ErrInvalid, "max attempts 1099511627776 is out of range"},
+		{"window too long", func(m *driver.Message) {
+			m.DedupID, m.DedupWindow = "d", driver.MaxDedup+1
+		}, driver.ErrInvalid, "out of range"},
+		{"negative window", func(m *driver.Message) {
+			m.DedupID, m.DedupWindow = "d", -1
+		}, driver.ErrInvalid, "out of range"},
+		{"endless attempts", func(m *driver.Message) {
+			m.MaxAttempts = 1 << 40
+		}, driver.ErrInvalid, "max attempts 1099511627776 is out of range"},
 		{"negative attempts", func(m *driver.Message) { m.MaxAttempts = -1 }, driver.ErrInvalid, "max attempts -1"},
 	} {
 		m := &driver.Message{Topic: "orders"}
@@ -109,7 +129,8 @@ func TestValidate(t *testing.T) {
 func TestRefText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		want := driver.Ref{Partition: rapid.Int32Min(0).Draw(t, "partition"), Pos: rapid.Uint64().Draw(t, "pos"), Sub: rapid.Uint64().Draw(t, "sub")}
+		want := driver.Ref{Partition: rapid.Int32Min(0).Draw(t, "partition"), Pos: rapid.Uint64().Draw(t, "pos"),
+			Sub: rapid.Uint64().Draw(t, "sub")}
 		if got, err := driver.ParseRef(want.String()); got != want || err != nil {
 			t.Fatalf("%v came back as %v, %v", want, got, err)
 		}
@@ -120,7 +141,9 @@ func TestRefText(t *testing.T) {
 	if got := (driver.Ref{Partition: 3, Pos: 42, Sub: 7}).String(); got != "3-42-7" {
 		t.Errorf("with sub: %s", got)
 	}
-	for _, s := range []string{"", "-", "42", "1-", "-1-2", "1-2-3-4", "1-x", "1-+2", " 1-2", "2147483648-1", "0-18446744073709551616", "1_0-2", "0x1-2", "１-2", "1-2\x00", strings.Repeat("-", 1<<20), strings.Repeat("1", 1<<20) + "-1"} {
+	for _, s := range []string{"", "-", "42", "1-", "-1-2", "1-2-3-4", "1-x", "1-+2", " 1-2", "2147483648-1",
+		"0-18446744073709551616", "1_0-2", "0x1-2", "１-2", "1-2\x00", strings.Repeat("-", 1<<20),
+		strings.Repeat("1", 1<<20) + "-1"} {
 		got, err := driver.ParseRef(s)
 		wantError(t, s, err, driver.ErrInvalid, "is not a message reference")
 		if !got.IsZero() || len(err.Error()) > 400 {

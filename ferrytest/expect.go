@@ -37,7 +37,8 @@ func (k *Kit) ExpectDead(topic string, reason ferry.Reason, n int) []*ferry.Dead
 		}
 	}
 	if len(got) != n {
-		k.t.Errorf("ferrytest: %q has %d dead letters with reason %q, want %d%s", topic, len(got), reason, n, k.happened(topic))
+		k.t.Errorf("ferrytest: %q has %d dead letters with reason %q, want %d%s", topic, len(got), reason,
+			n, k.happened(topic))
 	}
 	return got
 }

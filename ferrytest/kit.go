@@ -117,7 +117,8 @@ func (k *Kit) Drain() {
 			return
 		}
 		if time.Since(start) > DrainLimit {
-			k.t.Fatalf("ferrytest: %d messages are still not settled after %v. Does a worker handle each topic and group?", left, DrainLimit)
+			k.t.Fatalf("ferrytest: %d messages are still not settled after %v. Does a worker handle each topic and group?",
+				left, DrainLimit)
 		}
 		// Ever longer steps: a schedule months ahead takes hardly more turns than one in seconds.
 		time.Sleep(max(time.Millisecond, time.Since(start)/16))

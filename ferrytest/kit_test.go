@@ -133,7 +133,8 @@ func publish(t *testing.T, k *ferrytest.Kit, o Order, opts ...ferry.PublishOptio
 	}
 }
 
-// goTest runs a test within an example, as go test does, and silently: with -v it would print among the example's output.
+// goTest runs a test within an example, as go test does, and silently: with -v it would print among the example's
+// output.
 func goTest(name string, test func(*testing.T)) {
 	verbose := flag.Lookup("test.v").Value
 	was := verbose.String()

@@ -23,7 +23,8 @@ func newRecorder(d driver.Driver) *recorder {
 }
 
 // Publish stores those messages that no fault was planned for.
-func (r *recorder) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (r *recorder) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	receipts := make([]driver.Receipt, len(msgs))
 	var pass []*driver.Message
 	var at []int // where the answer for each of pass belongs

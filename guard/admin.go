@@ -20,7 +20,8 @@ type Admin struct {
 // NewAdmin returns an Admin that acts in somebody's name.
 func NewAdmin(s Store, actor string) (*Admin, error) {
 	if s == nil || actor == "" {
-		return nil, driver.NewError(driver.ErrInvalid, "an admin needs a store and a name", "say who acts: the audit list keeps it", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "an admin needs a store and a name",
+			"say who acts: the audit list keeps it", nil)
 	}
 	return &Admin{store: s, actor: actor}, nil
 }
@@ -75,8 +76,8 @@ func (a *Admin) Unwhitelist(ctx context.Context, limit, key, reason string) erro
 	return a.changeKey(ctx, Change{Action: ActionUnwhitelist, Limit: limit, Key: key, Reason: reason})
 }
 
-// SetRule gives a limit, or one of its groups, another rule for good, in every process that shares the store: it holds for
-// the next message, whatever rule the programs give. It is set whole: one without a Penalty has none.
+// SetRule gives a limit, or one of its groups, another rule for good, in every process that shares the store: it holds
+// for the next message, whatever rule the programs give. It is set whole: one without a Penalty has none.
 func (a *Admin) SetRule(ctx context.Context, limit, group string, r Rule, reason string) error {
 	resolved, err := r.Resolve()
 	if err != nil {
@@ -95,7 +96,8 @@ func (a *Admin) changeRule(ctx context.Context, c Change) error {
 		return err
 	}
 	if bounded(c.Group) != c.Group {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the group %.40q cannot be one", c.Group), "use a name of Limit.Groups, or none", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the group %.40q cannot be one", c.Group),
+			"use a name of Limit.Groups, or none", nil)
 	}
 	return a.change(ctx, c)
 }
@@ -117,7 +119,8 @@ func (a *Admin) List(ctx context.Context, q Query) (Page, error) {
 	case KindBlocked, KindOverridden, KindWhitelisted:
 		return a.store.List(ctx, q)
 	}
-	return Page{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("there is no list of %.40q keys", q.Kind), "use blocked, overridden or whitelisted", nil)
+	return Page{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("there is no list of %.40q keys", q.Kind),
+		"use blocked, overridden or whitelisted", nil)
 }
 
 // Check tells whether a message of a key would pass now, by the rule given, or with none by the one that was last asked
@@ -171,14 +174,16 @@ func checkBreaker(name string) error {
 		return err
 	}
 	if bounded(key) != key {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the key %.40q of breaker %s cannot be one", key, own), "use a name that Breakers lists", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the key %.40q of breaker %s cannot be one", key, own),
+			"use a name that Breakers lists", nil)
 	}
 	return nil
 }
 
 func checkForced(state State) error {
 	if state != StateOpen && state != StateClosed && state != "" {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a breaker cannot be forced to be %.40q", state), "use open or closed", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a breaker cannot be forced to be %.40q", state),
+			"use open or closed", nil)
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func TestAdmin(t *testing.T) {
 		for _, c := range must(admin.Audit(r.ctx, 0))(t) {
 			actions = append(actions, c.Action)
 		}
-		equal(t, actions, guard.ActionUnwhitelist, guard.ActionUnblock, guard.ActionBlock, guard.ActionWhitelist, guard.ActionClear, guard.ActionOverride)
+		equal(t, actions, guard.ActionUnwhitelist, guard.ActionUnblock, guard.ActionBlock, guard.ActionWhitelist,
+			guard.ActionClear, guard.ActionOverride)
 	})
 }
 

@@ -41,7 +41,8 @@ var timelines = map[string]timeline{
 		{0, "ok"}, {0, "ok"}, {0, "ok"}, {0, "ok"}, {0, "ok"},
 		{1 * time.Second, "limited"}, {2 * time.Second, "limited"}, {11 * time.Second, "ok"},
 		{11 * time.Second, "ok"}, {11 * time.Second, "ok"}, {11 * time.Second, "ok"}, {11 * time.Second, "ok"},
-		{12 * time.Second, "limited"}, {13 * time.Second, "limited"}, {22 * time.Second, "ok"}, // the first row does not count
+		// the first row does not count
+		{12 * time.Second, "limited"}, {13 * time.Second, "limited"}, {22 * time.Second, "ok"},
 	},
 	"robot": {
 		{0, "ok"}, {0, "ok"}, {0, "ok"}, {0, "ok"}, {0, "ok"},
@@ -65,7 +66,8 @@ func TestTimelinesOfPublishers(t *testing.T) {
 					if got := outcome(t, err, limiter.Stats().Penalties > penalties); got != step.want {
 						t.Errorf("message %d at %v: %s, want %s (%v)", i+1, step.at, got, step.want, err)
 					}
-					if _, err := ferry.Publish(r.ctx, r.broker, topic, "hi", ferry.Header("user", fmt.Sprint("another", i))); err != nil {
+					if _, err := ferry.Publish(r.ctx, r.broker, topic, "hi",
+						ferry.Header("user", fmt.Sprint("another", i))); err != nil {
 						t.Errorf("another user at %v: %v", step.at, err)
 					}
 				}
@@ -99,9 +101,12 @@ func TestTimelinesOfWorkers(t *testing.T) {
 				limiter := newLimiter(t, guard.LimiterOptions{OnLimited: guard.Drop, Hook: func(_ context.Context, e guard.Event) {
 					seen.add("%s", e.Kind)
 				}})
-				r.work(func(context.Context, *ferry.Delivery) error { return nil }, worker.Options{}, []worker.Middleware{limiter.Middleware()})
+				r.work(func(context.Context, *ferry.Delivery) error {
+					return nil
+				}, worker.Options{}, []worker.Middleware{limiter.Middleware()})
 				var want []string
-				events := map[string][]string{"ok": {"admitted"}, "limited": {"limited"}, "blocked": {"blocked"}, "penalty": {"limited", "penalized"}}
+				events := map[string][]string{"ok": {"admitted"}, "limited": {"limited"}, "blocked": {"blocked"},
+					"penalty": {"limited", "penalized"}}
 				for _, step := range steps {
 					r.until(step.at)
 					r.publish("hi", ferry.Header("user", "u"), ferry.Key("u"))
@@ -127,7 +132,8 @@ func TestSlowAttack(t *testing.T) {
 				layers := guard.Layers{Limit: limiter}
 				opts := []worker.HandlerOption{worker.Retry(ferry.Delays(time.Hour))}
 				if guarded {
-					layers.Concurrency = must(guard.NewConcurrency(memoryStore(), guard.ConcurrencyOptions{Name: "user", Template: "{header.user}", Max: 1}))(t)
+					layers.Concurrency = must(guard.NewConcurrency(memoryStore(),
+						guard.ConcurrencyOptions{Name: "user", Template: "{header.user}", Max: 1}))(t)
 					opts = append(opts, worker.Timeout(3*time.Second))
 				}
 				var worst time.Duration

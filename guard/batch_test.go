@@ -10,11 +10,14 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// TestGuardsProtectBatchHandlers: of a batch only what the guards let pass reaches the handler, and the rest comes later or never.
+// TestGuardsProtectBatchHandlers: of a batch only what the guards let pass reaches the handler, and the rest comes
+// later or never.
 func TestGuardsProtectBatchHandlers(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		once := must(guard.NewDedup(memoryStore(), guard.DedupOptions{Name: "once", ID: func(d *ferry.Delivery) string { return d.Headers["order"] }}))(t)
-		few := must(guard.NewConcurrency(memoryStore(), guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 2}))(t)
+		once := must(guard.NewDedup(memoryStore(),
+			guard.DedupOptions{Name: "once", ID: func(d *ferry.Delivery) string { return d.Headers["order"] }}))(t)
+		few := must(guard.NewConcurrency(memoryStore(),
+			guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 2}))(t)
 		handled, most := map[string]int{}, 0
 		w := worker.New(r.broker, worker.Options{Concurrency: 1})
 		worker.HandleBatch(w, topic, func(_ context.Context, ms []*ferry.Msg[[]byte]) error {

@@ -38,7 +38,8 @@ func benchLayers(b testing.TB, name string) []worker.Middleware {
 // acknowledgement, in batches of 100, without guards and with guards that do not bind.
 // Lesson: L70
 func BenchmarkWorker(b *testing.B) {
-	for _, name := range []string{"unguarded", "limit", "bucket", "breaker", "limit+breaker", "limit+slots+breaker", "all"} {
+	for _, name := range []string{"unguarded", "limit", "bucket", "breaker", "limit+breaker",
+		"limit+slots+breaker", "all"} {
 		b.Run(name, func(b *testing.B) { benchWorker(b, benchLayers(b, name)) })
 	}
 }
@@ -125,10 +126,11 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// BenchmarkDedup measures one decision about work that is new: begun, handled and marked, with as many marks kept as there
-// were decisions.
+// BenchmarkDedup measures one decision about work that is new: begun, handled and marked, with as many marks kept as
+// there were decisions.
 func BenchmarkDedup(b *testing.B) {
-	dedup := must(guard.NewDedup(guard.NewMemory(guard.MemoryOptions{MaxKeys: 1 << 30}), guard.DedupOptions{Name: "once"}))(b)
+	dedup := must(guard.NewDedup(guard.NewMemory(guard.MemoryOptions{MaxKeys: 1 << 30}),
+		guard.DedupOptions{Name: "once"}))(b)
 	handle := dedup.Middleware()(func(context.Context, *ferry.Delivery) error { return nil })
 	ids := make([]string, b.N)
 	for i := range ids {

@@ -225,7 +225,8 @@ func (b *Breaker) forgetIdle() {
 		c.mu.Lock()
 		idle := c.state == StateClosed && c.forced == ""
 		c.mu.Unlock()
-		if n := c.cb.Counts(); idle && n.ConsecutiveFailures == 0 && n.Requests == n.TotalSuccesses+n.TotalFailures+n.TotalExclusions {
+		if n := c.cb.Counts(); idle && n.ConsecutiveFailures == 0 &&
+			n.Requests == n.TotalSuccesses+n.TotalFailures+n.TotalExclusions {
 			delete(b.circuits, name)
 		}
 	}
@@ -302,7 +303,8 @@ func (b *Breaker) judge(ctx context.Context, err error) error {
 	if refusedBy(err) != "" {
 		return errNotCounted
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, worker.ErrStopping) || errors.Is(cause, ferry.ErrLeaseLost) || errors.Is(cause, ErrLost) {
+	if cause := context.Cause(ctx); errors.Is(cause, worker.ErrStopping) || errors.Is(cause, ferry.ErrLeaseLost) ||
+		errors.Is(cause, ErrLost) {
 		return errNotCounted
 	}
 	if b.o.IsFailure != nil {

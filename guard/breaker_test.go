@@ -37,7 +37,8 @@ func TestBreakerLeavesADownstreamAlone(t *testing.T) {
 				return errDown
 			}
 			return nil
-		}, worker.Options{Concurrency: 1}, []worker.Middleware{breaker.Middleware()}, worker.Retry(ferry.Delays(time.Second)), worker.MaxAttempts(10))
+		}, worker.Options{Concurrency: 1}, []worker.Middleware{breaker.Middleware()}, worker.Retry(ferry.Delays(time.Second)),
+			worker.MaxAttempts(10))
 		for i := range 50 {
 			r.publish("x", ferry.Key(fmt.Sprint(i)))
 		}
@@ -65,7 +66,8 @@ func TestHalfOpenAdmitsExactlyItsProbes(t *testing.T) {
 	for _, probes := range []int{1, 3} {
 		t.Run(fmt.Sprint(probes), func(t *testing.T) {
 			virtual(t, func(t *testing.T, r *rig) {
-				breaker := must(guard.NewBreaker(guard.BreakerOptions{Name: "billing", Failures: 1, Open: 10 * time.Second, Probes: probes}))(t)
+				breaker := must(guard.NewBreaker(
+					guard.BreakerOptions{Name: "billing", Failures: 1, Open: 10 * time.Second, Probes: probes}))(t)
 				var running, most, after atomic.Int64
 				r.work(func(context.Context, *ferry.Delivery) error {
 					if r.elapsed() < time.Second {
@@ -153,7 +155,8 @@ func TestProbeThatDiesReportsBack(t *testing.T) {
 				deaths[n%2]()
 			}
 			return nil
-		}, worker.Options{}, []worker.Middleware{breaker.Middleware()}, worker.Retry(ferry.Delays(time.Second)), worker.MaxAttempts(10))
+		}, worker.Options{}, []worker.Middleware{breaker.Middleware()}, worker.Retry(ferry.Delays(time.Second)),
+			worker.MaxAttempts(10))
 		r.publish("x")
 		r.until(time.Minute)
 		if s := r.stats(); s.Acked != 1 || calls.Load() != 5 {
@@ -183,7 +186,8 @@ func TestBreakerByRatio(t *testing.T) {
 // TestBreakersByKeyAreApart, and their number is bounded.
 func TestBreakersByKeyAreApart(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		breaker := must(guard.NewBreaker(guard.BreakerOptions{Name: "shop", Key: guard.ByKey, Failures: 1, MaxBreakers: 10}))(t)
+		breaker := must(guard.NewBreaker(
+			guard.BreakerOptions{Name: "shop", Key: guard.ByKey, Failures: 1, MaxBreakers: 10}))(t)
 		h := breaker.Middleware()(func(_ context.Context, d *ferry.Delivery) error {
 			if d.Key == "bad" {
 				return errDown
@@ -193,7 +197,8 @@ func TestBreakersByKeyAreApart(t *testing.T) {
 		call := func(key string) error { return h(r.ctx, &ferry.Delivery{Message: &ferry.Message{Key: key}}) }
 		_ = call("bad")
 		var refusal *guard.Refusal
-		if err := call("bad"); !errors.As(err, &refusal) || refusal.Reason != driver.ReasonBreakerOpen || refusal.Name != "shop/bad" {
+		if err := call("bad"); !errors.As(err, &refusal) || refusal.Reason != driver.ReasonBreakerOpen ||
+			refusal.Name != "shop/bad" {
 			t.Errorf("%v, want the breaker of bad open", err)
 		}
 		for i := range 100 {

@@ -25,7 +25,8 @@ func TestGuardsOnBrokers(t *testing.T) {
 			return strings.Replace(redistest.Shared(t).URL(), "redis:", "redisstream:", 1) + "?prefix=t" + rand.Text()
 		},
 		"kafka": func(testing.TB) string {
-			return "kafka://" + strings.Join(cluster.Addrs(), ",") + "?partitions=2&internal_partitions=1&namespace=t" + rand.Text()[:10] + "."
+			return "kafka://" + strings.Join(cluster.Addrs(), ",") + "?partitions=2&internal_partitions=1&namespace=t" +
+				rand.Text()[:10] + "."
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

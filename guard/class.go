@@ -46,7 +46,8 @@ func ClassOf(err error) Class {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, worker.ErrStopping), errors.Is(err, ferry.ErrLeaseLost):
 		return ClassCancelled
-	case malformed(err), errors.Is(err, ferry.ErrInvalid), errors.Is(err, ferry.ErrTooLarge), errors.Is(err, ferry.ErrUnsupported):
+	case malformed(err), errors.Is(err, ferry.ErrInvalid), errors.Is(err, ferry.ErrTooLarge),
+		errors.Is(err, ferry.ErrUnsupported):
 		return ClassFatal
 	}
 	return ClassTransient

@@ -130,8 +130,8 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { b.closed = true; return nil }
 
-// TestHTTPEndsTheBody of an answer that it turns into an error, since a handler returns then: all of a short one is read, so that the
-// connection is used again, and no more than some of an endless one.
+// TestHTTPEndsTheBody of an answer that it turns into an error, since a handler returns then: all of a short one is
+// read, so that the connection is used again, and no more than some of an endless one.
 func TestHTTPEndsTheBody(t *testing.T) {
 	t.Parallel()
 	for status, fails := range map[int]bool{200: false, 302: false, 404: true, 429: true, 503: true} {

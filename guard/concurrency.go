@@ -49,7 +49,8 @@ type Concurrency struct {
 // NewConcurrency returns a bound with its slots in a store.
 func NewConcurrency(s Store, o ConcurrencyOptions) (*Concurrency, error) {
 	if s == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the concurrency limit has no store", "give it NewMemory(MemoryOptions{}) for a bulkhead of this process", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the concurrency limit has no store",
+			"give it NewMemory(MemoryOptions{}) for a bulkhead of this process", nil)
 	}
 	if err := driver.CheckName("concurrency limit", o.Name); err != nil {
 		return nil, err
@@ -60,11 +61,14 @@ func NewConcurrency(s Store, o ConcurrencyOptions) (*Concurrency, error) {
 	}
 	switch {
 	case o.Max < 1:
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("concurrency limit %q of %d", o.Name, o.Max), "use 1 or more", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("concurrency limit %q of %d", o.Name, o.Max),
+			"use 1 or more", nil)
 	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("concurrency limit %q: lease %v", o.Name, o.Lease), "use 1s or more", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("concurrency limit %q: lease %v", o.Name, o.Lease),
+			"use 1s or more", nil)
 	case o.MaxPark < 0:
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("concurrency limit %q: MaxPark %v", o.Name, o.MaxPark), "leave it zero for the default", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("concurrency limit %q: MaxPark %v", o.Name, o.MaxPark),
+			"leave it zero for the default", nil)
 	}
 	if err := o.OnBusy.validate("concurrency limit"); err != nil {
 		return nil, err
@@ -110,7 +114,8 @@ func (c *Concurrency) max(key string) int {
 	return c.o.Max
 }
 
-func (c *Concurrency) acquire(ctx context.Context, r store.SlotRequest) (slot store.Slot, wait time.Duration, err error) {
+func (c *Concurrency) acquire(ctx context.Context, r store.SlotRequest) (slot store.Slot,
+	wait time.Duration, err error) {
 	wait, ok := c.outage.may()
 	if err = errStoreDown; ok {
 		bounded, cancel := c.outage.bounded(ctx)
@@ -145,7 +150,8 @@ func (c *Concurrency) step(slots int) time.Duration {
 }
 
 // run handles a message in its slot, which is freed however the handler ends.
-func (c *Concurrency) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r store.SlotRequest, slot store.Slot, asked time.Time) (err error) {
+func (c *Concurrency) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r store.SlotRequest,
+	slot store.Slot, asked time.Time) (err error) {
 	if !slot.Leased {
 		defer c.free(ctx, r, asked)
 		return next(ctx, d)
@@ -161,7 +167,8 @@ func (c *Concurrency) run(ctx context.Context, d *ferry.Delivery, next worker.Ha
 			c.lost.Add(1)
 			c.o.Hook.tell(ctx, Event{Kind: EventLost, Layer: layerConcurrency, Name: r.Limit, Key: r.Key})
 			if err != nil { // we ended its context: that is no attempt
-				err = (&Refusal{Layer: layerConcurrency, Name: r.Limit, Key: r.Key, Reason: driver.ReasonOverload}).decide(Park, jitter(time.Second))
+				err = (&Refusal{Layer: layerConcurrency, Name: r.Limit, Key: r.Key, Reason: driver.ReasonOverload}).decide(Park,
+					jitter(time.Second))
 			}
 		}
 	}()

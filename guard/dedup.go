@@ -53,16 +53,19 @@ func ByMessageID(d *ferry.Delivery) string { return d.Topic + "/" + d.Group + "/
 // NewDedup returns a layer with its marks in a store.
 func NewDedup(s Store, o DedupOptions) (*Dedup, error) {
 	if s == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the dedup layer has no store", "give it NewMemory(MemoryOptions{}), for example", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the dedup layer has no store",
+			"give it NewMemory(MemoryOptions{}), for example", nil)
 	}
 	if err := driver.CheckName("dedup", o.Name); err != nil {
 		return nil, err
 	}
 	switch {
 	case o.Window < 0 || o.Window > store.MaxSpan:
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: window %v", o.Name, o.Window), "leave it zero for 24 hours", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: window %v", o.Name, o.Window),
+			"leave it zero for 24 hours", nil)
 	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: lease %v", o.Name, o.Lease), "use 1s or more", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: lease %v", o.Name, o.Lease),
+			"use 1s or more", nil)
 	}
 	if o.ID == nil {
 		o.ID = ByDedupID
@@ -129,11 +132,13 @@ func (l *Dedup) busy(ctx context.Context, r store.MarkRequest, m store.Mark) err
 	}
 	wait = jitter(wait)
 	l.o.Hook.tell(ctx, Event{Kind: EventBusy, Layer: layerDedup, Name: r.Name, Key: r.ID, After: wait})
-	return (&Refusal{Layer: layerDedup, Name: r.Name, Key: r.ID, Reason: driver.ReasonOverload, After: wait}).decide(Park, wait)
+	return (&Refusal{Layer: layerDedup, Name: r.Name, Key: r.ID, Reason: driver.ReasonOverload, After: wait}).decide(Park,
+		wait)
 }
 
 // run handles a message and marks its work as done, or gives it up however the handler ends.
-func (l *Dedup) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r store.MarkRequest, m store.Mark, asked time.Time) (err error) {
+func (l *Dedup) run(ctx context.Context, d *ferry.Delivery, next worker.Handler, r store.MarkRequest, m store.Mark,
+	asked time.Time) (err error) {
 	done, inner := false, ctx
 	var k *keeper
 	if m.Leased {
@@ -148,7 +153,8 @@ func (l *Dedup) run(ctx context.Context, d *ferry.Delivery, next worker.Handler,
 			l.lost.Add(1)
 			l.o.Hook.tell(ctx, Event{Kind: EventLost, Layer: layerDedup, Name: r.Name, Key: r.ID})
 			if err != nil { // we ended its context: that is no attempt
-				err = (&Refusal{Layer: layerDedup, Name: r.Name, Key: r.ID, Reason: driver.ReasonOverload}).decide(Park, jitter(time.Second))
+				err = (&Refusal{Layer: layerDedup, Name: r.Name, Key: r.ID, Reason: driver.ReasonOverload}).decide(Park,
+					jitter(time.Second))
 			}
 		}
 		l.conclude(ctx, r, done)

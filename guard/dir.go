@@ -20,9 +20,9 @@ type DirOptions struct {
 	CompactAt int64
 }
 
-// dirStore is a store inside this process that keeps blocks, penalties, overrides, the whitelist, marks of what was done,
-// forced breakers and the audit list in a directory. They survive kill -9 and power loss: every such change is synced
-// before it is acknowledged, many together in one step. Windows and slots start empty.
+// dirStore is a store inside this process that keeps blocks, penalties, overrides, the whitelist, marks of what was
+// done, forced breakers and the audit list in a directory. They survive kill -9 and power loss: every such change is
+// synced before it is acknowledged, many together in one step. Windows and slots start empty.
 type dirStore struct {
 	path string
 	lock *os.File
@@ -81,7 +81,8 @@ func OpenDir(path string, o DirOptions) (Store, error) {
 }
 
 func errDir(path string, err error) error {
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the guard store in %s cannot be used", path), "look at the path and its permissions", err)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the guard store in %s cannot be used", path),
+		"look at the path and its permissions", err)
 }
 
 func lockDir(path string) (*os.File, error) {
@@ -91,7 +92,8 @@ func lockDir(path string) (*os.File, error) {
 	}
 	if err := tryLock(f); err != nil {
 		_ = f.Close()
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("the guard store in %s is in use by another process", path),
+		return nil, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("the guard store in %s is in use by another process", path),
 			"stop that process, ask it through its Admin, or use a Redis store, which many processes share", err)
 	}
 	return f, nil
@@ -172,7 +174,8 @@ func (d *dirStore) usable() error {
 	case d.closed:
 		return driver.NewError(driver.ErrClosed, "the guard store is closed", "open it again", nil)
 	case d.failed != nil:
-		return driver.NewError(driver.ErrNotApplied, "the guard journal could not be written", "look at the disk, then start the process again", d.failed)
+		return driver.NewError(driver.ErrNotApplied, "the guard journal could not be written",
+			"look at the disk, then start the process again", d.failed)
 	}
 	return nil
 }
@@ -219,7 +222,8 @@ func (d *dirStore) writeBatch() bool {
 		d.mu.Lock()
 		d.failed = err
 		d.mu.Unlock()
-		batch.err = driver.NewError(driver.ErrUnknown, "the guard journal could not be written", "look at the disk, then start the process again", err)
+		batch.err = driver.NewError(driver.ErrUnknown, "the guard journal could not be written",
+			"look at the disk, then start the process again", err)
 	}
 	close(batch.done)
 	return true

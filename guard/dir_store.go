@@ -110,7 +110,8 @@ func (d *dirStore) Audit(ctx context.Context, max int) (all []Change, err error)
 }
 
 // Report implements store.Desk.
-func (d *dirStore) Report(ctx context.Context, instance string, breakers []BreakerStatus) (f []store.Forced, err error) {
+func (d *dirStore) Report(ctx context.Context, instance string,
+	breakers []BreakerStatus) (f []store.Forced, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) error {
 		f = l.report(now, instance, breakers)
 		return nil

@@ -30,7 +30,8 @@ func openDir(t testing.TB, dir string) guard.Store {
 
 func block(t testing.TB, s guard.Store, key string) {
 	t.Helper()
-	if err := s.Change(context.Background(), guard.Change{Action: guard.ActionBlock, Limit: "user", Key: key, Actor: "a", Reason: "r"}); err != nil {
+	if err := s.Change(context.Background(),
+		guard.Change{Action: guard.ActionBlock, Limit: "user", Key: key, Actor: "a", Reason: "r"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -117,7 +118,8 @@ func TestDirHasOneOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	openDir(t, dir)
-	if err := d.Change(t.Context(), guard.Change{Action: guard.ActionBlock, Limit: "user"}); !errors.Is(err, driver.ErrClosed) {
+	if err := d.Change(t.Context(),
+		guard.Change{Action: guard.ActionBlock, Limit: "user"}); !errors.Is(err, driver.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
 	if err := d.Close(t.Context()); err != nil {

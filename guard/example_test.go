@@ -42,7 +42,8 @@ func ExampleLayers() {
 		fmt.Println("billed", m.Value)
 		done()
 		return nil
-	}, worker.Timeout(30*time.Second), worker.Use(guard.Layers{Limit: limit, Concurrency: slots, Dedup: once, Breaker: breaker}.Middleware()...))
+	}, worker.Timeout(30*time.Second),
+		worker.Use(guard.Layers{Limit: limit, Concurrency: slots, Dedup: once, Breaker: breaker}.Middleware()...))
 	_, _ = ferry.Publish(ctx, broker, "orders", "a boat", ferry.Key("user-1"))
 	fmt.Println(w.Run(ctx))
 	// Output:
@@ -125,7 +126,9 @@ func ExampleNewDedup() {
 // After two failures in a row the downstream is left alone for half a minute.
 func ExampleNewBreaker() {
 	breaker, _ := guard.NewBreaker(guard.BreakerOptions{Name: "billing", Failures: 2})
-	handle := breaker.Middleware()(func(context.Context, *ferry.Delivery) error { return errors.New("connection refused") })
+	handle := breaker.Middleware()(func(context.Context, *ferry.Delivery) error {
+		return errors.New("connection refused")
+	})
 	for range 3 {
 		err := handle(context.Background(), &ferry.Delivery{Message: &ferry.Message{}})
 		var refusal *guard.Refusal

@@ -47,8 +47,9 @@ const maxRetryAfter = day
 // maxDrained bounds what is read of a body that nobody wants, so that its connection can be used again.
 const maxDrained = 64 << 10
 
-// HTTP turns what an http.Client returned into what a handler should return: nil for 1xx to 3xx; a retry for 408, 425, 429 and
-// 5xx but 501 and 505, after the time in Retry-After where the server sent it with 429 or 503; a dead letter for the rest.
+// HTTP turns what an http.Client returned into what a handler should return: nil for 1xx to 3xx; a retry for 408, 425,
+// 429 and 5xx but 501 and 505, after the time in Retry-After where the server sent it with 429 or 503; a dead letter
+// for the rest.
 //
 // With an error it has read and closed the body: read what the server says before. With nil the caller closes it.
 //

@@ -84,7 +84,8 @@ func (l *ledger) snapshot(now time.Time) []entry {
 			action = ActionForceClosed
 		}
 		if !l.audited(name, action) {
-			all = append(all, entry{Audit: &Change{At: now, Action: action, Key: name, Actor: "compaction", Reason: "forced earlier"}})
+			all = append(all, entry{Audit: &Change{At: now, Action: action, Key: name, Actor: "compaction",
+				Reason: "forced earlier"}})
 		}
 	}
 	for _, r := range l.rules { // before the changes: those that follow lead to the same rules
@@ -167,7 +168,8 @@ func readLine(r *bufio.Reader, longest int) ([]byte, error) {
 			return line, nil
 		case errors.Is(err, bufio.ErrBufferFull) && len(line) <= longest:
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, driver.NewError(driver.ErrInvalid, "the guard journal has a line without an end", "restore it from a backup", nil)
+			return nil, driver.NewError(driver.ErrInvalid, "the guard journal has a line without an end",
+				"restore it from a backup", nil)
 		default:
 			return nil, err
 		}

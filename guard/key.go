@@ -34,7 +34,8 @@ const templateHint = "use {key}, {topic}, {id} and {header.NAME} in other text"
 // Template returns a KeyFunc for a text with {key}, {topic}, {id} and {header.NAME} in it.
 func Template(text string) (KeyFunc, error) {
 	bad := func(format string, args ...any) error {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("key template %.80q: ", text)+fmt.Sprintf(format, args...), templateHint, nil)
+		return driver.NewError(driver.ErrInvalid,
+			fmt.Sprintf("key template %.80q: ", text)+fmt.Sprintf(format, args...), templateHint, nil)
 	}
 	var parts []KeyFunc
 	for rest := text; rest != ""; {

@@ -224,7 +224,8 @@ func (acc *account) count(at time.Duration, rule *Rule) {
 		return
 	case rule.Burst > 0:
 		acc.tokens, acc.filled = acc.level(at, rule)-1, at
-		acc.expires = max(acc.expires, at+time.Duration((float64(rule.Burst)-acc.tokens)*float64(rule.Window)/float64(rule.Limit))+1)
+		acc.expires = max(acc.expires,
+			at+time.Duration((float64(rule.Burst)-acc.tokens)*float64(rule.Window)/float64(rule.Limit))+1)
 	default:
 		acc.window.forget(at - rule.Window)
 		acc.window.add(at)
@@ -270,8 +271,8 @@ func (acc *account) wait(message string, published time.Duration) bool {
 	return true
 }
 
-// violates reports whether a refused message is a violation. What was published before the last penalty is paid for; what
-// only waits for its turn is a violation if it was published too fast.
+// violates reports whether a refused message is a violation. What was published before the last penalty is paid for;
+// what only waits for its turn is a violation if it was published too fast.
 func (l *ledger) violates(acc *account, published time.Duration, a *answer) bool {
 	if r := acc.record; r != nil && published < r.Paid.Sub(l.epoch) {
 		return false
@@ -389,7 +390,8 @@ func (acc *account) idle(now, epoch time.Time) bool {
 
 // idle reports whether a record says nothing any more.
 func (r *record) idle(now time.Time) bool {
-	return !r.Whitelisted && !r.blocked(now) && (r.Override == nil || !now.Before(r.Override.Until)) && !now.Before(r.Forget)
+	return !r.Whitelisted && !r.blocked(now) && (r.Override == nil || !now.Before(r.Override.Until)) &&
+		!now.Before(r.Forget)
 }
 
 // blockTime is how long the block after so many earlier ones lasts.

@@ -109,7 +109,8 @@ func (acc *account) amend(now time.Time, r *record, c Change) error {
 }
 
 func errAction(a Action) error {
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("change %q does not exist", a), "use one of the actions of package guard", nil)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("change %q does not exist", a),
+		"use one of the actions of package guard", nil)
 }
 
 func (l *ledger) status(now time.Time, limit, key string) Status {

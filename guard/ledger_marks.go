@@ -14,7 +14,8 @@ import (
 //
 // There may be a million of them, so nothing here has a pointer: the garbage collector need not look at them.
 
-// digest stands for the name of a layer and an id: half of a SHA-256, so that no two are alike, whoever chooses the ids.
+// digest stands for the name of a layer and an id: half of a SHA-256, so that no two are alike, whoever chooses the
+// ids.
 type digest [16]byte
 
 func digestOf(r *store.MarkRequest) (d digest) {

@@ -18,7 +18,8 @@ func (l *ledger) acquire(r store.SlotRequest) (store.Slot, error) {
 	held := l.slots[k]
 	switch {
 	case held == nil && len(l.slots) >= l.maxKeys:
-		return store.Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys), "raise MaxKeys", nil)
+		return store.Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys),
+			"raise MaxKeys", nil)
 	case held == nil:
 		held = l.newSlotSet()
 		l.slots[k] = held

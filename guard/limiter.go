@@ -66,19 +66,22 @@ type limit struct {
 // NewLimiter returns a limiter with its state in a store.
 func NewLimiter(s Store, o LimiterOptions) (*Limiter, error) {
 	if s == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the limiter has no store", "give it NewMemory(MemoryOptions{}), for example", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the limiter has no store",
+			"give it NewMemory(MemoryOptions{}), for example", nil)
 	}
 	if len(o.Limits) == 0 {
 		return nil, driver.NewError(driver.ErrInvalid, "the limiter has no limits", "give it at least one", nil)
 	}
 	if o.MaxPark < 0 {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("MaxPark %v is negative", o.MaxPark), "leave it zero for the default", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("MaxPark %v is negative", o.MaxPark),
+			"leave it zero for the default", nil)
 	}
 	if o.OnBlocked == Park {
 		o.OnBlocked = o.OnLimited
 	}
 	if o.MaxPark > 0 && o.OnLimited != Park && o.OnBlocked != Park {
-		return nil, driver.NewError(driver.ErrInvalid, "the limiter has a MaxPark and parks nothing", "leave MaxPark out, or let OnLimited be Park", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the limiter has a MaxPark and parks nothing",
+			"leave MaxPark out, or let OnLimited be Park", nil)
 	}
 	if o.MaxPark == 0 {
 		o.MaxPark = DefaultMaxPark
@@ -102,26 +105,30 @@ func (l *Limiter) add(o Limit) error {
 		return err
 	}
 	if l.find(o.Name) != nil {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("two limits are named %q", o.Name), "give each a name of its own: they would count together", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("two limits are named %q", o.Name),
+			"give each a name of its own: they would count together", nil)
 	}
 	key, err := chooseKey("limit "+o.Name, o.Key, o.Template)
 	if err != nil {
 		return err
 	}
 	if o.Group != nil && len(o.Groups) == 0 {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("limit %q looks groups up and has none", o.Name), "set Groups", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("limit %q looks groups up and has none", o.Name),
+			"set Groups", nil)
 	}
 	rules := map[string]*Rule{}
 	for name, rule := range o.Groups {
 		if name == "" {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a group of limit %q has no name", o.Name), "set Rule for keys of no group", nil)
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a group of limit %q has no name", o.Name),
+				"set Rule for keys of no group", nil)
 		}
 		if rules[name], err = resolve(o.Name, name, rule); err != nil {
 			return err
 		}
 	}
 	if o.Group == nil && len(o.Groups) > 0 {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("limit %q has groups, and nothing says which key belongs to one", o.Name), "set Group", nil)
+		return driver.NewError(driver.ErrInvalid,
+			fmt.Sprintf("limit %q has groups, and nothing says which key belongs to one", o.Name), "set Group", nil)
 	}
 	if rules[""], err = resolve(o.Name, "", o.Rule); err != nil {
 		return err
@@ -154,11 +161,13 @@ func (l *Limiter) find(name string) *limit {
 }
 
 // SetRule changes the rule of a group, or with no group that of all others, from now on. Only this process learns of
-// it: Admin.SetRule changes it in every process, and holds in place of this one; Admin.Override changes that of one key.
+// it: Admin.SetRule changes it in every process, and holds in place of this one; Admin.Override changes that of one
+// key.
 func (l *Limiter) SetRule(name, group string, r Rule) error {
 	one := l.find(name)
 	if one == nil {
-		return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no limit %.80q", name), "use the name of one of the limiter's limits", nil)
+		return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no limit %.80q", name),
+			"use the name of one of the limiter's limits", nil)
 	}
 	rule, err := resolve(name, group, r)
 	if err != nil {
@@ -176,7 +185,8 @@ func (l *Limiter) SetRule(name, group string, r Rule) error {
 }
 
 func errGroup(limit, group string) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("limit %q has no group %.80q", limit, group), "name it in Groups, or let Group return one of those", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("limit %q has no group %.80q", limit, group),
+		"name it in Groups, or let Group return one of those", nil)
 }
 
 // rule returns the group of a key, and its rule.
@@ -189,12 +199,14 @@ func (l *Limiter) rule(ctx context.Context, one *limit, key string) (group strin
 	if rule := rules[group]; rule != nil {
 		return group, rule
 	}
-	l.o.Hook.tell(ctx, Event{Kind: EventUnknownGroup, Layer: layerLimit, Name: one.Name, Key: key, Err: errGroup(one.Name, group)})
+	l.o.Hook.tell(ctx, Event{Kind: EventUnknownGroup, Layer: layerLimit, Name: one.Name, Key: key,
+		Err: errGroup(one.Name, group)})
 	return "", rules[""]
 }
 
 // requestOf is the request of a message that a worker has. One that waited for others of its key is paced: after a
-// refusal a key goes on at an even pace, or the windows of keys that were refused together would open together for ever.
+// refusal a key goes on at an even pace, or the windows of keys that were refused together would open together for
+// ever.
 func (l *Limiter) requestOf(ctx context.Context, d *ferry.Delivery) store.Take {
 	t := l.request(ctx, d.Message)
 	t.Age = d.ClaimedAt.Sub(d.PublishedAt)
@@ -230,7 +242,8 @@ func (l *Limiter) Middleware() worker.Middleware {
 			case err != nil && l.o.FailOpen:
 				return next(ctx, d)
 			case err != nil:
-				return (&Refusal{Layer: layerLimit, Name: l.limits[0].Name, Key: t.Items[0].Key, After: wait, Err: err}).decide(Park, wait)
+				return (&Refusal{Layer: layerLimit, Name: l.limits[0].Name, Key: t.Items[0].Key, After: wait,
+					Err: err}).decide(Park, wait)
 			case !v.Admitted:
 				return l.refuse(&t, &v, d.Cause == driver.CauseReleased)
 			}
@@ -284,7 +297,8 @@ func (l *Limiter) ask(ctx context.Context, t store.Take) (v Verdict, wait time.D
 }
 
 func (l *Limiter) tell(ctx context.Context, t *store.Take, v *Verdict, err error) {
-	e := Event{Layer: layerLimit, Name: t.Items[v.Item].Limit, Key: t.Items[v.Item].Key, ID: t.ID, After: v.After, Err: err}
+	e := Event{Layer: layerLimit, Name: t.Items[v.Item].Limit, Key: t.Items[v.Item].Key, ID: t.ID,
+		After: v.After, Err: err}
 	switch {
 	case err != nil:
 		l.failures.Add(1)

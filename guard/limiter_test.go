@@ -42,7 +42,8 @@ func TestParkedMessagesKeepOrderAndAttempts(t *testing.T) {
 				b = append(b, line)
 			}
 		}
-		equal(t, a, "a0 at 0s, attempt 1, delivery 1", "a1 at 0s, attempt 1, delivery 1", "a2 at 10.814s, attempt 1, delivery 1",
+		equal(t, a, "a0 at 0s, attempt 1, delivery 1", "a1 at 0s, attempt 1, delivery 1",
+			"a2 at 10.814s, attempt 1, delivery 1",
 			"a3 at 15.814s, attempt 1, delivery 1", "a4 at 20.814s, attempt 1, delivery 1") // 0.814 s is the phase of the key
 		equal(t, b, "b0 at 0s, attempt 1, delivery 1")
 		if store.calls > 10 {
@@ -58,7 +59,10 @@ func TestManyParkedMessagesDoNotSpin(t *testing.T) {
 		limit := guard.Limit{Name: "all", Key: guard.Constant("x"), Rule: guard.Rule{Limit: 10, Window: time.Second}}
 		limiter := must(guard.NewLimiter(store, guard.LimiterOptions{Limits: []guard.Limit{limit}}))(t)
 		var handled atomic.Int64
-		r.work(func(context.Context, *ferry.Delivery) error { handled.Add(1); return nil }, worker.Options{}, []worker.Middleware{limiter.Middleware()})
+		r.work(func(context.Context, *ferry.Delivery) error {
+			handled.Add(1)
+			return nil
+		}, worker.Options{}, []worker.Middleware{limiter.Middleware()})
 		const messages = 1000
 		for i := range messages {
 			r.publish(fmt.Sprint(i))
@@ -78,7 +82,9 @@ func TestLimitedMessagesDropOrDie(t *testing.T) {
 		limit := perKey
 		limit.Rule.Penalty = guard.Penalty{After: 2}
 		limiter := newLimiter(t, guard.LimiterOptions{Limits: []guard.Limit{limit}, OnLimited: guard.Dead})
-		r.work(func(context.Context, *ferry.Delivery) error { return nil }, worker.Options{}, []worker.Middleware{limiter.Middleware()})
+		r.work(func(context.Context, *ferry.Delivery) error {
+			return nil
+		}, worker.Options{}, []worker.Middleware{limiter.Middleware()})
 		for i := range 6 {
 			r.publish(fmt.Sprint(i), ferry.Key("a"))
 		}
@@ -90,7 +96,8 @@ func TestLimitedMessagesDropOrDie(t *testing.T) {
 				t.Errorf("the dead letter says %q", dl.Error)
 			}
 		}
-		equal(t, reasons, driver.ReasonRateLimited, driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonKeyBlocked)
+		equal(t, reasons, driver.ReasonRateLimited, driver.ReasonRateLimited, driver.ReasonKeyBlocked,
+			driver.ReasonKeyBlocked)
 		if s := r.stats(); s.Acked != 2 {
 			t.Errorf("%+v, want 2 acked", s)
 		}
@@ -217,7 +224,9 @@ func TestReturnedWhenALaterLayerRefuses(t *testing.T) {
 		if err := breaker.Force("down", guard.StateOpen); err != nil {
 			t.Fatal(err)
 		}
-		r.work(func(context.Context, *ferry.Delivery) error { return nil }, worker.Options{}, guard.Layers{Limit: limiter, Breaker: breaker}.Middleware())
+		r.work(func(context.Context, *ferry.Delivery) error {
+			return nil
+		}, worker.Options{}, guard.Layers{Limit: limiter, Breaker: breaker}.Middleware())
 		r.publish("0", ferry.Key("a"))
 		r.until(5 * time.Minute)
 		if s, err := store.Status(r.ctx, "key", "a"); err != nil || s.Used != 0 {
@@ -283,7 +292,8 @@ func TestCheckCountsNothing(t *testing.T) {
 		}
 		_, _ = limiter.Allow(r.ctx, m), limiter.Allow(r.ctx, m)
 		var refusal *guard.Refusal
-		if err := limiter.Check(r.ctx, m); !errors.As(err, &refusal) || refusal.After != 10*time.Second || refusal.Key != "a" {
+		if err := limiter.Check(r.ctx, m); !errors.As(err, &refusal) || refusal.After != 10*time.Second ||
+			refusal.Key != "a" {
 			t.Errorf("%v, want a refusal for 10 s", err)
 		}
 	})
@@ -299,27 +309,38 @@ func TestLimiterOptionsThatAreWrong(t *testing.T) {
 		o    guard.LimiterOptions
 		says string
 	}{
-		"no limits":        {guard.LimiterOptions{}, "no limits"},
-		"no name":          {guard.LimiterOptions{Limits: []guard.Limit{{Rule: rule}}}, "limit name"},
-		"twice":            {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}, {Name: "a", Rule: rule}}}, "two limits"},
-		"zero limit":       {with(guard.Rule{Window: time.Second}), "limit 0"},
-		"negative limit":   {with(guard.Rule{Limit: -1, Window: time.Second}), "limit -1"},
-		"zero window":      {with(guard.Rule{Limit: 1}), "window 0s"},
-		"negative window":  {with(guard.Rule{Limit: 1, Window: -time.Second}), "window -1s"},
-		"huge window":      {with(guard.Rule{Limit: guard.MaxLimit + 1, Window: time.Second}), "sliding window remembers"},
-		"negative burst":   {with(guard.Rule{Limit: 1, Window: 1e9, Burst: -1}), "burst -1"},
-		"penalty":          {with(guard.Rule{Limit: 1, Window: 1e9, Penalty: guard.Penalty{After: -1}}), "after -1"},
-		"penalty max":      {with(guard.Rule{Limit: 1, Window: 1e9, Penalty: guard.Penalty{After: 1, Block: 2e9, Max: 1e9}}), "shorter than the first"},
-		"penalty factor":   {with(guard.Rule{Limit: 1, Window: 1e9, Penalty: guard.Penalty{After: 1, Factor: 0.5}}), "factor 0.5"},
-		"group":            {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"vip": {}}}}}, `group "vip"`},
-		"unnamed group":    {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"": rule}}}}, "has no name"},
-		"lookup of nobody": {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Group: func(context.Context, string) string { return "" }}}}, "has none"},
-		"template":         {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Template: "{user}"}}}, "{user} does not exist"},
-		"both keys":        {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Template: "{key}", Key: guard.ByKey}}}, "both"},
-		"policy":           {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, OnLimited: 9}, "policy 9"},
-		"groups of none":   {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"vip": rule}}}}, "set Group"},
-		"park nothing":     {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, OnLimited: guard.Drop, MaxPark: time.Second}, "parks nothing"},
-		"max park":         {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, MaxPark: -1}, "MaxPark"},
+		"no limits": {guard.LimiterOptions{}, "no limits"},
+		"no name":   {guard.LimiterOptions{Limits: []guard.Limit{{Rule: rule}}}, "limit name"},
+		"twice": {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}, {Name: "a", Rule: rule}}},
+			"two limits"},
+		"zero limit":      {with(guard.Rule{Window: time.Second}), "limit 0"},
+		"negative limit":  {with(guard.Rule{Limit: -1, Window: time.Second}), "limit -1"},
+		"zero window":     {with(guard.Rule{Limit: 1}), "window 0s"},
+		"negative window": {with(guard.Rule{Limit: 1, Window: -time.Second}), "window -1s"},
+		"huge window":     {with(guard.Rule{Limit: guard.MaxLimit + 1, Window: time.Second}), "sliding window remembers"},
+		"negative burst":  {with(guard.Rule{Limit: 1, Window: 1e9, Burst: -1}), "burst -1"},
+		"penalty":         {with(guard.Rule{Limit: 1, Window: 1e9, Penalty: guard.Penalty{After: -1}}), "after -1"},
+		"penalty max": {with(guard.Rule{Limit: 1, Window: 1e9, Penalty: guard.Penalty{After: 1, Block: 2e9, Max: 1e9}}),
+			"shorter than the first"},
+		"penalty factor": {with(guard.Rule{Limit: 1, Window: 1e9, Penalty: guard.Penalty{After: 1, Factor: 0.5}}),
+			"factor 0.5"},
+		"group": {guard.LimiterOptions{
+			Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"vip": {}}}}}, `group "vip"`},
+		"unnamed group": {guard.LimiterOptions{
+			Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"": rule}}}}, "has no name"},
+		"lookup of nobody": {guard.LimiterOptions{
+			Limits: []guard.Limit{{Name: "a", Rule: rule, Group: func(context.Context, string) string { return "" }}}},
+			"has none"},
+		"template": {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule, Template: "{user}"}}},
+			"{user} does not exist"},
+		"both keys": {guard.LimiterOptions{
+			Limits: []guard.Limit{{Name: "a", Rule: rule, Template: "{key}", Key: guard.ByKey}}}, "both"},
+		"policy": {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, OnLimited: 9}, "policy 9"},
+		"groups of none": {guard.LimiterOptions{
+			Limits: []guard.Limit{{Name: "a", Rule: rule, Groups: map[string]guard.Rule{"vip": rule}}}}, "set Group"},
+		"park nothing": {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, OnLimited: guard.Drop,
+			MaxPark: time.Second}, "parks nothing"},
+		"max park": {guard.LimiterOptions{Limits: []guard.Limit{{Name: "a", Rule: rule}}, MaxPark: -1}, "MaxPark"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -351,7 +372,9 @@ func TestTemplates(t *testing.T) {
 func TestLongKeysAreHashed(t *testing.T) {
 	t.Parallel()
 	store := memoryStore()
-	limiter := must(guard.NewLimiter(store, guard.LimiterOptions{Limits: []guard.Limit{{Name: "user", Template: "{header.user}", Rule: guard.Rule{Limit: 1, Window: time.Hour}}}}))(t)
+	limiter := must(guard.NewLimiter(store,
+		guard.LimiterOptions{Limits: []guard.Limit{
+			{Name: "user", Template: "{header.user}", Rule: guard.Rule{Limit: 1, Window: time.Hour}}}}))(t)
 	m := &ferry.Message{Headers: map[string]string{"user": strings.Repeat("x", 1<<16)}}
 	var refusal *guard.Refusal
 	if err := limiter.Allow(t.Context(), m); err != nil {
@@ -368,8 +391,9 @@ func TestKeysThatAreNoText(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 2 {
 		d := openDir(t, dir)
-		limiter := must(guard.NewLimiter(d, guard.LimiterOptions{Limits: []guard.Limit{{Name: "user", Template: "{header.user}",
-			Rule: guard.Rule{Limit: 1, Window: time.Hour, Penalty: guard.Penalty{After: 1}}}}}))(t)
+		limiter := must(guard.NewLimiter(d,
+			guard.LimiterOptions{Limits: []guard.Limit{{Name: "user", Template: "{header.user}",
+				Rule: guard.Rule{Limit: 1, Window: time.Hour, Penalty: guard.Penalty{After: 1}}}}}))(t)
 		m := &ferry.Message{Headers: map[string]string{"user": "\xff\xfe"}}
 		for range 3 {
 			_ = limiter.Allow(t.Context(), m)
@@ -390,7 +414,8 @@ func TestKeysThatAreNoText(t *testing.T) {
 
 func TestMaxKeys(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		limiter := must(guard.NewLimiter(guard.NewMemory(guard.MemoryOptions{MaxKeys: 100}), guard.LimiterOptions{Limits: []guard.Limit{perKey}}))(t)
+		limiter := must(guard.NewLimiter(guard.NewMemory(guard.MemoryOptions{MaxKeys: 100}),
+			guard.LimiterOptions{Limits: []guard.Limit{perKey}}))(t)
 		for i := range 100 {
 			if err := limiter.Allow(r.ctx, &ferry.Message{Key: fmt.Sprint(i)}); err != nil {
 				t.Fatal(err)
@@ -424,7 +449,8 @@ func TestIdleKeysAreForgotten(t *testing.T) {
 			if err != nil || !m.Ours {
 				t.Fatalf("mark %d: %+v, %v", i, m, err)
 			}
-			if err := s.Complete(r.ctx, store.MarkRequest{Name: "once", ID: fmt.Sprint(i), Token: m.Token, Window: 10 * time.Second}); err != nil {
+			if err := s.Complete(r.ctx, store.MarkRequest{Name: "once", ID: fmt.Sprint(i), Token: m.Token,
+				Window: 10 * time.Second}); err != nil {
 				t.Fatal(err)
 			}
 			if i%100 == 0 {

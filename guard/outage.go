@@ -36,7 +36,8 @@ func newOutage(s Store) *outage {
 	return o
 }
 
-var errStoreDown = driver.NewError(driver.ErrNotApplied, "the guard store did not answer lately", "look at the store; messages wait until it answers", nil)
+var errStoreDown = driver.NewError(driver.ErrNotApplied, "the guard store did not answer lately",
+	"look at the store; messages wait until it answers", nil)
 
 // may reports whether the store may be asked now; if not, how long to wait.
 func (o *outage) may() (time.Duration, bool) {

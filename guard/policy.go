@@ -25,7 +25,8 @@ const (
 
 func (p Policy) validate(what string) error {
 	if p > Dead {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s: policy %d does not exist", what, p), "use Park, Drop or Dead", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s: policy %d does not exist", what, p),
+			"use Park, Drop or Dead", nil)
 	}
 	return nil
 }
@@ -53,7 +54,8 @@ func (r *Refusal) Error() string {
 	case r.After == Forever:
 		return fmt.Sprintf("%s %s: key %.80q: %s for good", r.Layer, r.Name, r.Key, r.Reason)
 	}
-	return fmt.Sprintf("%s %s: key %.80q: %s, try again after %v", r.Layer, r.Name, r.Key, r.Reason, r.After.Round(time.Millisecond))
+	return fmt.Sprintf("%s %s: key %.80q: %s, try again after %v", r.Layer, r.Name, r.Key, r.Reason,
+		r.After.Round(time.Millisecond))
 }
 
 // Unwrap shows the worker what to do, and errors.Is that it was refused.
@@ -101,6 +103,6 @@ const (
 	layerBreaker     = "breaker"
 )
 
-// DefaultMaxPark is how long a message is parked at most before it is looked at again, so that an unblocked key does not
-// wait for the end of its block.
+// DefaultMaxPark is how long a message is parked at most before it is looked at again, so that an unblocked key does
+// not wait for the end of its block.
 const DefaultMaxPark = 30 * time.Second

@@ -72,7 +72,8 @@ func (r *rig) publish(body string, opts ...ferry.PublishOption) {
 }
 
 // work runs a worker with a handler behind middleware until the test ends.
-func (r *rig) work(handler worker.Handler, o worker.Options, middleware []worker.Middleware, opts ...worker.HandlerOption) {
+func (r *rig) work(handler worker.Handler, o worker.Options, middleware []worker.Middleware,
+	opts ...worker.HandlerOption) {
 	r.t.Helper()
 	w := worker.New(r.broker, o)
 	worker.HandleRaw(w, topic, handler, append(opts, worker.Use(middleware...))...)

@@ -6,13 +6,14 @@ import (
 	"github.com/ferrymq/ferry/guard/store"
 )
 
-// Store remembers what the layers decide on. NewMemory, OpenDir and package guard/redis return one; package guard/store is for
-// who writes another.
+// Store remembers what the layers decide on. NewMemory, OpenDir and package guard/redis return one; package guard/store
+// is for who writes another.
 type Store = store.Store
 
 // What people say to a store, and see of it. The types live in package guard/store, with the interface.
 type (
-	// Rule says how many messages of one key are admitted in which time, and what happens to a key that keeps exceeding it.
+	// Rule says how many messages of one key are admitted in which time, and what happens to a key that keeps exceeding
+	// it.
 	Rule = store.Rule
 	// Penalty blocks a key after some violations in a row.
 	Penalty = store.Penalty

@@ -53,7 +53,8 @@ func TestConcurrencyByKey(t *testing.T) {
 // What a limit counts: each message that got a slot, and each refusal of one that did not.
 func TestConcurrencyCounts(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		c := must(guard.NewConcurrency(memoryStore(), guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1, OnBusy: guard.Drop}))(t)
+		c := must(guard.NewConcurrency(memoryStore(),
+			guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1, OnBusy: guard.Drop}))(t)
 		h := c.Middleware()(func(ctx context.Context, d *ferry.Delivery) error {
 			if d.ID == "first" { // while it has the only slot
 				refused := c.Middleware()(func(context.Context, *ferry.Delivery) error { return nil })
@@ -77,7 +78,8 @@ func TestConcurrencyCounts(t *testing.T) {
 // TestSlotsAreFreedHoweverAHandlerEnds.
 func TestSlotsAreFreedHoweverAHandlerEnds(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		c := must(guard.NewConcurrency(memoryStore(), guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1}))(t)
+		c := must(guard.NewConcurrency(memoryStore(),
+			guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1}))(t)
 		var calls atomic.Int64
 		r.work(func(context.Context, *ferry.Delivery) error {
 			switch calls.Add(1) {
@@ -100,8 +102,12 @@ func TestSlotsAreFreedHoweverAHandlerEnds(t *testing.T) {
 
 func TestBusyMessagesDie(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		c := must(guard.NewConcurrency(memoryStore(), guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1, OnBusy: guard.Dead}))(t)
-		r.work(func(context.Context, *ferry.Delivery) error { time.Sleep(time.Minute); return nil }, worker.Options{}, []worker.Middleware{c.Middleware()})
+		c := must(guard.NewConcurrency(memoryStore(),
+			guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 1, OnBusy: guard.Dead}))(t)
+		r.work(func(context.Context, *ferry.Delivery) error {
+			time.Sleep(time.Minute)
+			return nil
+		}, worker.Options{}, []worker.Middleware{c.Middleware()})
 		r.publish("0")
 		r.until(time.Second)
 		r.publish("1")
@@ -149,7 +155,8 @@ func TestLostSlotEndsTheHandler(t *testing.T) {
 		"nothing is off": func(*leased, bool) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			back := map[string]time.Duration{"taken": 6500 * time.Millisecond, "store is away": 9 * time.Second, "nothing is off": 9 * time.Second}
+			back := map[string]time.Duration{"taken": 6500 * time.Millisecond, "store is away": 9 * time.Second,
+				"nothing is off": 9 * time.Second}
 			virtual(t, func(t *testing.T, r *rig) {
 				store := &leased{Store: memoryStore()}
 				c := must(guard.NewConcurrency(store, guard.ConcurrencyOptions{Name: "all", Max: 1, Lease: 3 * time.Second}))(t)
@@ -184,7 +191,8 @@ func TestLostSlotEndsTheHandler(t *testing.T) {
 // Lesson: R6, L25
 func TestDedupMarksAfterSuccess(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		once := must(guard.NewDedup(memoryStore(), guard.DedupOptions{Name: "once", ID: func(d *ferry.Delivery) string { return d.Headers["order"] }}))(t)
+		once := must(guard.NewDedup(memoryStore(),
+			guard.DedupOptions{Name: "once", ID: func(d *ferry.Delivery) string { return d.Headers["order"] }}))(t)
 		var seen journal
 		r.work(func(_ context.Context, d *ferry.Delivery) error {
 			seen.add("%s", d.Body)
@@ -217,7 +225,8 @@ func TestDedupProtectsWorkInProgress(t *testing.T) {
 		store := &leased{Store: memoryStore()}
 		var running, most, runs atomic.Int64
 		for range 2 {
-			once := must(guard.NewDedup(store, guard.DedupOptions{Name: "once", ID: func(*ferry.Delivery) string { return "x" }, Lease: 3 * time.Second}))(t)
+			once := must(guard.NewDedup(store,
+				guard.DedupOptions{Name: "once", ID: func(*ferry.Delivery) string { return "x" }, Lease: 3 * time.Second}))(t)
 			r.work(func(context.Context, *ferry.Delivery) error {
 				most.Store(max(most.Load(), running.Add(1)))
 				defer running.Add(-1)
@@ -276,7 +285,8 @@ func TestWorkOptionsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for says, o := range map[string]guard.ConcurrencyOptions{
 		"limit name": {Max: 1}, "of 0": {Name: "a"}, "lease 1ms": {Name: "a", Max: 1, Lease: time.Millisecond},
-		"policy 5": {Name: "a", Max: 1, OnBusy: 5}, "MaxPark": {Name: "a", Max: 1, MaxPark: -1}, "{x}": {Name: "a", Max: 1, Template: "{x}"},
+		"policy 5": {Name: "a", Max: 1, OnBusy: 5}, "MaxPark": {Name: "a", Max: 1, MaxPark: -1},
+		"{x}": {Name: "a", Max: 1, Template: "{x}"},
 	} {
 		_, err := guard.NewConcurrency(memoryStore(), o)
 		wantError(t, err, driver.ErrInvalid, says)

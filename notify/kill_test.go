@@ -122,7 +122,8 @@ func (l *ledger) judge(t *testing.T, n int) {
 	t.Logf("%d of %d were repeated", repeated, n)
 }
 
-// receiver is a vendor that notes what arrives. What it cannot judge, since the broker does not answer, it does not take.
+// receiver is a vendor that notes what arrives. What it cannot judge, since the broker does not answer, it does not
+// take.
 type receiver struct {
 	broker *ferry.Broker
 	note   func(id string, late bool)

@@ -9,8 +9,8 @@ import (
 	"github.com/ferrymq/ferry/notify"
 )
 
-// TestHubReloads: what is sent after a reload goes to the new channel, which goes on counting; a channel that is gone is
-// refused, and what is wrong changes nothing.
+// TestHubReloads: what is sent after a reload goes to the new channel, which goes on counting; a channel that is gone
+// is refused, and what is wrong changes nothing.
 func TestHubReloads(t *testing.T) {
 	before, after := &fake{}, &fake{}
 	to := func(channel string) *notify.Message {

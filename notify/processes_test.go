@@ -33,8 +33,8 @@ func (a *arrivals) note() {
 	a.at = append(a.at, time.Now())
 }
 
-// judge demands that in no time of length r.Per more than a tenth above r.Sends arrived, but for what the machine itself
-// stalled from that time before on: a call that was held up counts late.
+// judge demands that in no time of length r.Per more than a tenth above r.Sends arrived, but for what the machine
+// itself stalled from that time before on: a call that was held up counts late.
 func (a *arrivals) judge(t *testing.T, r notify.Rate, stalls *stall.Meter) {
 	t.Helper()
 	a.mu.Lock()

@@ -13,8 +13,8 @@ import (
 // Finding is one thing that an operator should know, how bad it is, and what to do about it.
 type Finding = driver.Finding
 
-// Diagnose says what an operator should know of a broker URL itself: that it sends a password over a network without TLS. It shows nothing of
-// the URL. URL logs it, too. A URL with insecure=true says that this is meant.
+// Diagnose says what an operator should know of a broker URL itself: that it sends a password over a network without
+// TLS. It shows nothing of the URL. URL logs it, too. A URL with insecure=true says that this is meant.
 func Diagnose(rawURL string) []Finding {
 	scheme, err := schemeOf(rawURL)
 	if err != nil {

@@ -49,7 +49,8 @@ func TestPasswordInClear(t *testing.T) {
 			t.Errorf("%s: %+v", url, fs)
 		}
 		for _, f := range fs {
-			if f.Severity != driver.SeverityWarning || f.Hint == "" || strings.Contains(f.Text+f.Hint, canary) || strings.Contains(f.Text+f.Hint, "example") {
+			if f.Severity != driver.SeverityWarning || f.Hint == "" || strings.Contains(f.Text+f.Hint, canary) ||
+				strings.Contains(f.Text+f.Hint, "example") {
 				t.Errorf("%s: %+v", url, f)
 			}
 		}
@@ -60,7 +61,8 @@ func TestPasswordInClear(t *testing.T) {
 func TestPasswordInClearIsLogged(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{Password: canary})
-	for url, warned := range map[string]bool{server.URL(): false, strings.Replace(server.URL(), "127.0.0.1", "0.0.0.0", 1): true,
+	for url, warned := range map[string]bool{server.URL(): false,
+		strings.Replace(server.URL(), "127.0.0.1", "0.0.0.0", 1):                    true,
 		strings.Replace(server.URL(), "127.0.0.1", "0.0.0.0", 1) + "?insecure=true": false} {
 		var log bytes.Buffer
 		b, err := open.URL(t.Context(), url, ferry.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -80,14 +82,16 @@ func TestPasswordInClearIsLogged(t *testing.T) {
 func TestHintListsTheDriversParameters(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string][2]string{
-		"memory://?max_message=5":              {`memory:// URL: it has no parameter "max_message"`, "memory:// takes the parameters max_messages, max_body"},
-		"disk:///x?synch=always":               {`"synch"`, "disk:// takes the parameters sync, reserve"},
-		"redis://h?shard=2":                    {`"shard"`, "prefix, shards, strict"},
-		"redis+cluster://h?partitions=2":       {`"partitions"`, "shards"},
-		"redisstream://h?shards=2":             {`"shards"`, "prefix, partitions, window"},
-		"rediss://h?timeuot=3s":                {`"timeuot"`, "timeout"},
-		"kafka://h?partition=3&transaction=on": {`it has no parameter "partition"; it has no parameter "transaction"`, "kafka:// takes the parameters namespace, partitions"},
-		"kafka://h?insecure=perhaps":           {`"insecure" must be true or false`, "insecure"},
+		"memory://?max_message=5": {`memory:// URL: it has no parameter "max_message"`,
+			"memory:// takes the parameters max_messages, max_body"},
+		"disk:///x?synch=always":         {`"synch"`, "disk:// takes the parameters sync, reserve"},
+		"redis://h?shard=2":              {`"shard"`, "prefix, shards, strict"},
+		"redis+cluster://h?partitions=2": {`"partitions"`, "shards"},
+		"redisstream://h?shards=2":       {`"shards"`, "prefix, partitions, window"},
+		"rediss://h?timeuot=3s":          {`"timeuot"`, "timeout"},
+		"kafka://h?partition=3&transaction=on": {`it has no parameter "partition"; it has no parameter "transaction"`,
+			"kafka:// takes the parameters namespace, partitions"},
+		"kafka://h?insecure=perhaps": {`"insecure" must be true or false`, "insecure"},
 	} {
 		_, err := open.URL(t.Context(), url)
 		text := ""
@@ -98,7 +102,8 @@ func TestHintListsTheDriversParameters(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 		for _, other := range []string{"internal_partitions", "reserve", "window"} {
-			if base, _, _ := strings.Cut(url, ":"); strings.Contains(text, other) && base != "kafka" && base != "disk" && base != "redisstream" {
+			if base, _, _ := strings.Cut(url, ":"); strings.Contains(text, other) && base != "kafka" && base != "disk" &&
+				base != "redisstream" {
 				t.Errorf("%s: the hint speaks of %s, which is of another driver: %v", url, other, err)
 			}
 		}

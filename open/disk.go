@@ -28,7 +28,8 @@ func Disk(rawURL string) (disk.Options, error) {
 		return disk.Options{}, err
 	}
 	if scheme != "disk" {
-		return disk.Options{}, driver.NewError(driver.ErrUnsupported, "only a broker in a directory has files of its own", "give a URL that begins with disk://", nil)
+		return disk.Options{}, driver.NewError(driver.ErrUnsupported, "only a broker in a directory has files of its own",
+			"give a URL that begins with disk://", nil)
 	}
 	rest, p, err := split(scheme, rawURL)
 	if err != nil {
@@ -40,7 +41,8 @@ func Disk(rawURL string) (disk.Options, error) {
 func diskOptionsOf(rest string, p *parameters) (disk.Options, error) {
 	dir, err := url.PathUnescape(rest)
 	if err != nil || !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, "./") && !strings.HasPrefix(dir, "../") {
-		return disk.Options{}, driver.NewError(driver.ErrInvalid, "a disk:// URL names a directory", "write disk:///absolute/path or disk://./relative/path", nil)
+		return disk.Options{}, driver.NewError(driver.ErrInvalid, "a disk:// URL names a directory",
+			"write disk:///absolute/path or disk://./relative/path", nil)
 	}
 	do := disk.Options{
 		Dir: dir, MaxMessages: p.number("max_messages"), MaxBody: int(p.number("max_body")), Reserve: p.number("reserve"),

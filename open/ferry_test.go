@@ -60,7 +60,8 @@ func TestServerWithAToken(t *testing.T) {
 	publishes(t, url)
 }
 
-// TestTokenIsPrivate: a token that others can read is refused, when the broker is opened and when the file becomes so later.
+// TestTokenIsPrivate: a token that others can read is refused, when the broker is opened and when the file becomes so
+// later.
 func TestTokenIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes do not tell who can read a file")
@@ -78,10 +79,12 @@ func TestTokenIsPrivate(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open.URL(t.Context(), url+"?token_file="+file); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := open.URL(t.Context(), url+"?token_file="+file); !errors.Is(err, ferry.ErrInvalid) ||
+		!strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("opened with %v, want ErrInvalid and what to do", err)
 	}
-	if _, err := ferry.Publish(t.Context(), b, "jobs", "x"); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := ferry.Publish(t.Context(), b, "jobs", "x"); !errors.Is(err, ferry.ErrInvalid) ||
+		!strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("published with %v, want ErrInvalid and what to do", err)
 	}
 }
@@ -114,7 +117,8 @@ func TestTokenIsReplaced(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ferry.Publish(t.Context(), b, "orders", 1); !errors.Is(err, ferry.ErrNotApplied) || strings.Contains(err.Error(), canary) {
+	if _, err := ferry.Publish(t.Context(), b, "orders", 1); !errors.Is(err, ferry.ErrNotApplied) ||
+		strings.Contains(err.Error(), canary) {
 		t.Errorf("without the file: %v", err)
 	}
 }

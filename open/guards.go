@@ -12,12 +12,13 @@ import (
 	guardremote "github.com/ferrymq/ferry/guard/remote"
 )
 
-// Guards opens the guard store that belongs to the broker that rawURL names, so that programs on one broker share their limits by
-// configuration alone: in Redis under the same prefix, in the directory of a broker on disk, in memory, or through the server of a
-// ferry:// URL. Kafka has none: ErrUnsupported. Its errors may be logged, as those of URL.
+// Guards opens the guard store that belongs to the broker that rawURL names, so that programs on one broker share their
+// limits by configuration alone: in Redis under the same prefix, in the directory of a broker on disk, in memory, or
+// through the server of a ferry:// URL. Kafka has none: ErrUnsupported. Its errors may be logged, as those of URL.
 func Guards(ctx context.Context, rawURL string) (guard.Store, error) {
 	if ctx.Err() != nil {
-		return nil, driver.NewError(driver.ErrNotApplied, "the context had ended before the guard store was opened", "use a live context", context.Cause(ctx))
+		return nil, driver.NewError(driver.ErrNotApplied, "the context had ended before the guard store was opened",
+			"use a live context", context.Cause(ctx))
 	}
 	scheme, err := schemeOf(rawURL)
 	if err != nil {
@@ -46,14 +47,16 @@ func Guards(ctx context.Context, rawURL string) (guard.Store, error) {
 	case "ferry", "ferrys":
 		return ferryGuards(ctx, rest, p)
 	case "kafka", "kafkas":
-		return nil, driver.NewError(driver.ErrUnsupported, "a Kafka broker has no guard store", "open one in Redis: open.Guards with a redis:// URL", nil)
+		return nil, driver.NewError(driver.ErrUnsupported, "a Kafka broker has no guard store",
+			"open one in Redis: open.Guards with a redis:// URL", nil)
 	}
 	return nil, errScheme(scheme)
 }
 
 // redisGuards opens the store beside a broker on Redis. Parameters of the broker itself are left to it.
 func redisGuards(ctx context.Context, rest string, p *parameters) (guard.Store, error) {
-	o := guardredis.Options{Prefix: p.text("prefix"), URL: strings.Replace(p.scheme, "redisstream", "redis", 1) + "://" + rest}
+	o := guardredis.Options{Prefix: p.text("prefix"),
+		URL: strings.Replace(p.scheme, "redisstream", "redis", 1) + "://" + rest}
 	for _, own := range []string{"shards", "max_body", "strict", "partitions", "window", "insecure"} {
 		p.values.Del(own)
 	}

@@ -19,7 +19,8 @@ import (
 // block blocks a key of a limit, and blocked demands that it is.
 func block(t *testing.T, s guard.Store) {
 	t.Helper()
-	c := guard.Change{Actor: "ann", Reason: "test", Action: guard.ActionBlock, Limit: "mails", Key: "bob"} // without an end
+	// without an end
+	c := guard.Change{Actor: "ann", Reason: "test", Action: guard.ActionBlock, Limit: "mails", Key: "bob"}
 	if err := s.Change(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,8 @@ func TestGuardsOfServer(t *testing.T) {
 		g.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
 	}))
 	defer func() {
-		if err := errors.Join(g.Close(context.Background()), b.Close(context.Background()), store.Close(context.Background())); err != nil {
+		if err := errors.Join(g.Close(context.Background()), b.Close(context.Background()),
+			store.Close(context.Background())); err != nil {
 			t.Error(err)
 		}
 		s.Close()

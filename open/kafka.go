@@ -21,8 +21,10 @@ import (
 // openKafka opens kafka://user:password@h1:9092,h2:9092 and kafkas://, which is the same over TLS.
 func openKafka(ctx context.Context, rest string, p *parameters, o ferry.Options) (*ferry.Broker, error) {
 	ko := kafka.Options{
-		Namespace: p.text("namespace"), Partitions: int(p.number("partitions")), InternalPartitions: int(p.number("internal_partitions")),
-		Replicas: int(p.number("replicas")), MaxBody: int(p.number("max_body")), ClientID: p.text("client_id"), Rack: p.text("rack"),
+		Namespace: p.text("namespace"), Partitions: int(p.number("partitions")),
+		InternalPartitions: int(p.number("internal_partitions")),
+		Replicas:           int(p.number("replicas")), MaxBody: int(p.number("max_body")), ClientID: p.text("client_id"),
+		Rack:    p.text("rack"),
 		Session: p.duration("session"), Transactions: p.flag("transactions"), Broker: o,
 	}
 	_ = p.flag("insecure") // see Diagnose
@@ -48,7 +50,8 @@ func openKafka(ctx context.Context, rest string, p *parameters, o ferry.Options)
 
 // kafkaHosts reads who we are and where the brokers are. Its errors quote nothing.
 func kafkaHosts(rest string, p *parameters) ([]string, sasl.Mechanism, error) {
-	malformed := driver.NewError(driver.ErrInvalid, "a kafka:// URL names brokers", "write kafka://h1:9092,h2:9092 or kafka://user:password@h1:9092", nil)
+	malformed := driver.NewError(driver.ErrInvalid, "a kafka:// URL names brokers",
+		"write kafka://h1:9092,h2:9092 or kafka://user:password@h1:9092", nil)
 	rest = strings.TrimSuffix(rest, "/")
 	who := ""
 	if at := strings.LastIndex(rest, "@"); at >= 0 {

@@ -14,7 +14,8 @@ import (
 func TestKafkaURLs(t *testing.T) {
 	t.Parallel()
 	const password = canary + "@:/?"
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", password), kfake.Superuser("SCRAM-SHA-512", "me", password))
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", password),
+		kfake.Superuser("SCRAM-SHA-512", "me", password))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,9 @@ func TestKafkaURLs(t *testing.T) {
 	who := url.UserPassword("me", password).String()
 	for _, raw := range []string{
 		"kafka://" + who + "@" + host,
-		"kafka://" + who + "@" + host + "," + host + "/?sasl=plain&partitions=2&internal_partitions=1&replicas=1&namespace=a.&foreign=reject&session=10s&max_body=64&client_id=me&rack=r1&transactions=true",
+		"kafka://" + who + "@" + host + "," + host +
+			"/?sasl=plain&partitions=2&internal_partitions=1&replicas=1&namespace=a.&foreign=reject" +
+			"&session=10s&max_body=64&client_id=me&rack=r1&transactions=true",
 	} {
 		b, err := open.URL(t.Context(), raw)
 		if err != nil {

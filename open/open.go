@@ -14,23 +14,26 @@ import (
 
 // schemes is what the hints say about the URLs that work today.
 const schemes = "what works today: memory://; disk:///path or disk://./path; " +
-	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2; redisstream in place of redis in each; " +
+	"redis://host:6379/0, rediss://, redis+sentinel://h1,h2/primary, redis+cluster://h1,h2; redisstream in place of " +
+	"redis in each; " +
 	"kafka://h1:9092,h2:9092, kafkas:// over TLS; ferry://host:7070, ferrys:// over TLS"
 
-// URL opens the broker that rawURL names, "memory://" for example, with the options of a broker if some are given: hooks,
-// logger, codecs.
+// URL opens the broker that rawURL names, "memory://" for example, with the options of a broker if some are given:
+// hooks, logger, codecs.
 //
 // Its errors never contain a user, a password or a parameter's value, so they may be logged.
 func URL(ctx context.Context, rawURL string, opts ...ferry.Options) (*ferry.Broker, error) {
 	var o ferry.Options
 	switch {
 	case len(opts) > 1:
-		return nil, driver.NewError(driver.ErrInvalid, "a broker has one set of options", "put all into one ferry.Options", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "a broker has one set of options",
+			"put all into one ferry.Options", nil)
 	case len(opts) == 1:
 		o = opts[0]
 	}
 	if ctx.Err() != nil {
-		return nil, driver.NewError(driver.ErrNotApplied, "the context had ended before the broker was opened", "use a live context", context.Cause(ctx))
+		return nil, driver.NewError(driver.ErrNotApplied, "the context had ended before the broker was opened",
+			"use a live context", context.Cause(ctx))
 	}
 	scheme, err := schemeOf(rawURL)
 	if err != nil {
@@ -61,7 +64,8 @@ func openScheme(ctx context.Context, scheme, rest string, p *parameters, o ferry
 		return openDisk(ctx, rest, p, o)
 	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return openRedis(ctx, rest, p, o)
-	case "redisstream", "redisstreams", "redisstream+sentinel", "redisstreams+sentinel", "redisstream+cluster", "redisstreams+cluster":
+	case "redisstream", "redisstreams", "redisstream+sentinel", "redisstreams+sentinel", "redisstream+cluster",
+		"redisstreams+cluster":
 		return openRedisStream(ctx, rest, p, o)
 	case "kafka", "kafkas":
 		return openKafka(ctx, rest, p, o)
@@ -80,8 +84,10 @@ func errScheme(scheme string) error {
 func schemeOf(rawURL string) (string, error) {
 	scheme, _, found := strings.Cut(rawURL, "://")
 	scheme = strings.ToLower(scheme)
-	if !found || scheme == "" || len(scheme) > 32 || strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+.-") != "" {
-		return "", driver.NewError(driver.ErrInvalid, "the broker URL has no scheme", "write it as scheme://...; "+schemes, nil)
+	if !found || scheme == "" || len(scheme) > 32 ||
+		strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+.-") != "" {
+		return "", driver.NewError(driver.ErrInvalid, "the broker URL has no scheme",
+			"write it as scheme://...; "+schemes, nil)
 	}
 	return scheme, nil
 }

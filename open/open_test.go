@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Main(m)) }
 
 func TestMemoryURLs(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"memory://", "MEMORY://", "memory://?max_messages=10", "memory://?max_body=64&max_messages=10"} {
+	for _, url := range []string{"memory://", "MEMORY://", "memory://?max_messages=10",
+		"memory://?max_body=64&max_messages=10"} {
 		b, err := open.URL(t.Context(), url)
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
@@ -82,7 +83,8 @@ func TestServersAndDirectories(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, url := range []string{
 		server.URL() + "?prefix=tenant-a&shards=2&max_body=64&pool=4",
-		strings.Replace(server.URL(), "redis", "redisstream", 1) + "?prefix=tenant-a&partitions=2&window=100&max_body=64&pool=4",
+		strings.Replace(server.URL(), "redis", "redisstream", 1) +
+			"?prefix=tenant-a&partitions=2&window=100&max_body=64&pool=4",
 		"disk://" + dir, "disk://" + dir + "?sync=50ms&max_body=64", "disk://" + dir + "?sync=always",
 	} {
 		b, err := open.URL(t.Context(), url)

@@ -100,7 +100,8 @@ func (p *parameters) done() error {
 	if len(p.bad) == 0 {
 		return nil
 	}
-	return driver.NewError(driver.ErrInvalid, p.scheme+":// URL: "+strings.Join(p.bad, "; "), p.scheme+":// takes the parameters "+optionsOf(p.scheme), nil)
+	return driver.NewError(driver.ErrInvalid, p.scheme+":// URL: "+strings.Join(p.bad, "; "),
+		p.scheme+":// takes the parameters "+optionsOf(p.scheme), nil)
 }
 
 // shown names a parameter if its name looks like one.

@@ -35,11 +35,14 @@ func TestReference(t *testing.T) {
 
 func reference() string {
 	var b strings.Builder
-	b.WriteString("# Broker URLs\n\nMade from the code by `make generate`. A URL names a broker and sets its options: `redis://localhost:6379/0?shards=4`. What stands between `://` and `?`\n" +
-		"is percent-encoded where it has special characters, a password for example. An option that a broker does not know is an error, and so is a value that it cannot read.\n" +
+	b.WriteString("# Broker URLs\n\nMade from the code by `make generate`. A URL names a broker and sets its options: " +
+		"`redis://localhost:6379/0?shards=4`. What stands between `://` and `?`\n" +
+		"is percent-encoded where it has special characters, a password for example. An option that a broker does not know " +
+		"is an error, and so is a value that it cannot read.\n" +
 		"`open.URL`, `--broker` and `FERRY_BROKER` take the same URLs.\n")
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n\n| option | value | meaning |\n|---|---|---|\n", k.title, strings.Join(k.forms, "\n"))
+		fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n\n| option | value | meaning |\n|---|---|---|\n", k.title,
+			strings.Join(k.forms, "\n"))
 		for _, o := range slices.Concat(k.options, k.connection, k.spool) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.name, o.value, o.what)
 		}

@@ -11,7 +11,8 @@ import (
 
 // spoolOptions are taken by the URLs of servers.
 var spoolOptions = []option{
-	{"spool", "a directory", "what is published while the broker is away is kept there, in a directory of each process: [spool.md](spool.md). Defaults to none"},
+	{"spool", "a directory", "what is published while the broker is away is kept there, in a directory of each process: " +
+		"[spool.md](spool.md). Defaults to none"},
 	{"spool_bytes", bytes, "the most that waits there; beyond it publishing answers `ErrFull`. Defaults to 1 GiB"},
 	{"spool_messages", number, "the most messages that wait there. Defaults to 1 million"},
 	{"spool_emergency", "a directory", "a file for each day in it gets what the spool cannot take. Defaults to none"},
@@ -23,8 +24,9 @@ func (p *parameters) spool() (spooldisk.Options, bool) {
 		return spooldisk.Options{}, false // what is left of its parameters is an error
 	}
 	o := spooldisk.Options{
-		Root:  p.text("spool"),
-		Spool: spool.Options{MaxBytes: p.number("spool_bytes"), MaxMessages: p.number("spool_messages"), Emergency: p.text("spool_emergency")},
+		Root: p.text("spool"),
+		Spool: spool.Options{MaxBytes: p.number("spool_bytes"), MaxMessages: p.number("spool_messages"),
+			Emergency: p.text("spool_emergency")},
 	}
 	if o.Root == "" {
 		p.bad = append(p.bad, `parameter "spool" must name a directory`)

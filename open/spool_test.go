@@ -46,7 +46,8 @@ func TestSpool(t *testing.T) {
 
 func TestBadSpools(t *testing.T) {
 	t.Parallel()
-	for _, u := range []string{"memory://?spool=x", "redis://localhost?spool=", "redis://localhost?spool_bytes=1", "redis://localhost?spool=x&spool_bytes=much"} {
+	for _, u := range []string{"memory://?spool=x", "redis://localhost?spool=", "redis://localhost?spool_bytes=1",
+		"redis://localhost?spool=x&spool_bytes=much"} {
 		if _, err := open.URL(t.Context(), u); !errors.Is(err, driver.ErrInvalid) || !strings.Contains(err.Error(), "spool") {
 			t.Errorf("%s: %v", u, err)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Cancel ends an operation: at once if nobody works on it, and otherwise as soon as its worker looks, within a second or two. What is done stays done.
-// ErrConflict if it has ended, or was cancelled before.
+// Cancel ends an operation: at once if nobody works on it, and otherwise as soon as its worker looks, within a second
+// or two. What is done stays done. ErrConflict if it has ended, or was cancelled before.
 func (q *Queue) Cancel(ctx context.Context, id string) error {
 	for {
 		s, held, err := q.read(ctx, id)
@@ -20,9 +20,12 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 		}
 		switch {
 		case s.End != "":
-			return driver.NewError(ferry.ErrConflict, fmt.Sprintf("operation %s is %s since %s", id, s.End, s.Ended.Format(time.RFC3339)), "there is nothing to cancel", nil)
+			return driver.NewError(ferry.ErrConflict,
+				fmt.Sprintf("operation %s is %s since %s", id, s.End, s.Ended.Format(time.RFC3339)),
+				"there is nothing to cancel", nil)
 		case s.Cancel && held:
-			return driver.NewError(ferry.ErrConflict, fmt.Sprintf("operation %s was cancelled before", id), "it ends as soon as its worker looks; wait for it", nil)
+			return driver.NewError(ferry.ErrConflict, fmt.Sprintf("operation %s was cancelled before", id),
+				"it ends as soon as its worker looks; wait for it", nil)
 		}
 		s.Cancel = true
 		err = q.replace(ctx, &s, held)

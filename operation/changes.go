@@ -18,9 +18,9 @@ func (q *Queue) Open(ctx context.Context) ([]Operation, uint64, error) {
 	return ops, revision, err
 }
 
-// Changes waits until operations have changed since a revision, and returns them as they are now, with the revision up to which that
-// is all. It may return none. ErrNotFound says that too much has changed meanwhile: begin with Open again. That a worker was killed is
-// no change; that another goes on is.
+// Changes waits until operations have changed since a revision, and returns them as they are now, with the revision up
+// to which that is all. It may return none. ErrNotFound says that too much has changed meanwhile: begin with Open
+// again. That a worker was killed is no change; that another goes on is.
 func (q *Queue) Changes(ctx context.Context, after uint64) ([]Operation, uint64, error) {
 	changes, revision, err := q.kv.Changes(ctx, bucket, after)
 	if err != nil {

@@ -23,7 +23,8 @@ func Example() {
 	defer broker.Close(ctx)
 	for i := range 10 {
 		key := []string{"alice", "bob"}[i%2]
-		if _, err := ferry.Publish(ctx, broker, "mails", fmt.Sprintf("mail %d", i), ferry.Key(key), ferry.Delay(24*time.Hour)); err != nil {
+		if _, err := ferry.Publish(ctx, broker, "mails", fmt.Sprintf("mail %d", i), ferry.Key(key),
+			ferry.Delay(24*time.Hour)); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -31,7 +32,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	cancel := kinds.Purge{Messages: kinds.Messages{Topic: "mails", States: []ferry.State{driver.StateDelayed}, Where: `key == "bob"`}}.Request()
+	cancel := kinds.Purge{Messages: kinds.Messages{Topic: "mails", States: []ferry.State{driver.StateDelayed},
+		Where: `key == "bob"`}}.Request()
 	cancel.DryRun = true
 	count, err := queue.Do(ctx, cancel)
 	if err != nil {

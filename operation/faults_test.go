@@ -12,24 +12,26 @@ import (
 	"github.com/ferrymq/ferry/operation"
 )
 
+// fault stands in for writes of named values.
+type fault func(ctx context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult
+
 // faulty is a broker whose named values can be made to misbehave.
 type faulty struct {
 	driver.Driver
-	apply atomic.Pointer[func(ctx context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult]
+	apply atomic.Pointer[fault]
 }
 
 func (f *faulty) KV() driver.KV { return faultyKV{f.Driver.KV(), f} }
 
-func (f *faulty) set(fault func(ctx context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult) {
-	f.apply.Store(&fault)
-}
+func (f *faulty) set(to fault) { f.apply.Store(&to) }
 
 type faultyKV struct {
 	driver.KV
 	f *faulty
 }
 
-func (k faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	apply := func() []driver.WriteResult { return k.KV.Apply(ctx, bucket, o, ws...) }
 	if fault := k.f.apply.Load(); fault != nil && *fault != nil {
 		return (*fault)(ctx, ws, apply)
@@ -114,13 +116,14 @@ func stubborn(r *rig, d driver.Driver) *operation.Queue {
 	b, err := ferry.New(shared{d}, ferry.Options{})
 	r.ok(err)
 	r.Cleanup(func() { _ = b.Close(context.Background()) })
-	q, err := operation.New(b, operation.NewKind("march", operation.Work[march]{Run: func(_ context.Context, t *operation.Task, _ march) error {
-		time.Sleep(30 * time.Second)
-		t.Did(1_000_000)
-		_ = t.Save(1_000_000)
-		_ = t.Sync(context.Background())
-		return nil
-	}}))
+	q, err := operation.New(b, operation.NewKind("march",
+		operation.Work[march]{Run: func(_ context.Context, t *operation.Task, _ march) error {
+			time.Sleep(30 * time.Second)
+			t.Did(1_000_000)
+			_ = t.Save(1_000_000)
+			_ = t.Sync(context.Background())
+			return nil
+		}}))
 	r.ok(err)
 	return q
 }

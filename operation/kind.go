@@ -19,11 +19,12 @@ import (
 type Work[A any] struct {
 	// Check says what is wrong with arguments before anything is stored, or nil. May be nil.
 	Check func(args A) error
-	// Run does the work from the begin, or from Task.Checkpoint on, and tells the Task how far it is. It returns soon when ctx has ended: it
-	// was cancelled, its worker stops, or another may take it over. So whatever it does must be harmless when it is done again.
+	// Run does the work from the begin, or from Task.Checkpoint on, and tells the Task how far it is. It returns soon when
+	// ctx has ended: it was cancelled, its worker stops, or another may take it over. So whatever it does must be harmless
+	// when it is done again.
 	//
-	// An error that wraps ErrInvalid, ErrNotFound, ErrConflict, ErrTooLarge, ErrUnsupported or ErrRefused ends the operation as failed; after any other it is
-	// tried again. When Task.DryRun is true it only counts what it would do.
+	// An error that wraps ErrInvalid, ErrNotFound, ErrConflict, ErrTooLarge, ErrUnsupported or ErrRefused ends the
+	// operation as failed; after any other it is tried again. When Task.DryRun is true it only counts what it would do.
 	Run func(ctx context.Context, t *Task, args A) error
 }
 
@@ -35,7 +36,8 @@ type Kind struct {
 	run   func(ctx context.Context, t *Task, args json.RawMessage) error
 }
 
-// NewKind gives work a name, 1 to 64 letters, digits, '.', '_' or '-', under which it is submitted and known to all programs.
+// NewKind gives work a name, 1 to 64 letters, digits, '.', '_' or '-', under which it is submitted and known to all
+// programs.
 func NewKind[A any](name string, w Work[A]) Kind {
 	k := Kind{name: name, reads: func(data json.RawMessage) bool {
 		_, err := decodeArgs[A](name, data)
@@ -63,7 +65,8 @@ func NewKind[A any](name string, w Work[A]) Kind {
 // Name of the kind.
 func (k Kind) Name() string { return k.name }
 
-// decodeArgs reads arguments, and refuses what it does not know: without a field that narrows the work it would do more than was asked for.
+// decodeArgs reads arguments, and refuses what it does not know: without a field that narrows the work it would do more
+// than was asked for.
 func decodeArgs[A any](kind string, data json.RawMessage) (args A, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -91,11 +94,15 @@ func known(kinds []Kind) (map[string]Kind, error) {
 		_, twice := all[k.name]
 		switch {
 		case len(k.name) > maxKind:
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of kind %.80q has %d bytes", k.name, len(k.name)), fmt.Sprintf("use at most %d", maxKind), nil)
+			return nil, driver.NewError(ferry.ErrInvalid,
+				fmt.Sprintf("the name of kind %.80q has %d bytes", k.name, len(k.name)),
+				fmt.Sprintf("use at most %d", maxKind), nil)
 		case twice:
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("kind %q is there twice", k.name), "name one of them otherwise", nil)
+			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("kind %q is there twice", k.name),
+				"name one of them otherwise", nil)
 		case k.run == nil:
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("kind %q does nothing", k.name), "give its Work a function Run", nil)
+			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("kind %q does nothing", k.name),
+				"give its Work a function Run", nil)
 		}
 		all[k.name] = k
 	}

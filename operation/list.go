@@ -19,14 +19,16 @@ type Query struct {
 	Limit int
 }
 
-// Page is some of the operations that a Query selects, in order of their ids: those that were made for them sort by time. It may be empty although there is more.
+// Page is some of the operations that a Query selects, in order of their ids: those that were made for them sort by
+// time. It may be empty although there is more.
 type Page struct {
 	Operations []Operation
 	// Next continues after this page; empty at the end.
 	Next string
 }
 
-// List returns a page of the operations that wait, run, or ended within History. Of one that cannot be read it tells the problem alone.
+// List returns a page of the operations that wait, run, or ended within History. Of one that cannot be read it tells
+// the problem alone.
 func (q *Queue) List(ctx context.Context, query Query) (Page, error) {
 	p, err := q.kv.List(ctx, driver.KVQuery{Bucket: bucket, Prefix: opPrefix, After: query.Cursor, Limit: query.Limit})
 	if err != nil {
@@ -68,7 +70,8 @@ type candidate struct {
 	lock driver.Value
 }
 
-// open returns all open operations, oldest first, and a revision after which Changes tells of others. What cannot be read is for another version.
+// open returns all open operations, oldest first, and a revision after which Changes tells of others. What cannot be
+// read is for another version.
 func (q *Queue) open(ctx context.Context) (all []candidate, revision uint64, err error) {
 	query := driver.KVQuery{Bucket: bucket, Prefix: opPrefix, Limit: driver.MaxLimit}
 	for first := true; ; first = false {

@@ -42,7 +42,8 @@ const (
 // Ended reports whether nothing more is done for the operation.
 func (s State) Ended() bool { return s == Done || s == Cancelled || s == Failed }
 
-// Progress is how far an operation is, in messages. After a kill, Done and Skipped may lack what was done in the last second before it.
+// Progress is how far an operation is, in messages. After a kill, Done and Skipped may lack what was done in the last
+// second before it.
 type Progress struct {
 	// Phase is what it does at the moment, in a word of its kind.
 	Phase string `json:"phase,omitempty"`
@@ -117,7 +118,8 @@ type stored struct {
 func decode(v driver.Value) (stored, error) {
 	s := stored{id: strings.TrimPrefix(v.Name, opPrefix), revision: v.Revision}
 	if err := json.Unmarshal(v.Data, &s.record); err != nil {
-		return s, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("operation %s cannot be read", s.id), "use the same version everywhere", err)
+		return s, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("operation %s cannot be read", s.id),
+			"use the same version everywhere", err)
 	}
 	if s.Submitted.IsZero() {
 		s.Submitted = v.Written.UTC()
@@ -129,14 +131,16 @@ func decode(v driver.Value) (stored, error) {
 func (r record) encode() ([]byte, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("an operation of kind %s cannot be stored", r.Kind), "its arguments and its checkpoint have to be JSON", err)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("an operation of kind %s cannot be stored", r.Kind),
+			"its arguments and its checkpoint have to be JSON", err)
 	}
 	return data, nil
 }
 
 // operation is what people see; held says whether somebody has its lock.
 func (s stored) operation(held bool) Operation {
-	op := Operation{ID: s.id, Kind: s.Kind, Args: s.Args, By: s.By, DryRun: s.DryRun, State: s.End, Cancelling: s.Cancel && s.End == "", Submitted: s.Submitted, Started: s.Started,
+	op := Operation{ID: s.id, Kind: s.Kind, Args: s.Args, By: s.By, DryRun: s.DryRun, State: s.End,
+		Cancelling: s.Cancel && s.End == "", Submitted: s.Submitted, Started: s.Started,
 		Ended: s.Ended, Worker: s.Worker, Takes: s.Takes, Progress: s.Progress, Problem: s.Problem, Revision: s.revision}
 	switch {
 	case s.End != "":

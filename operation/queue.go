@@ -22,7 +22,8 @@ type Queue struct {
 	kinds  map[string]Kind
 }
 
-// New returns the queue of a broker's operations. Those of other kinds are listed and can be cancelled, but neither submitted nor done.
+// New returns the queue of a broker's operations. Those of other kinds are listed and can be cancelled, but neither
+// submitted nor done.
 func New(b *ferry.Broker, kinds ...Kind) (*Queue, error) {
 	if b == nil {
 		return nil, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
@@ -42,7 +43,8 @@ type Request struct {
 	Args any
 	// DryRun only counts what would be done.
 	DryRun bool
-	// ID names it, 1 to 64 letters, digits, '.', '_' or '-': the same is not submitted twice within History. Empty: a new one.
+	// ID names it, 1 to 64 letters, digits, '.', '_' or '-': the same is not submitted twice within History. Empty: a new
+	// one.
 	ID string
 	// By says who asks for it.
 	By string
@@ -63,14 +65,18 @@ func (q *Queue) check(r Request) (Kind, record, error) {
 		}
 	}
 	if len(r.By) > driver.MaxNameLen || strings.ContainsFunc(r.By, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return bad(fmt.Sprintf("By is %.80q, of %d bytes", r.By, len(r.By)), fmt.Sprintf("use at most %d bytes of printable text", driver.MaxNameLen))
+		return bad(fmt.Sprintf("By is %.80q, of %d bytes", r.By, len(r.By)),
+			fmt.Sprintf("use at most %d bytes of printable text", driver.MaxNameLen))
 	}
 	args, err := json.Marshal(r.Args)
 	if err != nil {
-		return k, record{}, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the arguments of kind %q are no JSON", r.Kind), "use plain data", err)
+		return k, record{}, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the arguments of kind %q are no JSON", r.Kind),
+			"use plain data", err)
 	}
 	if len(args) > MaxArgs {
-		return k, record{}, driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("the arguments of kind %q have %d bytes", r.Kind, len(args)), fmt.Sprintf("use at most %d", MaxArgs), nil)
+		return k, record{}, driver.NewError(ferry.ErrTooLarge,
+			fmt.Sprintf("the arguments of kind %q have %d bytes", r.Kind, len(args)),
+			fmt.Sprintf("use at most %d", MaxArgs), nil)
 	}
 	return k, record{Kind: r.Kind, Args: args, By: r.By, DryRun: r.DryRun}, k.check(args)
 }
@@ -80,12 +86,14 @@ func checkID(id string) error {
 		return err
 	}
 	if len(id) > MaxID {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the id of an operation has %d bytes", len(id)), fmt.Sprintf("use at most %d", MaxID), nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the id of an operation has %d bytes", len(id)),
+			fmt.Sprintf("use at most %d", MaxID), nil)
 	}
 	return nil
 }
 
-// Submit puts an operation into the broker, where it waits for a worker. ErrFull beyond MaxOpen, ErrConflict if Request.ID is known.
+// Submit puts an operation into the broker, where it waits for a worker. ErrFull beyond MaxOpen, ErrConflict if
+// Request.ID is known.
 func (q *Queue) Submit(ctx context.Context, r Request) (Operation, error) {
 	_, rec, err := q.check(r)
 	if err != nil {
@@ -108,7 +116,8 @@ func (q *Queue) Submit(ctx context.Context, r Request) (Operation, error) {
 			if r.ID == "" {
 				continue // another has it by chance
 			}
-			return Operation{}, driver.NewError(ferry.ErrConflict, fmt.Sprintf("there is an operation %q already", id), "see how far that is, or choose another id", nil)
+			return Operation{}, driver.NewError(ferry.ErrConflict, fmt.Sprintf("there is an operation %q already", id),
+				"see how far that is, or choose another id", nil)
 		}
 		if res.Err != nil {
 			return Operation{}, res.Err
@@ -126,7 +135,8 @@ func (q *Queue) room(ctx context.Context) error {
 		return err
 	}
 	if len(all) >= MaxOpen {
-		return driver.NewError(ferry.ErrFull, fmt.Sprintf("%d operations are open", len(all)), "wait until some have ended, or cancel them; does anybody work on them?", nil)
+		return driver.NewError(ferry.ErrFull, fmt.Sprintf("%d operations are open", len(all)),
+			"wait until some have ended, or cancel them; does anybody work on them?", nil)
 	}
 	return nil
 }
@@ -150,8 +160,8 @@ func newID(now time.Time) string {
 	return string(id)
 }
 
-// Do does an operation here and now, without storing it, and returns how far it came. With Request.DryRun it counts. What is interrupted is not gone on with;
-// to do it again is harmless.
+// Do does an operation here and now, without storing it, and returns how far it came. With Request.DryRun it counts.
+// What is interrupted is not gone on with; to do it again is harmless.
 func (q *Queue) Do(ctx context.Context, r Request) (Progress, error) {
 	k, rec, err := q.check(r)
 	if err != nil {
@@ -183,7 +193,8 @@ func (q *Queue) read(ctx context.Context, id string) (stored, bool, error) {
 		return stored{}, false, err
 	}
 	if vs[0].Revision == 0 {
-		return stored{}, false, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no operation %q", id), "operations are forgotten a week after they end", nil)
+		return stored{}, false, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no operation %q", id),
+			"operations are forgotten a week after they end", nil)
 	}
 	s, err := decode(vs[0])
 	return s, vs[1].Revision != 0, err
@@ -228,7 +239,8 @@ func (q *Queue) write(ctx context.Context, w driver.Write) driver.WriteResult {
 
 // permanent reports whether trying again cannot help.
 func permanent(err error) bool {
-	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrNotFound, ferry.ErrConflict, ferry.ErrTooLarge, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrLeaseLost, ferry.ErrFull, ferry.ErrClosed} {
+	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrNotFound, ferry.ErrConflict, ferry.ErrTooLarge,
+		ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrLeaseLost, ferry.ErrFull, ferry.ErrClosed} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -25,15 +25,22 @@ func TestBadRequests(t *testing.T) {
 			kind error
 			says []string
 		}{
-			"unknown kind":   {operation.Request{Kind: "dance"}, ferry.ErrInvalid, []string{`no kind of operation "dance"`, "knows march"}},
-			"bad arguments":  {operation.Request{Kind: "march", Args: march{Steps: -1}}, ferry.ErrInvalid, []string{"backwards"}},
-			"other fields":   {operation.Request{Kind: "march", Args: map[string]int{"step": 1}}, ferry.ErrInvalid, []string{"step", "fields"}},
-			"no JSON":        {operation.Request{Kind: "march", Args: func() {}}, ferry.ErrInvalid, []string{"no JSON"}},
-			"long arguments": {operation.Request{Kind: "march", Args: march{Only: strings.Repeat("x", operation.MaxArgs)}}, ferry.ErrTooLarge, []string{"16384"}},
-			"long id":        {operation.Request{Kind: "march", Args: march{}, ID: long}, ferry.ErrInvalid, []string{"65 bytes", "at most 64"}},
-			"strange id":     {operation.Request{Kind: "march", Args: march{}, ID: "a/b"}, ferry.ErrInvalid, []string{"a/b"}},
-			"long by":        {operation.Request{Kind: "march", Args: march{}, By: strings.Repeat("x", 129)}, ferry.ErrInvalid, []string{"129 bytes", "128"}},
-			"strange by":     {operation.Request{Kind: "march", Args: march{}, By: "a\x1bb"}, ferry.ErrInvalid, []string{"printable"}},
+			"unknown kind": {operation.Request{Kind: "dance"}, ferry.ErrInvalid,
+				[]string{`no kind of operation "dance"`, "knows march"}},
+			"bad arguments": {operation.Request{Kind: "march", Args: march{Steps: -1}}, ferry.ErrInvalid,
+				[]string{"backwards"}},
+			"other fields": {operation.Request{Kind: "march", Args: map[string]int{"step": 1}}, ferry.ErrInvalid,
+				[]string{"step", "fields"}},
+			"no JSON": {operation.Request{Kind: "march", Args: func() {}}, ferry.ErrInvalid, []string{"no JSON"}},
+			"long arguments": {operation.Request{Kind: "march", Args: march{Only: strings.Repeat("x", operation.MaxArgs)}},
+				ferry.ErrTooLarge, []string{"16384"}},
+			"long id": {operation.Request{Kind: "march", Args: march{}, ID: long}, ferry.ErrInvalid,
+				[]string{"65 bytes", "at most 64"}},
+			"strange id": {operation.Request{Kind: "march", Args: march{}, ID: "a/b"}, ferry.ErrInvalid, []string{"a/b"}},
+			"long by": {operation.Request{Kind: "march", Args: march{}, By: strings.Repeat("x", 129)}, ferry.ErrInvalid,
+				[]string{"129 bytes", "128"}},
+			"strange by": {operation.Request{Kind: "march", Args: march{}, By: "a\x1bb"}, ferry.ErrInvalid,
+				[]string{"printable"}},
 		} {
 			_, err := r.q.Submit(r.Context(), c.req)
 			r.wants(err, c.kind, c.says...)
@@ -60,7 +67,8 @@ func TestBadKindsAndWorkers(t *testing.T) {
 		run := operation.Work[march]{Run: r.march}
 		for _, kinds := range [][]operation.Kind{
 			{operation.NewKind("", run)}, {operation.NewKind("a b", run)}, {operation.NewKind(strings.Repeat("k", 65), run)},
-			{operation.NewKind("nothing", operation.Work[march]{})}, {operation.NewKind("twice", run), operation.NewKind("twice", run)},
+			{operation.NewKind("nothing", operation.Work[march]{})},
+			{operation.NewKind("twice", run), operation.NewKind("twice", run)},
 		} {
 			_, err := operation.New(b, kinds...)
 			r.wants(err, ferry.ErrInvalid)
@@ -69,7 +77,8 @@ func TestBadKindsAndWorkers(t *testing.T) {
 		r.wants(err, ferry.ErrInvalid)
 		none, err := operation.New(b)
 		r.ok(err)
-		for q, os := range map[*operation.Queue][]operation.WorkerOptions{nil: {{}}, none: {{}}, r.q: {{Lease: time.Millisecond}, {Every: -1}, {Instance: strings.Repeat("x", 129)}}} {
+		for q, os := range map[*operation.Queue][]operation.WorkerOptions{nil: {{}}, none: {{}},
+			r.q: {{Lease: time.Millisecond}, {Every: -1}, {Instance: strings.Repeat("x", 129)}}} {
 			for _, o := range os {
 				_, err := operation.NewWorker(q, o)
 				r.wants(err, ferry.ErrInvalid)
@@ -88,7 +97,8 @@ func TestNamesAndBounds(t *testing.T) {
 		r.wants(err, ferry.ErrConflict, "nightly-2000-01-01")
 		kv := r.d.KV()
 		for i := range operation.MaxOpen - 2 { // faster than to submit each
-			res := kv.Apply(r.Context(), driver.OperationsBucket, driver.KVOptions{}, driver.Write{Name: fmt.Sprintf("op/x%03d", i), Data: []byte(`{"kind":"other","args":{}}`)})
+			res := kv.Apply(r.Context(), driver.OperationsBucket, driver.KVOptions{},
+				driver.Write{Name: fmt.Sprintf("op/x%03d", i), Data: []byte(`{"kind":"other","args":{}}`)})
 			r.ok(res[0].Err)
 		}
 		r.submit(march{})
@@ -112,7 +122,8 @@ func TestList(t *testing.T) {
 		}
 		r.ok(r.q.Cancel(r.Context(), ids[1]))
 		kv := r.d.KV()
-		r.ok(kv.Apply(r.Context(), driver.OperationsBucket, driver.KVOptions{}, driver.Write{Name: "op/broken", Data: []byte(`no`)})[0].Err)
+		r.ok(kv.Apply(r.Context(), driver.OperationsBucket, driver.KVOptions{},
+			driver.Write{Name: "op/broken", Data: []byte(`no`)})[0].Err)
 		all := func(q operation.Query) (got []string) {
 			for {
 				p, err := r.q.List(r.Context(), q)
@@ -128,7 +139,8 @@ func TestList(t *testing.T) {
 		if got := all(operation.Query{Limit: 2}); !slices.Equal(got, append(slices.Clone(ids), "broken")) {
 			r.Errorf("%v", got)
 		}
-		if got := all(operation.Query{Open: true, Prefix: "mar"}); !slices.Equal(got, slices.Delete(slices.Clone(ids), 1, 2)) {
+		if got := all(operation.Query{Open: true, Prefix: "mar"}); !slices.Equal(got,
+			slices.Delete(slices.Clone(ids), 1, 2)) {
 			r.Errorf("%v", got)
 		}
 		_, err := r.q.Get(r.Context(), "broken")

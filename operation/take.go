@@ -28,7 +28,8 @@ type take struct {
 	stored
 }
 
-// take works on an operation whose lock it holds, and gives the lock back. An error means that somebody has to go on with it.
+// take works on an operation whose lock it holds, and gives the lock back. An error means that somebody has to go on
+// with it.
 func (w *Worker) take(ctx context.Context, lock *cluster.Lock, id string) (err error) {
 	defer func() {
 		if released := lock.Release(context.WithoutCancel(ctx)); err == nil && !errors.Is(released, ferry.ErrLeaseLost) {
@@ -43,7 +44,8 @@ func (w *Worker) take(ctx context.Context, lock *cluster.Lock, id string) (err e
 		return err
 	}
 	t := &take{queue: w.queue, lock: lock, stored: s, kind: w.queue.kinds[s.Kind]}
-	t.task = &Task{id: id, submitted: s.Submitted, dry: s.DryRun, progress: s.Progress, checkpoint: s.Checkpoint, store: t.note}
+	t.task = &Task{id: id, submitted: s.Submitted, dry: s.DryRun, progress: s.Progress,
+		checkpoint: s.Checkpoint, store: t.note}
 	if s.Cancel { // before this worker came
 		return t.end(Cancelled, "")
 	}
@@ -55,7 +57,8 @@ func (w *Worker) take(ctx context.Context, lock *cluster.Lock, id string) (err e
 	return t.finish(ctx, err)
 }
 
-// work runs the operation, notes how far it is, and returns what it ended with. A cancel, a stop and a lost lock end its context.
+// work runs the operation, notes how far it is, and returns what it ended with. A cancel, a stop and a lost lock end
+// its context.
 func (t *take) work(ctx context.Context, every time.Duration) error {
 	working, end := context.WithCancelCause(t.lock.Context())
 	defer end(nil)
@@ -88,13 +91,15 @@ func (t *take) work(ctx context.Context, every time.Duration) error {
 func (t *take) run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the work of kind %s panicked: %v", t.Kind, p), "mend the kind, and submit it again", errPanic)
+			err = driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the work of kind %s panicked: %v", t.Kind, p),
+				"mend the kind, and submit it again", errPanic)
 		}
 	}()
 	return t.kind.run(ctx, t.task, t.Args)
 }
 
-// note stores how far the operation is. Somebody may have cancelled it meanwhile, which is errCancelled; ErrConflict says that it has ended or is gone.
+// note stores how far the operation is. Somebody may have cancelled it meanwhile, which is errCancelled; ErrConflict
+// says that it has ended or is gone.
 func (t *take) note(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,8 +111,8 @@ func (t *take) note(ctx context.Context) error {
 	return err
 }
 
-// write stores the record over what this take knows, under the fence of its lock. So what it finds instead is a cancel, which is taken over, or a write of its own whose
-// answer was lost.
+// write stores the record over what this take knows, under the fence of its lock. So what it finds instead is a cancel,
+// which is taken over, or a write of its own whose answer was lost.
 func (t *take) write(ctx context.Context, ttl time.Duration) error {
 	for {
 		data, err := t.encode()
@@ -115,7 +120,8 @@ func (t *take) write(ctx context.Context, ttl time.Duration) error {
 			return err
 		}
 		quiet := ttl == 0 && !t.Started.IsZero() // what begins and what ends is told
-		r := t.queue.write(ctx, driver.Write{Name: opPrefix + t.id, Data: data, If: driver.Condition(t.revision), TTL: ttl, Fence: t.lock.Fence(), Quiet: quiet})
+		r := t.queue.write(ctx, driver.Write{Name: opPrefix + t.id, Data: data, If: driver.Condition(t.revision), TTL: ttl,
+			Fence: t.lock.Fence(), Quiet: quiet})
 		if r.Err == nil {
 			t.revision = r.Revision
 			if t.Started.IsZero() {
@@ -158,7 +164,8 @@ func (t *take) finish(ctx context.Context, err error) error {
 
 // ending reports whether an error of the work can never be mended by trying again.
 func ending(err error) bool {
-	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrNotFound, ferry.ErrConflict, ferry.ErrTooLarge, ferry.ErrUnsupported, ferry.ErrRefused} {
+	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrNotFound, ferry.ErrConflict, ferry.ErrTooLarge,
+		ferry.ErrUnsupported, ferry.ErrRefused} {
 		if errors.Is(err, kind) {
 			return true
 		}
@@ -166,7 +173,8 @@ func ending(err error) bool {
 	return false
 }
 
-// end stores that the operation has ended, trying as long as the lock is held: otherwise the next worker finds nothing left to do, and says so.
+// end stores that the operation has ended, trying as long as the lock is held: otherwise the next worker finds nothing
+// left to do, and says so.
 func (t *take) end(state State, problem string) error {
 	ctx := t.lock.Context()
 	for {

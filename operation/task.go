@@ -87,7 +87,8 @@ func whyOf(err error) string {
 	return cut(driver.Fingerprint(text), maxWhyText)
 }
 
-// Checkpoint reads the last that was saved into a value, and reports whether there is one: in an earlier take of the operation.
+// Checkpoint reads the last that was saved into a value, and reports whether there is one: in an earlier take of the
+// operation.
 func (t *Task) Checkpoint(into any) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,19 +96,22 @@ func (t *Task) Checkpoint(into any) (bool, error) {
 		return false, nil
 	}
 	if err := json.Unmarshal(t.checkpoint, into); err != nil {
-		return false, driver.NewError(ferry.ErrInvalid, "the checkpoint cannot be read", "use the same version everywhere", err)
+		return false, driver.NewError(ferry.ErrInvalid, "the checkpoint cannot be read",
+			"use the same version everywhere", err)
 	}
 	return true, nil
 }
 
-// Save keeps a checkpoint: it is stored with the next note, within a second. ErrTooLarge if it has more than MaxArgs bytes of JSON.
+// Save keeps a checkpoint: it is stored with the next note, within a second. ErrTooLarge if it has more than MaxArgs
+// bytes of JSON.
 func (t *Task) Save(checkpoint any) error {
 	data, err := json.Marshal(checkpoint)
 	if err != nil {
 		return driver.NewError(ferry.ErrInvalid, "the checkpoint is no JSON", "use plain data", err)
 	}
 	if len(data) > MaxArgs {
-		return driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("the checkpoint has %d bytes", len(data)), fmt.Sprintf("use at most %d", MaxArgs), nil)
+		return driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("the checkpoint has %d bytes", len(data)),
+			fmt.Sprintf("use at most %d", MaxArgs), nil)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +119,8 @@ func (t *Task) Save(checkpoint any) error {
 	return nil
 }
 
-// Sync stores what was saved and counted, now. Before a step that must not be repeated, it is how the next worker knows that it was begun.
+// Sync stores what was saved and counted, now. Before a step that must not be repeated, it is how the next worker knows
+// that it was begun.
 func (t *Task) Sync(ctx context.Context) error {
 	if t.store == nil {
 		return ctx.Err()

@@ -26,8 +26,8 @@ type WorkerOptions struct {
 	OnError func(err error)
 }
 
-// Worker does operations, one after the other. Any number may run: an operation is done by one at a time, and gone on with by another when its worker
-// stops or is killed.
+// Worker does operations, one after the other. Any number may run: an operation is done by one at a time, and gone on
+// with by another when its worker stops or is killed.
 type Worker struct {
 	queue *Queue
 	o     WorkerOptions
@@ -43,11 +43,14 @@ func NewWorker(q *Queue, o WorkerOptions) (*Worker, error) {
 	case q == nil:
 		return bad("the queue is nil", "make one with operation.New")
 	case len(q.kinds) == 0:
-		return bad("the queue knows no kind of operation", "give operation.New some, those of package operation/kinds for example")
+		return bad("the queue knows no kind of operation",
+			"give operation.New some, those of package operation/kinds for example")
 	case o.Lease != 0 && o.Lease < driver.MinValueTTL || o.Every < 0:
-		return bad("Lease or Every is too short", fmt.Sprintf("leave it zero for the default; a lease is %v at least", driver.MinValueTTL))
+		return bad("Lease or Every is too short",
+			fmt.Sprintf("leave it zero for the default; a lease is %v at least", driver.MinValueTTL))
 	case len(o.Instance) > driver.MaxNameLen:
-		return bad(fmt.Sprintf("the name of the instance has %d bytes", len(o.Instance)), fmt.Sprintf("use at most %d", driver.MaxNameLen))
+		return bad(fmt.Sprintf("the name of the instance has %d bytes", len(o.Instance)),
+			fmt.Sprintf("use at most %d", driver.MaxNameLen))
 	}
 	if o.Instance == "" {
 		o.Instance = instance.Unique()
@@ -56,8 +59,8 @@ func NewWorker(q *Queue, o WorkerOptions) (*Worker, error) {
 	return &Worker{queue: q, o: o, later: map[string]time.Time{}}, nil
 }
 
-// Run does operations as they come, until ctx ends. It then returns nil, and another worker goes on with the one at hand. A broker that is away for a time does not
-// end it. A Worker runs once at a time.
+// Run does operations as they come, until ctx ends. It then returns nil, and another worker goes on with the one at
+// hand. A broker that is away for a time does not end it. A Worker runs once at a time.
 func (w *Worker) Run(ctx context.Context) error { return w.work(ctx, func(int) bool { return false }) }
 
 // Drain does operations until none is open of the kinds that the worker knows, or ctx ends.
@@ -82,7 +85,8 @@ func (w *Worker) work(ctx context.Context, enough func(open int) bool) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, ferry.ErrClosed), errors.Is(err, ferry.ErrInvalid), errors.Is(err, ferry.ErrUnsupported), errors.Is(err, ferry.ErrRefused):
+		case errors.Is(err, ferry.ErrClosed), errors.Is(err, ferry.ErrInvalid), errors.Is(err, ferry.ErrUnsupported),
+			errors.Is(err, ferry.ErrRefused):
 			return err
 		case err != nil:
 			if w.o.OnError != nil {
@@ -116,7 +120,8 @@ func (w *Worker) look(ctx context.Context) (look, error) {
 	return l, err
 }
 
-// await waits until there may be something to do: something was submitted or given up, or a lock ends because its holder was killed.
+// await waits until there may be something to do: something was submitted or given up, or a lock ends because its
+// holder was killed.
 func (w *Worker) await(ctx context.Context, l look) {
 	wait := longest
 	for _, c := range l.ops {
@@ -161,7 +166,8 @@ func (w *Worker) do(ctx context.Context, id string) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	acquired := context.AfterFunc(ctx, end)
-	lock, err := cluster.TryAcquire(life, w.queue.broker, lockPrefix+id, cluster.LockOptions{Bucket: bucket, TTL: w.o.Lease, Owner: w.o.Instance})
+	lock, err := cluster.TryAcquire(life, w.queue.broker, lockPrefix+id,
+		cluster.LockOptions{Bucket: bucket, TTL: w.o.Lease, Owner: w.o.Instance})
 	acquired()
 	switch {
 	case errors.Is(err, ferry.ErrConflict):

@@ -18,12 +18,14 @@ func TestLifeOfAnOperation(t *testing.T) {
 		stop := r.worker(r.q, operation.WorkerOptions{Instance: "one"})
 		pass(10*time.Second + 100*time.Millisecond)
 		op := r.get(id)
-		if op.State != operation.Running || op.Worker != "one" || op.Takes != 1 || op.Phase != "marching" || op.Done < 8 || op.Done > 10 || op.Total != 30 || op.Started.IsZero() {
+		if op.State != operation.Running || op.Worker != "one" || op.Takes != 1 || op.Phase != "marching" || op.Done < 8 ||
+			op.Done > 10 || op.Total != 30 || op.Started.IsZero() {
 			r.Errorf("%+v", op)
 		}
 		pass(25 * time.Second)
 		op = r.get(id)
-		if op.State != operation.Done || op.Done != 27 || op.Skipped != 3 || op.Scanned != 30 || op.Takes != 1 || op.Problem != "" || op.Ended.Sub(op.Started) < 30*time.Second {
+		if op.State != operation.Done || op.Done != 27 || op.Skipped != 3 || op.Scanned != 30 || op.Takes != 1 ||
+			op.Problem != "" || op.Ended.Sub(op.Started) < 30*time.Second {
 			r.Errorf("%+v", op)
 		}
 		if len(op.Why) != 1 { // the numbers in the reasons do not make them different
@@ -110,12 +112,14 @@ func TestCancelOfARunningOperation(t *testing.T) {
 // What fails for a time is tried again behind the others, what fails for good or panics ends, and says why.
 func TestFailures(t *testing.T) {
 	virtual(t, func(r *rig) {
-		always, once, good, panics, fine := r.submit(march{Steps: 5, Fails: "always"}), r.submit(march{Steps: 5, Fails: "once"}), r.submit(march{Steps: 5, Fails: "for good"}),
+		always, once, good, panics, fine := r.submit(march{Steps: 5, Fails: "always"}),
+			r.submit(march{Steps: 5, Fails: "once"}), r.submit(march{Steps: 5, Fails: "for good"}),
 			r.submit(march{Steps: 5, Fails: "panic"}), r.submit(march{Steps: 5})
 		var told []error
 		r.worker(r.q, operation.WorkerOptions{OnError: func(err error) { told = append(told, err) }})
 		pass(3 * time.Minute)
-		for id, want := range map[string]operation.State{once: operation.Done, good: operation.Failed, panics: operation.Failed, fine: operation.Done} {
+		for id, want := range map[string]operation.State{once: operation.Done, good: operation.Failed,
+			panics: operation.Failed, fine: operation.Done} {
 			if op := r.get(id); op.State != want {
 				r.Errorf("%+v, want %s", op, want)
 			}
@@ -166,13 +170,16 @@ func TestDrain(t *testing.T) {
 func TestOtherKindsAreLeftAlone(t *testing.T) {
 	virtual(t, func(r *rig) {
 		kv := r.d.KV()
-		for id, data := range map[string]string{"other": `{"kind":"dance","args":{}}`, "newer": `{"kind":"march","args":{"steps":3,"narrower":true}}`, "broken": `no`} {
-			r.ok(kv.Apply(r.Context(), driver.OperationsBucket, driver.KVOptions{}, driver.Write{Name: "op/" + id, Data: []byte(data)})[0].Err)
+		for id, data := range map[string]string{"other": `{"kind":"dance","args":{}}`,
+			"newer": `{"kind":"march","args":{"steps":3,"narrower":true}}`, "broken": `no`} {
+			r.ok(kv.Apply(r.Context(), driver.OperationsBucket, driver.KVOptions{},
+				driver.Write{Name: "op/" + id, Data: []byte(data)})[0].Err)
 		}
 		id := r.submit(march{Steps: 1})
 		r.worker(r.q, operation.WorkerOptions{})
 		pass(time.Minute)
-		if r.get(id).State != operation.Done || r.get("other").State != operation.Waiting || r.get("newer").State != operation.Waiting {
+		if r.get(id).State != operation.Done || r.get("other").State != operation.Waiting ||
+			r.get("newer").State != operation.Waiting {
 			r.Error("others were touched, or our own was not done")
 		}
 		r.marched("newer", 0, 0)

@@ -48,7 +48,8 @@ func relayAll(b *testing.B, url string, d database, keys int) {
 	_, stop := run(b, to, d, outbox.Options{})
 	for left := 1; left > 0; { // asked seldom and cheaply
 		time.Sleep(20 * time.Millisecond)
-		if err := db.QueryRowContext(b.Context(), "SELECT count(*) FROM (SELECT 1 FROM ferry_outbox LIMIT 1) AS one").Scan(&left); err != nil {
+		if err := db.QueryRowContext(b.Context(),
+			"SELECT count(*) FROM (SELECT 1 FROM ferry_outbox LIMIT 1) AS one").Scan(&left); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -19,7 +19,8 @@ const (
 	SQLite
 )
 
-// dialects are what differs between databases. Values are given as $1, $2, each once and in this order: all drivers of both understand that.
+// dialects are what differs between databases. Values are given as $1, $2, each once and in this order: all drivers of
+// both understand that.
 var dialects = map[Dialect]struct{ name, seq, bytes, insertedAt, age string }{
 	PostgreSQL: {
 		name: "postgresql", seq: "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", bytes: "bytea",
@@ -27,7 +28,8 @@ var dialects = map[Dialect]struct{ name, seq, bytes, insertedAt, age string }{
 		age:        "CAST(EXTRACT(EPOCH FROM now() - min(inserted_at)) AS double precision)",
 	},
 	SQLite: {
-		name: "sqlite", seq: "INTEGER PRIMARY KEY AUTOINCREMENT", bytes: "blob", // a number that was given is never given again
+		// a number that was given is never given again
+		name: "sqlite", seq: "INTEGER PRIMARY KEY AUTOINCREMENT", bytes: "blob",
 		insertedAt: "text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
 		age:        "(julianday('now') - julianday(min(inserted_at))) * 86400",
 	},
@@ -45,11 +47,12 @@ func (d Dialect) check() error {
 	if _, ok := dialects[d]; ok {
 		return nil
 	}
-	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("there is no %v", d), "use outbox.PostgreSQL or outbox.SQLite", nil)
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("there is no %v", d),
+		"use outbox.PostgreSQL or outbox.SQLite", nil)
 }
 
-// Schema returns the statements that make the table, for your migrations. Run again they change nothing. Other languages may write rows too: id, topic and
-// body are enough, and docs/transactions.md tells of the other columns.
+// Schema returns the statements that make the table, for your migrations. Run again they change nothing. Other
+// languages may write rows too: id, topic and body are enough, and docs/transactions.md tells of the other columns.
 func Schema(d Dialect) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err

@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry"
 )
 
-// wait is a topic that has no room: its rows are not read until it is over, so that they hold up nothing but their topic.
+// wait is a topic that has no room: its rows are not read until it is over, so that they hold up nothing but their
+// topic.
 type wait struct {
 	until time.Time
 	pause time.Duration

@@ -22,14 +22,15 @@ type Tx interface {
 // insertAtOnce is how many rows one statement writes: SQLite takes 32,766 values.
 const insertAtOnce = 1000
 
-// Insert writes messages into the table, in slice order. They are published once tx is committed, under the ids that they have; one without an id gets
-// one, which is set in the message. A delay and a TTL count from the publish.
+// Insert writes messages into the table, in slice order. They are published once tx is committed, under the ids that
+// they have; one without an id gets one, which is set in the message. A delay and a TTL count from the publish.
 //
-// What is wrong with a message whatever the broker is ErrInvalid or ErrTooLarge, and nothing is written. What only the broker can say (a body that is too large
-// for it) the relay finds out: see Stats.Failed.
+// What is wrong with a message whatever the broker is ErrInvalid or ErrTooLarge, and nothing is written. What only the
+// broker can say (a body that is too large for it) the relay finds out: see Stats.Failed.
 func Insert(ctx context.Context, tx Tx, ms ...*ferry.Message) error {
 	if tx == nil {
-		return driver.NewError(ferry.ErrInvalid, "the transaction is nil", "begin one, and write what the messages tell of in it", nil)
+		return driver.NewError(ferry.ErrInvalid, "the transaction is nil",
+			"begin one, and write what the messages tell of in it", nil)
 	}
 	for i, m := range ms {
 		err := check(m)
@@ -56,9 +57,11 @@ func check(m *ferry.Message) error {
 	case m == nil:
 		return driver.NewError(ferry.ErrInvalid, "the message is nil", "insert messages only", nil)
 	case m.Unique != nil:
-		return driver.NewError(ferry.ErrInvalid, "the message has a unique id", "leave it out: only a publish can be refused because of it, not what is committed", nil)
+		return driver.NewError(ferry.ErrInvalid, "the message has a unique id",
+			"leave it out: only a publish can be refused because of it, not what is committed", nil)
 	case m.Delay == driver.Hold:
-		return driver.NewError(ferry.ErrInvalid, "the message would be held", "a message of an outbox is published for good", nil)
+		return driver.NewError(ferry.ErrInvalid, "the message would be held",
+			"a message of an outbox is published for good", nil)
 	}
 	return driver.CheckTopic(m.Topic)
 }

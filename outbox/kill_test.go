@@ -59,7 +59,8 @@ type killing struct {
 	batches atomic.Int64
 }
 
-func (k *killing) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (k *killing) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	n := k.batches.Add(1)
 	at := func(point string, batch int64) {
 		if k.point == point && n == batch {
@@ -74,7 +75,8 @@ func (k *killing) Publish(ctx context.Context, ms []*driver.Message, o driver.Pu
 	return rs, err
 }
 
-// A relay that is killed with -9 before or after any of its steps loses no row, and those of a key stay in order; the broker knows the ids of what is published again.
+// A relay that is killed with -9 before or after any of its steps loses no row, and those of a key stay in order; the
+// broker knows the ids of what is published again.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t).URL()

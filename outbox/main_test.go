@@ -49,7 +49,8 @@ func (d database) open(t testing.TB) *sql.DB {
 
 func sqlite(t testing.TB) database {
 	t.Helper()
-	url := "file:" + filepath.Join(t.TempDir(), "app.db") + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(100)&_pragma=synchronous(NORMAL)"
+	url := "file:" + filepath.Join(t.TempDir(), "app.db") +
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(100)&_pragma=synchronous(NORMAL)"
 	return prepared(t, database{"sqlite", url, outbox.SQLite})
 }
 
@@ -85,7 +86,8 @@ func onBoth(t *testing.T, f func(t *testing.T, d database)) {
 }
 
 // broker returns one inside the process, whose publishes go through fault if that is not nil.
-func broker(t testing.TB, fault func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error)) *ferry.Broker {
+func broker(t testing.TB, fault func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt,
+	error)) *ferry.Broker {
 	t.Helper()
 	d, err := memory.New(context.Background(), memory.Options{})
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/ferrymq/ferry"
 )
 
-// publish publishes rows, and notes in each why it was not. A row that fails for now never lets a later one of its key pass.
+// publish publishes rows, and notes in each why it was not. A row that fails for now never lets a later one of its key
+// pass.
 func (r *Relay) publish(ctx context.Context, rows []*row) {
 	var good []*row
 	for _, row := range rows {
@@ -45,8 +46,8 @@ func (r *Relay) prepare(row *row) error {
 	return m.CheckPublish(r.broker.Driver().Capabilities().MaxBody)
 }
 
-// split returns the rows that may be stored or not, each on its own, and the runs: rows of one key, of which one must not be stored without those before it.
-// A broker that has no step for a run is a log, which fails what follows.
+// split returns the rows that may be stored or not, each on its own, and the runs: rows of one key, of which one must
+// not be stored without those before it. A broker that has no step for a run is a log, which fails what follows.
 func (r *Relay) split(rows []*row) (alone []*row, runs [][]*row) {
 	if !r.steps {
 		return rows, nil
@@ -88,7 +89,8 @@ func (r *Relay) send(ctx context.Context, rows []*row) {
 	r.note(rows, receipts, err)
 }
 
-// sendRun publishes rows of one key in one step; if that cannot be, one after the other up to the first that fails for now.
+// sendRun publishes rows of one key in one step; if that cannot be, one after the other up to the first that fails for
+// now.
 func (r *Relay) sendRun(ctx context.Context, run []*row) {
 	receipts, err := r.broker.PublishBatch(ctx, messages(run), ferry.Atomic())
 	switch {

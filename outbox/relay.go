@@ -15,8 +15,8 @@ import (
 
 // Options of a Relay.
 type Options struct {
-	// Name is the table's in the broker. Relays of one table have the same, and one of them works at a time; each further table that is relayed to the
-	// broker has another. Required.
+	// Name is the table's in the broker. Relays of one table have the same, and one of them works at a time; each further
+	// table that is relayed to the broker has another. Required.
 	Name string
 	// Dialect of the database. Required.
 	Dialect Dialect
@@ -24,8 +24,9 @@ type Options struct {
 	Batch int
 	// Every is how often an empty table is looked at. Defaults to 100 ms.
 	Every time.Duration
-	// Dedup has the broker know ids for this long, of messages that have no dedup id of their own: a row that is published again, since all relays were
-	// down before it was removed, is then published once. It costs the broker memory. Defaults to what it knows ids for anyway (Capabilities.IDWindow).
+	// Dedup has the broker know ids for this long, of messages that have no dedup id of their own: a row that is published
+	// again, since all relays were down before it was removed, is then published once. It costs the broker memory.
+	// Defaults to what it knows ids for anyway (Capabilities.IDWindow).
 	Dedup time.Duration
 }
 
@@ -63,17 +64,20 @@ func New(b *ferry.Broker, db *sql.DB, o Options) (*Relay, error) {
 	case db == nil:
 		return nil, driver.NewError(ferry.ErrInvalid, "the database is nil", "open it first, with sql.Open", nil)
 	case o.Batch < 0 || o.Batch > maxBatch:
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a batch of %d rows is not possible", o.Batch), fmt.Sprintf("use 1 to %d, or zero for the default", maxBatch), nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a batch of %d rows is not possible", o.Batch),
+			fmt.Sprintf("use 1 to %d, or zero for the default", maxBatch), nil)
 	case o.Every < 0:
 		return nil, driver.NewError(ferry.ErrInvalid, "Every is negative", "leave it zero for the default", nil)
 	case o.Dedup < 0 || o.Dedup > driver.MaxDedup:
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a dedup window of %v is out of range", o.Dedup), fmt.Sprintf("use up to %v, or zero for the default", driver.MaxDedup), nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("a dedup window of %v is out of range", o.Dedup),
+			fmt.Sprintf("use up to %v, or zero for the default", driver.MaxDedup), nil)
 	}
 	if err := driver.CheckName("outbox", o.Name); err != nil {
 		return nil, err
 	}
 	if most := driver.MaxNameLen - len(cluster.LeadBucket(duty)); len(o.Name) > most {
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of the outbox has %d bytes", len(o.Name)), fmt.Sprintf("use at most %d", most), nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of the outbox has %d bytes", len(o.Name)),
+			fmt.Sprintf("use at most %d", most), nil)
 	}
 	if err := o.Dialect.check(); err != nil {
 		return nil, err
@@ -92,8 +96,9 @@ func New(b *ferry.Broker, db *sql.DB, o Options) (*Relay, error) {
 	return r, nil
 }
 
-// Run publishes rows until ctx ends, and then returns nil. Any number of processes may run it; one works at a time, and after a kill another does within
-// cluster.DefaultTTL and a second. Neither a broker nor a database that is away for a time ends it.
+// Run publishes rows until ctx ends, and then returns nil. Any number of processes may run it; one works at a time, and
+// after a kill another does within cluster.DefaultTTL and a second. Neither a broker nor a database that is away for a
+// time ends it.
 func (r *Relay) Run(ctx context.Context) error {
 	return cluster.Lead(ctx, r.broker, duty+r.o.Name, func(ctx context.Context, _ *cluster.Lock) error {
 		r.leading.Store(true)
@@ -126,7 +131,8 @@ func (r *Relay) work(ctx context.Context) {
 	}
 }
 
-// round relays one batch, and returns how many rows went through. An error concerns them all: the broker or the database is away.
+// round relays one batch, and returns how many rows went through. An error concerns them all: the broker or the
+// database is away.
 func (r *Relay) round(ctx context.Context) (int, error) {
 	if err := r.remove(ctx); err != nil { // before they are read again
 		return 0, err
@@ -147,7 +153,8 @@ func (r *Relay) settle(ctx context.Context, rows []*row) (n int, err error) {
 		case row.err == nil:
 			r.acked = append(r.acked, row.seq)
 		case permanent(row.err):
-			r.log.WarnContext(ctx, "a row cannot be published, and is set aside", "seq", row.seq, "id", row.msg.ID, "topic", row.msg.Topic, "error", row.err)
+			r.log.WarnContext(ctx, "a row cannot be published, and is set aside", "seq", row.seq, "id", row.msg.ID, "topic",
+				row.msg.Topic, "error", row.err)
 			if failed := r.setAside(ctx, row); failed != nil {
 				err = failed
 				continue

@@ -23,8 +23,10 @@ func TestMessagesArriveWhole(t *testing.T) {
 		b, db := broker(t, nil), d.open(t)
 		at := time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
 		sent := []*ferry.Message{
-			{ID: "mine", Topic: "a", Key: "小明", Body: []byte{0, 255, '\''}, ContentType: "application/json", Headers: map[string]string{"x": "ü\x00", "raw": "\xff"},
-				Priority: driver.High, TTL: 2 * time.Hour, DedupID: "d", DedupWindow: time.Minute, MaxAttempts: 3, Retry: &ferry.RetryPolicy{Base: time.Second}},
+			{ID: "mine", Topic: "a", Key: "小明", Body: []byte{0, 255, '\''}, ContentType: "application/json",
+				Headers:  map[string]string{"x": "ü\x00", "raw": "\xff"},
+				Priority: driver.High, TTL: 2 * time.Hour, DedupID: "d", DedupWindow: time.Minute, MaxAttempts: 3,
+				Retry: &ferry.RetryPolicy{Base: time.Second}},
 			{Topic: "a", At: at, Priority: driver.Low},
 			{Topic: "a", Key: "k", Delay: time.Hour},
 		}
@@ -36,7 +38,8 @@ func TestMessagesArriveWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO ferry_outbox (id, topic, body) VALUES ('theirs', 'b', 'by another language')"); err != nil {
+		if _, err := db.ExecContext(t.Context(),
+			"INSERT INTO ferry_outbox (id, topic, body) VALUES ('theirs', 'b', 'by another language')"); err != nil {
 			t.Fatal(err)
 		}
 		r, _ := run(t, b, d, outbox.Options{})
@@ -69,7 +72,8 @@ func TestMessagesArriveWhole(t *testing.T) {
 	})
 }
 
-// Rows keep their order by key over batches, with several relays of which one works at a time: nothing is published twice, and a relay that stops is followed.
+// Rows keep their order by key over batches, with several relays of which one works at a time: nothing is published
+// twice, and a relay that stops is followed.
 func TestSeveralRelays(t *testing.T) {
 	onBoth(t, func(t *testing.T, d database) {
 		const keys, each = 7, 200
@@ -124,7 +128,8 @@ func TestSeveralRelays(t *testing.T) {
 	})
 }
 
-// A row whose transaction began before those of rows that are relayed already, and commits after it, is relayed all the same.
+// A row whose transaction began before those of rows that are relayed already, and commits after it, is relayed all the
+// same.
 func TestLateCommit(t *testing.T) {
 	t.Parallel()
 	d := postgres(t)
@@ -164,7 +169,8 @@ func TestSetAside(t *testing.T) {
 				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', 'no JSON')",
 				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', '{\"priority\":\"very\"}')",
 				"INSERT INTO ferry_outbox (id, topic, key, body, headers) VALUES ('bad', 'a', 'k', 'x', '[]')",
-				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', '{\"delay\":\"" + driver.Hold.String() + "\"}')",
+				"INSERT INTO ferry_outbox (id, topic, key, body, options) VALUES ('bad', 'a', 'k', 'x', '{\"delay\":\"" +
+					driver.Hold.String() + "\"}')",
 			} {
 				if _, err := db.ExecContext(t.Context(), bad); err != nil {
 					t.Fatal(err)
@@ -178,10 +184,13 @@ func TestSetAside(t *testing.T) {
 		}
 		inOrder(t, published(t, b, "a")["k"], 3)
 		var reason string
-		if err := db.QueryRowContext(t.Context(), "SELECT error FROM ferry_outbox WHERE headers = '[]' LIMIT 1").Scan(&reason); err != nil || !strings.Contains(reason, "the column headers") {
+		if err := db.QueryRowContext(t.Context(),
+			"SELECT error FROM ferry_outbox WHERE headers = '[]' LIMIT 1").Scan(&reason); err != nil ||
+			!strings.Contains(reason, "the column headers") {
 			t.Errorf("%q %v", reason, err)
 		}
-		if _, err := db.ExecContext(t.Context(), "UPDATE ferry_outbox SET error = NULL, headers = '', id = 'mended' WHERE headers = '[]'"); err != nil {
+		if _, err := db.ExecContext(t.Context(),
+			"UPDATE ferry_outbox SET error = NULL, headers = '', id = 'mended' WHERE headers = '[]'"); err != nil {
 			t.Fatal(err)
 		}
 		await(t, func() bool { s, err := r.Stats(t.Context()); return err == nil && s.Failed == 18 && s.Pending == 0 })
@@ -201,8 +210,11 @@ func TestRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		insert(t, d.open(t), &ferry.Message{Topic: "a", Body: []byte("one")}, &ferry.Message{Topic: "a", Body: []byte("secret")},
-			&ferry.Message{Topic: "a", Key: "k", Body: []byte("two")}, &ferry.Message{Topic: "a", Key: "k", Body: []byte("secret")}, &ferry.Message{Topic: "a", Key: "k", Body: []byte("three")})
+		insert(t, d.open(t), &ferry.Message{Topic: "a", Body: []byte("one")},
+			&ferry.Message{Topic: "a", Body: []byte("secret")},
+			&ferry.Message{Topic: "a", Key: "k", Body: []byte("two")},
+			&ferry.Message{Topic: "a", Key: "k", Body: []byte("secret")},
+			&ferry.Message{Topic: "a", Key: "k", Body: []byte("three")})
 		r, _ := run(t, b, d, outbox.Options{})
 		if s := drained(t, r); s.Failed != 2 || s.Relayed != 3 {
 			t.Errorf("%+v", s)
@@ -231,12 +243,14 @@ func TestFullTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	drained(t, r)
-	if got := published(t, b, "full")["k"]; len(got) != 4 || len(got[0].Body) != 2000 || string(got[1].Body) != "0001" || string(got[3].Body) != "0003" {
+	if got := published(t, b, "full")["k"]; len(got) != 4 || len(got[0].Body) != 2000 || string(got[1].Body) != "0001" ||
+		string(got[3].Body) != "0003" {
 		t.Errorf("%d messages", len(got))
 	}
 }
 
-// While it is not known whether rows were stored, or they were not, they are tried again: none is lost, doubled or out of order.
+// While it is not known whether rows were stored, or they were not, they are tried again: none is lost, doubled or out
+// of order.
 func TestBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	d := sqlite(t)
@@ -269,7 +283,8 @@ func TestRemovalFails(t *testing.T) {
 	b, db := broker(t, nil), d.open(t)
 	insert(t, db, numbered("a", "k", 0, 20)...)
 	execute(t, db, "CREATE TABLE removals (n)",
-		"CREATE TRIGGER keep BEFORE DELETE ON "+outbox.Table+" BEGIN INSERT INTO removals VALUES (1); SELECT RAISE(FAIL, 'not now'); END")
+		"CREATE TRIGGER keep BEFORE DELETE ON "+outbox.Table+
+			" BEGIN INSERT INTO removals VALUES (1); SELECT RAISE(FAIL, 'not now'); END")
 	r, _ := run(t, b, d, outbox.Options{Batch: 10})
 	await(t, func() bool { // it would publish the rows again between two tries
 		var tries int
@@ -300,7 +315,8 @@ func TestInvalid(t *testing.T) {
 	t.Parallel()
 	d := sqlite(t)
 	b, db := broker(t, nil), d.open(t)
-	for _, m := range []*ferry.Message{nil, {}, {Topic: "ferry.own"}, {Topic: "a", Delay: driver.Hold}, {Topic: "a", TTL: -1}, {Topic: "a", Unique: &driver.Unique{ID: "u", TTL: time.Hour}}} {
+	for _, m := range []*ferry.Message{nil, {}, {Topic: "ferry.own"}, {Topic: "a", Delay: driver.Hold},
+		{Topic: "a", TTL: -1}, {Topic: "a", Unique: &driver.Unique{ID: "u", TTL: time.Hour}}} {
 		if err := outbox.Insert(t.Context(), db, &ferry.Message{Topic: "a"}, m); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("%+v: %v", m, err)
 		}
@@ -332,7 +348,8 @@ func TestInvalid(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	for of, want := range map[outbox.Dialect]string{outbox.PostgreSQL: "postgresql", outbox.SQLite: "sqlite", 9: "dialect(9)"} {
+	for of, want := range map[outbox.Dialect]string{outbox.PostgreSQL: "postgresql",
+		outbox.SQLite: "sqlite", 9: "dialect(9)"} {
 		if of.String() != want {
 			t.Errorf("%v, want %s", of, want)
 		}

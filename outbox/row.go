@@ -34,7 +34,8 @@ type settings struct {
 
 // values returns a message as the columns hold it.
 func values(m *ferry.Message) ([]any, error) {
-	s := settings{Delay: jsontime.Duration(m.Delay), At: jsontime.At(m.At), TTL: jsontime.Duration(m.TTL), DedupID: m.DedupID,
+	s := settings{Delay: jsontime.Duration(m.Delay), At: jsontime.At(m.At),
+		TTL: jsontime.Duration(m.TTL), DedupID: m.DedupID,
 		DedupWindow: jsontime.Duration(m.DedupWindow), MaxAttempts: m.MaxAttempts, Retry: m.Retry}
 	if m.Priority != driver.Normal {
 		s.Priority = m.Priority.String()
@@ -100,7 +101,8 @@ func (r *row) decode() error {
 		return unreadable("options", err)
 	}
 	m := &r.msg
-	m.Delay, m.TTL, m.DedupID, m.DedupWindow = time.Duration(s.Delay), time.Duration(s.TTL), s.DedupID, time.Duration(s.DedupWindow)
+	m.Delay, m.TTL, m.DedupID, m.DedupWindow = time.Duration(s.Delay), time.Duration(s.TTL), s.DedupID,
+		time.Duration(s.DedupWindow)
 	m.MaxAttempts, m.Retry = s.MaxAttempts, s.Retry
 	if s.At != nil {
 		m.At = s.At.Time
@@ -129,10 +131,12 @@ func parsePriority(text string) (driver.Priority, error) {
 }
 
 func unreadable(column string, cause error) error {
-	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the column %s of the row cannot be read", column), "write it as JSON, as docs/transactions.md says, or leave it empty", cause)
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the column %s of the row cannot be read", column),
+		"write it as JSON, as docs/transactions.md says, or leave it empty", cause)
 }
 
 // permanent reports whether publishing a row again cannot help.
 func permanent(err error) bool {
-	return slices.ContainsFunc([]error{ferry.ErrInvalid, ferry.ErrTooLarge, ferry.ErrUnsupported, ferry.ErrRefused}, func(kind error) bool { return errors.Is(err, kind) })
+	return slices.ContainsFunc([]error{ferry.ErrInvalid, ferry.ErrTooLarge, ferry.ErrUnsupported, ferry.ErrRefused},
+		func(kind error) bool { return errors.Is(err, kind) })
 }

@@ -34,7 +34,8 @@ func (r *Relay) read(ctx context.Context) (batch []*row, err error) {
 	return batch, rows.Err()
 }
 
-// remove deletes the rows that are published, by their numbers and never as a range: a transaction that began earlier may commit a row between them.
+// remove deletes the rows that are published, by their numbers and never as a range: a transaction that began earlier
+// may commit a row between them.
 func (r *Relay) remove(ctx context.Context) error {
 	for len(r.acked) > 0 {
 		n := min(len(r.acked), maxBatch)
@@ -60,14 +61,16 @@ func (r *Relay) removeAtEnd(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := r.remove(ctx); err != nil {
-		r.log.WarnContext(ctx, "rows that are published could not be removed, and are published again", "rows", len(r.acked), "error", err)
+		r.log.WarnContext(ctx, "rows that are published could not be removed, and are published again", "rows",
+			len(r.acked), "error", err)
 	}
 }
 
 // setAside notes in a row why it cannot be published.
 func (r *Relay) setAside(ctx context.Context, failed *row) error {
 	text := failed.err.Error()
-	text = strings.ToValidUTF8(strings.ReplaceAll(text[:min(len(text), maxErrorText)], "\x00", ""), "") // what PostgreSQL takes as a text
+	// what PostgreSQL takes as a text
+	text = strings.ToValidUTF8(strings.ReplaceAll(text[:min(len(text), maxErrorText)], "\x00", ""), "")
 	_, err := r.db.ExecContext(ctx, "UPDATE "+Table+" SET error = $1 WHERE seq = $2", text, failed.seq)
 	return err
 }
@@ -85,7 +88,8 @@ type Stats struct {
 	Failed int64
 }
 
-// Stats asks the table, and tells what this process has done. It counts rows, which takes long where there are very many.
+// Stats asks the table, and tells what this process has done. It counts rows, which takes long where there are very
+// many.
 func (r *Relay) Stats(ctx context.Context) (Stats, error) {
 	var s Stats
 	var age *float64

@@ -132,8 +132,8 @@ func (p *started) safely(f func() error) (err error) {
 	return f()
 }
 
-// Stop stops plugins in reverse order, each whatever became of the others: one that has not stopped when ctx ends is left
-// behind. Close brokers and end workers before.
+// Stop stops plugins in reverse order, each whatever became of the others: one that has not stopped when ctx ends is
+// left behind. Close brokers and end workers before.
 func (s *Set) Stop(ctx context.Context) error {
 	var errs []error
 	for _, p := range slices.Backward(s.ending()) {
@@ -173,7 +173,8 @@ func (p *started) stop(ctx context.Context) error {
 	case err := <-ended:
 		return err
 	case <-time.After(lastMoment):
-		return driver.NewError(ferry.ErrUnknown, "it has not stopped", "let its Stop return when its context ends", context.Cause(ctx))
+		return driver.NewError(ferry.ErrUnknown, "it has not stopped",
+			"let its Stop return when its context ends", context.Cause(ctx))
 	}
 }
 

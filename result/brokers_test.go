@@ -61,7 +61,8 @@ func TestOnEveryBroker(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				body := fmt.Sprint("order ", i)
-				v, err := result.Wait[string](ctx, r.broker, topic, group, r.publish(body, ferry.Delay(time.Duration(i%3)*100*time.Millisecond)))
+				v, err := result.Wait[string](ctx, r.broker, topic, group,
+					r.publish(body, ferry.Delay(time.Duration(i%3)*100*time.Millisecond)))
 				switch {
 				case i%10 == 7:
 					if !errors.Is(err, result.ErrFailed) || !strings.Contains(err.Error(), "no "+body) {

@@ -14,15 +14,16 @@ import (
 
 // Options of Keep. The zero value is a good one.
 type Options struct {
-	// TTL is how long a result is kept from its last change. Defaults to one hour, and is at least a second. A result whose handler runs longer than that between
-	// two calls of Progress has no status meanwhile.
+	// TTL is how long a result is kept from its last change. Defaults to one hour, and is at least a second. A result
+	// whose handler runs longer than that between two calls of Progress has no status meanwhile.
 	TTL time.Duration
 }
 
 const defaultTTL = time.Hour
 
-// Keep returns middleware that keeps what becomes of the messages of a handler: what it returns, how far it is, and how it failed. Each message costs one
-// write to the broker, each failed attempt two. Where that write fails the message is handled all the same, and the log says so; only Return tells its handler.
+// Keep returns middleware that keeps what becomes of the messages of a handler: what it returns, how far it is, and how
+// it failed. Each message costs one write to the broker, each failed attempt two. Where that write fails the message is
+// handled all the same, and the log says so; only Return tells its handler.
 func Keep(b *ferry.Broker, o Options) (worker.Middleware, error) {
 	k, err := newKeeper(b, o)
 	if err != nil {
@@ -36,7 +37,8 @@ func newKeeper(b *ferry.Broker, o Options) (*keeper, error) {
 	case b == nil:
 		return nil, errNilBroker
 	case o.TTL != 0 && o.TTL < driver.MinValueTTL:
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("results cannot be kept for %v", o.TTL), "use a second or more, or leave it zero for an hour", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("results cannot be kept for %v", o.TTL),
+			"use a second or more, or leave it zero for an hour", nil)
 	case o.TTL == 0:
 		o.TTL = defaultTTL
 	}
@@ -95,5 +97,6 @@ func (k *keeper) notKept(ctx context.Context, d *ferry.Delivery, err error) {
 	if last := k.told.Load(); now-last < int64(time.Second) && last != 0 || !k.told.CompareAndSwap(last, now) {
 		return
 	}
-	k.broker.Logger().WarnContext(ctx, "a result is not kept", "topic", d.Topic, "group", d.Group, "id", d.ID, "error", err)
+	k.broker.Logger().WarnContext(ctx, "a result is not kept", "topic", d.Topic, "group", d.Group, "id", d.ID,
+		"error", err)
 }

@@ -31,10 +31,15 @@ func TestStates(t *testing.T) {
 		{"fatal", func() error { return worker.Fatal(errBilling) }, result.Failed, "timeout to billing"},
 		{"drop", func() error { return worker.Drop(errBilling) }, result.Cancelled, "timeout to billing"},
 		{"park", func() error { return worker.Park(time.Hour) }, result.Waiting, ""},
-		{"retry later", func() error { return worker.RetryAfter(errBilling, time.Hour) }, result.Retrying, "timeout to billing"},
+		{"retry later", func() error {
+			return worker.RetryAfter(errBilling, time.Hour)
+		}, result.Retrying, "timeout to billing"},
 		{"panic", func() error { panic("no order") }, result.Retrying, "panic: no order"},
-		{"panic with a decision", func() error { panic(worker.Fatal(errBilling)) }, result.Failed, "panic: timeout to billing"},
-		{"goexit", func() error { runtime.Goexit(); return nil }, result.Retrying, "the handler ended its goroutine (runtime.Goexit)"},
+		{"panic with a decision", func() error {
+			panic(worker.Fatal(errBilling))
+		}, result.Failed, "panic: timeout to billing"},
+		{"goexit", func() error { runtime.Goexit(); return nil }, result.Retrying,
+			"the handler ended its goroutine (runtime.Goexit)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			virtual(t, func(_ *testing.T, r *rig) {
@@ -70,7 +75,8 @@ func TestStatesOfOneMessage(t *testing.T) {
 		outcome <- errBilling
 		pause(time.Second)
 		r.is(id, result.Failed, "timeout to billing")
-		if errs := r.broker.Driver().Move(context.Background(), []driver.Move{{Target: driver.Target{Topic: topic, Group: group, ID: id}}}); errs[0] != nil {
+		if errs := r.broker.Driver().Move(context.Background(),
+			[]driver.Move{{Target: driver.Target{Topic: topic, Group: group, ID: id}}}); errs[0] != nil {
 			t.Fatal(errs[0])
 		}
 		<-begun
@@ -139,7 +145,8 @@ type token string
 
 func (t token) String() string { return string(t) }
 
-// A holder that lost its lease and does not know it cannot replace what the next one returned; the next one replaces what it had.
+// A holder that lost its lease and does not know it cannot replace what the next one returned; the next one replaces
+// what it had.
 func TestLateWriterIsRefused(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		keep := r.keep(result.Options{})
@@ -197,7 +204,9 @@ func TestReturnWithLostAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, r *rig) {
 				r.faults.set(c.before, c.after, nil)
-				r.handle(func(ctx context.Context, _ *ferry.Delivery) error { return result.Return(ctx, "total") }, worker.MaxAttempts(1))
+				r.handle(func(ctx context.Context, _ *ferry.Delivery) error {
+					return result.Return(ctx, "total")
+				}, worker.MaxAttempts(1))
 				got, err := result.Wait[string](context.Background(), r.broker, topic, group, r.publish("x"))
 				if got != "total" || err != nil {
 					t.Errorf("%q, %v", got, err)
@@ -246,10 +255,12 @@ func TestReturnRefuses(t *testing.T) {
 		if err := <-errs; !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("a channel: %v", err)
 		}
-		if _, err := result.Wait[string](context.Background(), r.broker, topic, group, id); !errors.Is(err, ferry.ErrNotFound) || !strings.Contains(err.Error(), "result.Return") {
+		if _, err := result.Wait[string](context.Background(), r.broker, topic, group,
+			id); !errors.Is(err, ferry.ErrNotFound) || !strings.Contains(err.Error(), "result.Return") {
 			t.Errorf("Wait for what was not returned: %v", err)
 		}
-		if err := result.Return(context.Background(), 1); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "result.Keep") {
+		if err := result.Return(context.Background(), 1); !errors.Is(err, ferry.ErrInvalid) ||
+			!strings.Contains(err.Error(), "result.Keep") {
 			t.Errorf("outside a handler: %v", err)
 		}
 		result.Progress(context.Background(), 1, 2, "nobody listens")
@@ -305,7 +316,8 @@ func TestProgress(t *testing.T) {
 		})
 		id := r.publish("x")
 		pause(5 * time.Second)
-		if s := r.is(id, result.Running, ""); s.Progress.Done < 440 || s.Progress.Done > 510 || s.Progress.Total != 1000 || s.Progress.Note != "rows" {
+		if s := r.is(id, result.Running, ""); s.Progress.Done < 440 || s.Progress.Done > 510 || s.Progress.Total != 1000 ||
+			s.Progress.Note != "rows" {
 			t.Errorf("half way it says %+v", s.Progress)
 		}
 		pause(5 * time.Second)
@@ -323,7 +335,8 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// When the process ends between the result and the ack, the message is handled again, and its result is that of the newer delivery.
+// When the process ends between the result and the ack, the message is handled again, and its result is that of the
+// newer delivery.
 func TestCrashBeforeTheAck(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.faults.lostAcks = 1
@@ -355,7 +368,9 @@ func TestCrashBeforeTheAck(t *testing.T) {
 // Given to the worker and to the handler, it keeps results once.
 func TestKeptTwice(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.handle(func(ctx context.Context, _ *ferry.Delivery) error { return result.Return(ctx, "total") }, worker.Use(r.keep(result.Options{})))
+		r.handle(func(ctx context.Context, _ *ferry.Delivery) error {
+			return result.Return(ctx, "total")
+		}, worker.Use(r.keep(result.Options{})))
 		v, err := result.Wait[string](context.Background(), r.broker, topic, group, r.publish("x"))
 		pause(time.Second)
 		if v != "total" || err != nil || r.faults.count() != 1 {

@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/internal/uuid7"
 )
 
-// Results of messages that were published together lie together, and those of others, or under ids of their publishers, are spread over all buckets.
+// Results of messages that were published together lie together, and those of others, or under ids of their publishers,
+// are spread over all buckets.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	begin := time.UnixMilli(1 << 40)

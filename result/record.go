@@ -96,7 +96,8 @@ func (r *record) put(ctx context.Context, s Status) error {
 	}
 	pause := putPause
 	for try := 1; ; try++ {
-		res := r.broker.Driver().KV().Apply(ctx, r.bucket, driver.KVOptions{}, driver.Write{Name: r.name, Data: data, If: If, TTL: r.k.ttl})[0]
+		res := r.broker.Driver().KV().Apply(ctx, r.bucket, driver.KVOptions{},
+			driver.Write{Name: r.name, Data: data, If: If, TTL: r.k.ttl})[0]
 		switch {
 		case res.Err == nil:
 			r.wrote(res.Revision)
@@ -117,8 +118,8 @@ func (r *record) put(ctx context.Context, s Status) error {
 	}
 }
 
-// contend decides what to do about another value: write over it, under its revision, or leave it. What we wrote ourselves, and the answer was lost,
-// is written over.
+// contend decides what to do about another value: write over it, under its revision, or leave it. What we wrote
+// ourselves, and the answer was lost, is written over.
 func (r *record) contend(at stamp, found driver.Value) (again driver.Condition, done bool, err error) {
 	if found.Revision == 0 {
 		return driver.Absent, false, nil // expired meanwhile
@@ -130,7 +131,8 @@ func (r *record) contend(at stamp, found driver.Value) (again driver.Condition, 
 	case theirs.after(at) && theirs.Token == at.Token:
 		return 0, true, nil // another goroutine of the handler had more to say
 	case theirs.after(at):
-		return 0, false, driver.NewError(ferry.ErrLeaseLost, "a later delivery has written the result of "+r.String(), "return from the handler: the message is not its own any more", nil)
+		return 0, false, driver.NewError(ferry.ErrLeaseLost, "a later delivery has written the result of "+r.String(),
+			"return from the handler: the message is not its own any more", nil)
 	}
 	return driver.Condition(found.Revision), false, nil
 }
@@ -141,7 +143,8 @@ func (r *record) next(s *Status) (stamp, driver.Condition) {
 	defer r.mu.Unlock()
 	r.seq++
 	s.Progress = r.step
-	at := stamp{Token: r.d.Token.String(), Claimed: r.d.ClaimedAt.UnixMicro(), Deliveries: r.d.Deliveries, Attempt: r.d.Attempt, Seq: r.seq}
+	at := stamp{Token: r.d.Token.String(), Claimed: r.d.ClaimedAt.UnixMicro(), Deliveries: r.d.Deliveries,
+		Attempt: r.d.Attempt, Seq: r.seq}
 	if r.revision == 0 {
 		return at, driver.Absent
 	}

@@ -41,7 +41,8 @@ type Status struct {
 	// Body is what the handler returned, encoded as ContentType says: see Decode. Nil if it returned nothing.
 	Body        []byte
 	ContentType string
-	// At is the broker's time of this status, and Left how long it is kept from now on. Zero where nothing is kept, and the broker told where the message is.
+	// At is the broker's time of this status, and Left how long it is kept from now on. Zero where nothing is kept, and
+	// the broker told where the message is.
 	At   time.Time
 	Left time.Duration
 }
@@ -58,7 +59,8 @@ const (
 	noteLimit  = 1 << 10
 )
 
-// stamp orders what deliveries of one message write: by the time of their claims and, within one, by the order of its writes.
+// stamp orders what deliveries of one message write: by the time of their claims and, within one, by the order of its
+// writes.
 type stamp struct {
 	Token      string `json:"token"`
 	Claimed    int64  `json:"claimed"` // the backend's time, in microseconds
@@ -93,7 +95,8 @@ type header struct {
 }
 
 func encode(s Status, at stamp) ([]byte, error) {
-	h := header{stamp: at, State: s.State, Error: cut(s.Error, errorLimit), Done: s.Progress.Done, Total: s.Progress.Total, Note: cut(s.Progress.Note, noteLimit),
+	h := header{stamp: at, State: s.State, Error: cut(s.Error, errorLimit), Done: s.Progress.Done, Total: s.Progress.Total,
+		Note:        cut(s.Progress.Note, noteLimit),
 		ContentType: s.ContentType, Returned: s.Body != nil}
 	line, err := json.Marshal(h)
 	if err != nil {
@@ -106,9 +109,11 @@ func decode(v driver.Value) (Status, stamp, error) {
 	line, body, found := bytes.Cut(v.Data, []byte{'\n'})
 	var h header
 	if err := json.Unmarshal(line, &h); err != nil || !found {
-		return Status{}, stamp{}, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("value %.80q is no result", v.Name), "let nothing but this package write to the buckets results.00 to results.3f", err)
+		return Status{}, stamp{}, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("value %.80q is no result", v.Name),
+			"let nothing but this package write to the buckets results.00 to results.3f", err)
 	}
-	s := Status{State: h.State, Attempt: h.Attempt, Error: h.Error, Progress: Step{h.Done, h.Total, h.Note}, ContentType: h.ContentType, At: v.Written, Left: v.Left}
+	s := Status{State: h.State, Attempt: h.Attempt, Error: h.Error, Progress: Step{h.Done, h.Total, h.Note},
+		ContentType: h.ContentType, At: v.Written, Left: v.Left}
 	if h.Returned {
 		s.Body = body
 	}
@@ -126,7 +131,8 @@ func cut(text string, limit int) string {
 // Decode decodes what a handler returned. ErrNotFound if that is nothing.
 func Decode[T any](ctx context.Context, b *ferry.Broker, s Status) (value T, err error) {
 	if s.Body == nil {
-		return value, driver.NewError(ferry.ErrNotFound, "the handler returned no result", "call result.Return in it, or ask for the status alone with result.Await", nil)
+		return value, driver.NewError(ferry.ErrNotFound, "the handler returned no result",
+			"call result.Return in it, or ask for the status alone with result.Await", nil)
 	}
 	m, err := ferry.Decode[T](ctx, b, &ferry.Delivery{Message: &ferry.Message{Body: s.Body, ContentType: s.ContentType}})
 	if err != nil {
@@ -141,5 +147,6 @@ func undecodable(into any, err error) error {
 	if !ok || !errors.Is(err, ferry.ErrInvalid) {
 		return err
 	}
-	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the result cannot be read into a %T", into), "ask for the type that the handler returned, with a codec for it in Options.Codecs", e.Cause)
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the result cannot be read into a %T", into),
+		"ask for the type that the handler returned, with a codec for it in Options.Codecs", e.Cause)
 }

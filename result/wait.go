@@ -18,7 +18,8 @@ var (
 	ErrCancelled = errors.New("the message was cancelled or dropped")
 )
 
-// Get tells how far a message is in a group: what is kept of it or, before its first attempt has ended, where the broker has it. ErrNotFound if it has neither.
+// Get tells how far a message is in a group: what is kept of it or, before its first attempt has ended, where the
+// broker has it. ErrNotFound if it has neither.
 func Get(ctx context.Context, b *ferry.Broker, topic, group, id string) (Status, error) {
 	p := placeOf(b, topic, group, id)
 	if err := p.check(); err != nil {
@@ -37,8 +38,9 @@ func Get(ctx context.Context, b *ferry.Broker, topic, group, id string) (Status,
 	return Status{}, p.notKept()
 }
 
-// Wait returns what the handler of a group returned for a message, as soon as it is there. It fails with ErrFailed and the text of the failure when the message
-// becomes a dead letter, with ErrCancelled, with ErrNotFound when there is neither a message nor a result, and when ctx ends, saying how far it is.
+// Wait returns what the handler of a group returned for a message, as soon as it is there. It fails with ErrFailed and
+// the text of the failure when the message becomes a dead letter, with ErrCancelled, with ErrNotFound when there is
+// neither a message nor a result, and when ctx ends, saying how far it is.
 func Wait[T any](ctx context.Context, b *ferry.Broker, topic, group, id string) (value T, err error) {
 	s, err := Await(ctx, b, topic, group, id)
 	if err != nil {
@@ -50,8 +52,9 @@ func Wait[T any](ctx context.Context, b *ferry.Broker, topic, group, id string) 
 	return Decode[T](ctx, b, s)
 }
 
-// WaitAll waits for several messages of one topic, follow-ups that were emitted together for example, until all have ended. Values are in the order of the ids; the
-// error joins those of Wait, and the value of one that failed is the zero value.
+// WaitAll waits for several messages of one topic, follow-ups that were emitted together for example, until all have
+// ended. Values are in the order of the ids; the error joins those of Wait, and the value of one that failed is the
+// zero value.
 func WaitAll[T any](ctx context.Context, b *ferry.Broker, topic, group string, ids ...string) ([]T, error) {
 	values, errs := make([]T, len(ids)), make([]error, len(ids))
 	for i, id := range ids { // one after another takes as long as the last of them
@@ -60,11 +63,12 @@ func WaitAll[T any](ctx context.Context, b *ferry.Broker, topic, group string, i
 	return values, errors.Join(errs...)
 }
 
-// lookEvery is how often Await asks the broker where the message is while nothing is heard of it: it may have ended without a handler, expired or been removed for example.
+// lookEvery is how often Await asks the broker where the message is while nothing is heard of it: it may have ended
+// without a handler, expired or been removed for example.
 const lookEvery = 5 * time.Second
 
-// Await returns the status of a message as soon as it has ended, whatever its end. It fails as Wait does, except for how the message ended; when ctx ends
-// the status is how far the message was.
+// Await returns the status of a message as soon as it has ended, whatever its end. It fails as Wait does, except for
+// how the message ended; when ctx ends the status is how far the message was.
 func Await(ctx context.Context, b *ferry.Broker, topic, group, id string) (Status, error) {
 	p := placeOf(b, topic, group, id)
 	if err := p.check(); err != nil {
@@ -79,7 +83,8 @@ func Await(ctx context.Context, b *ferry.Broker, topic, group, id string) (Statu
 		w.known = s
 	}
 	if err != nil && ctx.Err() != nil {
-		return w.known, driver.NewError(context.Cause(ctx), fmt.Sprintf("%s has not ended: it is %s", p, w.known.State), "allow more time, or see that a worker handles its group", nil)
+		return w.known, driver.NewError(context.Cause(ctx), fmt.Sprintf("%s has not ended: it is %s", p, w.known.State),
+			"allow more time, or see that a worker handles its group", nil)
 	}
 	if err != nil {
 		return Status{}, err
@@ -119,8 +124,8 @@ func (w *waiter) step(ctx context.Context) (Status, error) {
 	return w.known, err
 }
 
-// look asks the broker where the message is. What is kept of it counts more, once it has ended. That it is not there counts when it is so twice:
-// one that is emitted with others may come a moment later than they.
+// look asks the broker where the message is. What is kept of it counts more, once it has ended. That it is not there
+// counts when it is so twice: one that is emitted with others may come a moment later than they.
 func (w *waiter) look(ctx context.Context) (Status, error) {
 	found, is, err := w.locate(ctx)
 	if is == unknown {
@@ -213,14 +218,17 @@ func statusOf(e *driver.Entry) (s Status, ok bool) {
 func (p place) failure(s Status) error {
 	switch s.State {
 	case Failed:
-		return driver.NewError(ErrFailed, fmt.Sprintf("%s failed at attempt %d: %s", p, s.Attempt, s.Error), "see its dead letter: ferry dlq ls "+p.topic, nil)
+		return driver.NewError(ErrFailed, fmt.Sprintf("%s failed at attempt %d: %s", p, s.Attempt, s.Error),
+			"see its dead letter: ferry dlq ls "+p.topic, nil)
 	case Cancelled:
-		return driver.NewError(ErrCancelled, fmt.Sprintf("%s was cancelled or dropped: %s", p, s.Error), "publish it again if it is still wanted", nil)
+		return driver.NewError(ErrCancelled, fmt.Sprintf("%s was cancelled or dropped: %s", p, s.Error),
+			"publish it again if it is still wanted", nil)
 	}
 	return nil
 }
 
 func (p place) notKept() error {
 	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("the broker has neither a result nor the message: %s", p),
-		"keep results in its handler with result.Keep, and wait for them within their TTL; or topic, group or id are wrong", nil)
+		"keep results in its handler with result.Keep, and wait for them within their TTL; or topic, group or id are wrong",
+		nil)
 }

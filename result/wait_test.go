@@ -32,12 +32,14 @@ func TestWait(t *testing.T) {
 			t.Errorf("%+v, %v after %v", v, err, time.Since(begin))
 		}
 		_, err = result.Wait[int](context.Background(), r.broker, topic, group, id)
-		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "into a int") || strings.Contains(err.Error(), "dead letter") {
+		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), "into a int") ||
+			strings.Contains(err.Error(), "dead letter") {
 			t.Errorf("read as another type: %v", err)
 		}
 		begin = time.Now()
 		_, err = result.Wait[order](context.Background(), r.broker, topic, group, r.publish("fails"))
-		if !errors.Is(err, result.ErrFailed) || !strings.Contains(err.Error(), "attempt 2: timeout to billing") || time.Since(begin) != 260*time.Second {
+		if !errors.Is(err, result.ErrFailed) || !strings.Contains(err.Error(), "attempt 2: timeout to billing") ||
+			time.Since(begin) != 260*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	})
@@ -71,14 +73,18 @@ func TestWaitForWhatNobodyKeeps(t *testing.T) {
 		r.work(func(context.Context, *ferry.Delivery) error { return nil })
 		begin := time.Now()
 		_, err := result.Wait[string](context.Background(), r.broker, topic, group, r.publish("x"))
-		if !errors.Is(err, ferry.ErrNotFound) || !strings.Contains(err.Error(), "result.Keep") || time.Since(begin) > 11*time.Second {
+		if !errors.Is(err, ferry.ErrNotFound) || !strings.Contains(err.Error(), "result.Keep") ||
+			time.Since(begin) > 11*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
-		if s, err := result.Await(context.Background(), r.broker, topic, group, "nobody"); !errors.Is(err, ferry.ErrNotFound) || s.State != "" {
+		if s, err := result.Await(context.Background(), r.broker, topic, group,
+			"nobody"); !errors.Is(err, ferry.ErrNotFound) || s.State != "" {
 			t.Errorf("of no message it says %q, %v", s.State, err)
 		}
-		for _, c := range [][3]string{{"no such topic", group, "x"}, {topic, "", "x"}, {topic, group, ""}, {topic, group, strings.Repeat("x", driver.MaxIDLen+1)}} {
-			if _, err := result.Wait[string](context.Background(), r.broker, c[0], c[1], c[2]); !errors.Is(err, ferry.ErrInvalid) {
+		for _, c := range [][3]string{{"no such topic", group, "x"}, {topic, "", "x"}, {topic, group, ""},
+			{topic, group, strings.Repeat("x", driver.MaxIDLen+1)}} {
+			if _, err := result.Wait[string](context.Background(), r.broker, c[0], c[1],
+				c[2]); !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("%v: %v", c, err)
 			}
 		}
@@ -117,7 +123,8 @@ func TestWaitOutlivesAnOutage(t *testing.T) {
 	})
 }
 
-// Parts that were published together are waited for together, in their order, and one that failed does not hide the others.
+// Parts that were published together are waited for together, in their order, and one that failed does not hide the
+// others.
 func TestWaitAll(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.handle(func(ctx context.Context, d *ferry.Delivery) error {
@@ -134,7 +141,8 @@ func TestWaitAll(t *testing.T) {
 		}
 		begin := time.Now()
 		got, err := result.WaitAll[int](context.Background(), r.broker, topic, group, ids...)
-		if fmt.Sprint(got) != "[0 1 0 9]" || !errors.Is(err, result.ErrFailed) || !strings.Contains(err.Error(), ids[2]) || time.Since(begin) != 10*time.Second {
+		if fmt.Sprint(got) != "[0 1 0 9]" || !errors.Is(err, result.ErrFailed) || !strings.Contains(err.Error(), ids[2]) ||
+			time.Since(begin) != 10*time.Second {
 			t.Errorf("%v, %v after %v", got, err, time.Since(begin))
 		}
 	})

@@ -16,8 +16,9 @@ import (
 	"github.com/ferrymq/ferry/schedule"
 )
 
-// BenchmarkLateness measures how long after its tick a message is in the hands of a consumer, by the clock of this machine, and the same of
-// messages that are plainly delayed: go test ./schedule -run '^$' -bench Lateness -benchtime 1000x
+// BenchmarkLateness measures how long after its tick a message is in the hands of a consumer, by the clock of this
+// machine, and the same of messages that are plainly delayed: go test ./schedule -run '^$' -bench Lateness -benchtime
+// 1000x
 func BenchmarkLateness(b *testing.B) {
 	for name, url := range brokers(b) {
 		b.Run(name+"/delayed", func(b *testing.B) {
@@ -46,7 +47,8 @@ func BenchmarkLateness(b *testing.B) {
 			go func() { done <- s.Run(ctx) }()
 			const schedules = 100 // 15 ticks a second, spread over it
 			for i := range schedules {
-				err := s.Put(ctx, schedule.Schedule{Name: fmt.Sprintf("s%d", i), Spec: fmt.Sprintf("@every %dms", 5000+37*i), Message: message("x")})
+				err := s.Put(ctx, schedule.Schedule{Name: fmt.Sprintf("s%d", i), Spec: fmt.Sprintf("@every %dms", 5000+37*i),
+					Message: message("x")})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -62,7 +64,8 @@ func BenchmarkLateness(b *testing.B) {
 	}
 }
 
-func consumer(b *testing.B, ctx context.Context, broker *ferry.Broker) driver.Subscription { //nolint:revive // as testing has it
+//nolint:revive // as testing has it
+func consumer(b *testing.B, ctx context.Context, broker *ferry.Broker) driver.Subscription {
 	b.Helper()
 	sub, err := broker.Driver().Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "bench"})
 	if err != nil {
@@ -81,7 +84,9 @@ func report(b *testing.B, late []time.Duration) {
 }
 
 // bench opens an empty broker and a scheduler on it.
-func bench(b *testing.B, ctx context.Context, url string) (*ferry.Broker, *schedule.Scheduler) { //nolint:revive // as testing has it
+//
+//nolint:revive // as testing has it
+func bench(b *testing.B, ctx context.Context, url string) (*ferry.Broker, *schedule.Scheduler) {
 	b.Helper()
 	url = strings.Replace(url, "?prefix=", "?prefix="+rand.Text(), 1)
 	if strings.HasPrefix(url, "disk:") {
@@ -100,7 +105,9 @@ func bench(b *testing.B, ctx context.Context, url string) (*ferry.Broker, *sched
 }
 
 // lateness returns how late each of n messages was received.
-func lateness(b *testing.B, ctx context.Context, sub driver.Subscription, n int) []time.Duration { //nolint:revive // as testing has it
+//
+//nolint:revive // as testing has it
+func lateness(b *testing.B, ctx context.Context, sub driver.Subscription, n int) []time.Duration {
 	b.Helper()
 	var late []time.Duration
 	for len(late) < n {
@@ -137,7 +144,8 @@ func BenchmarkMemory(b *testing.B) {
 			const schedules = 10_000
 			heap, used := usage(b, broker)
 			for i := range schedules {
-				if err := s.Put(ctx, schedule.Schedule{Name: fmt.Sprintf("tenant-%d/report", i), Spec: "0 3 * * *", Message: message(`{"kind":"daily"}`)}); err != nil {
+				if err := s.Put(ctx, schedule.Schedule{Name: fmt.Sprintf("tenant-%d/report", i), Spec: "0 3 * * *",
+					Message: message(`{"kind":"daily"}`)}); err != nil {
 					b.Fatal(err)
 				}
 			}

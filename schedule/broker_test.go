@@ -34,7 +34,8 @@ func brokers(t testing.TB) map[string]string {
 func TestOnEveryBroker(t *testing.T) {
 	t.Parallel()
 	urls := brokers(t)
-	urls["kafka"] = "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=s" + strings.ToLower(rand.Text()) + ".&partitions=2&internal_partitions=1"
+	urls["kafka"] = "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=s" + strings.ToLower(rand.Text()) +
+		".&partitions=2&internal_partitions=1"
 	for name, url := range urls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +65,9 @@ func onBroker(r *rig) {
 	r.ok(err)
 	edited := r.status("s1").Edited // by the broker's clock
 	r.until(func(fires []fire) bool {
-		return slices.ContainsFunc(fires, func(f fire) bool { return f.name == "s0" && f.at.After(edited.Add(2*time.Second)) })
+		return slices.ContainsFunc(fires, func(f fire) bool {
+			return f.name == "s0" && f.at.After(edited.Add(2*time.Second))
+		})
 	})
 	r.end()
 	p, err := r.s.List(ctx, schedule.Query{})
@@ -134,7 +137,8 @@ func TestReopened(t *testing.T) {
 			err = s.Put(ctx, schedule.Schedule{Name: "a", Spec: "@daily", Zone: "Asia/Shanghai", Message: message("a")})
 		}
 		st, got := s.Get(ctx, "a")
-		if err := errors.Join(err, got); err != nil || st.State != schedule.Active || st.Zone != "Asia/Shanghai" || string(st.Message.Body) != "a" {
+		if err := errors.Join(err, got); err != nil || st.State != schedule.Active || st.Zone != "Asia/Shanghai" ||
+			string(st.Message.Body) != "a" {
 			t.Errorf("%+v %v", st, err)
 		}
 		if n := lyingTicks(t, b); n != 1 {

@@ -23,8 +23,8 @@ type definition struct {
 	timing   timing
 }
 
-// record is the stored form of a definition. A field of a later version is left out while it is zero, so that what two versions of a program
-// declare is the same.
+// record is the stored form of a definition. A field of a later version is left out while it is zero, so that what two
+// versions of a program declare is the same.
 type record struct {
 	Spec    string        `json:"spec"`
 	Zone    string        `json:"zone,omitempty"`
@@ -61,9 +61,12 @@ type uniqueRecord struct {
 // encode returns the stored form of a schedule.
 func encode(s *Schedule, first time.Time) ([]byte, error) {
 	m := s.Message
-	r := record{Spec: s.Spec, Zone: s.Zone, Missed: s.Missed, Until: millis(s.Until), Jitter: s.Jitter, Paused: s.Paused, First: millis(first),
-		Message: messageRecord{Topic: m.Topic, Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers, Priority: m.Priority, Delay: m.Delay,
-			TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry, Unique: (*uniqueRecord)(m.Unique)}}
+	r := record{Spec: s.Spec, Zone: s.Zone, Missed: s.Missed, Until: millis(s.Until), Jitter: s.Jitter, Paused: s.Paused,
+		First: millis(first),
+		Message: messageRecord{Topic: m.Topic, Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers,
+			Priority: m.Priority, Delay: m.Delay,
+			TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry,
+			Unique: (*uniqueRecord)(m.Unique)}}
 	if r.Missed == Once {
 		r.Missed = ""
 	}
@@ -72,8 +75,10 @@ func encode(s *Schedule, first time.Time) ([]byte, error) {
 		return nil, s.invalid(fmt.Sprintf("cannot be stored: %v", err), "report this")
 	}
 	if len(data) > driver.MaxValue {
-		return nil, driver.NewError(ferry.ErrTooLarge, fmt.Sprintf("schedule %s takes %d bytes as it is stored, more than %d", s.Name, len(data), driver.MaxValue),
-			"its body may have 48 KB, less what headers and names take; keep large data elsewhere, and its address in the message", nil)
+		return nil, driver.NewError(ferry.ErrTooLarge,
+			fmt.Sprintf("schedule %s takes %d bytes as it is stored, more than %d", s.Name, len(data), driver.MaxValue),
+			"its body may have 48 KB, less what headers and names take; keep large data elsewhere, and its address in the "+
+				"message", nil)
 	}
 	return data, nil
 }
@@ -93,15 +98,19 @@ func decode(v driver.Value) (*definition, error) {
 	}
 	m := r.Message
 	return &definition{
-		Schedule: Schedule{Name: v.Name, Spec: r.Spec, Zone: r.Zone, Missed: r.Missed, Until: instant(r.Until), Jitter: r.Jitter, Paused: r.Paused,
-			Message: &ferry.Message{Topic: m.Topic, Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers, Priority: m.Priority, Delay: m.Delay,
-				TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry, Unique: (*driver.Unique)(m.Unique)}},
+		Schedule: Schedule{Name: v.Name, Spec: r.Spec, Zone: r.Zone, Missed: r.Missed, Until: instant(r.Until),
+			Jitter: r.Jitter, Paused: r.Paused,
+			Message: &ferry.Message{Topic: m.Topic, Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers,
+				Priority: m.Priority, Delay: m.Delay,
+				TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry,
+				Unique: (*driver.Unique)(m.Unique)}},
 		first: instant(r.First), revision: v.Revision, epoch: v.Epoch, written: v.Written, timing: next,
 	}, nil
 }
 
 func unreadable(v driver.Value, cause error) error {
-	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("schedule %s cannot be read", v.Name), "put it again, or delete it; was it written by a newer version?", cause)
+	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("schedule %s cannot be read", v.Name),
+		"put it again, or delete it; was it written by a newer version?", cause)
 }
 
 // same reports whether two schedules are the same, wherever they begin.
@@ -196,7 +205,8 @@ func (d *definition) decide(tick, now time.Time) (fires bool, next time.Time) {
 	return true, d.upcoming(now)
 }
 
-// newest returns the first of the newest MaxMissed ticks up to now, of those from tick on. It looks back from now, ever farther.
+// newest returns the first of the newest MaxMissed ticks up to now, of those from tick on. It looks back from now, ever
+// farther.
 func (d *definition) newest(tick, now time.Time) time.Time {
 	for back := time.Minute; now.Add(-back).After(tick); back *= 2 {
 		var ticks []time.Time

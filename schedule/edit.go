@@ -11,8 +11,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Put declares a schedule: it makes it, or changes the one of that name at once. Declaring what is there already changes nothing, so that every
-// instance of a program may do it when it starts. A schedule whose Spec and Zone stay the same keeps its next tick.
+// Put declares a schedule: it makes it, or changes the one of that name at once. Declaring what is there already
+// changes nothing, so that every instance of a program may do it when it starts. A schedule whose Spec and Zone stay
+// the same keeps its next tick.
 func (s *Scheduler) Put(ctx context.Context, sc Schedule) error {
 	sc.Until = sc.Until.Truncate(time.Millisecond)
 	if err := sc.check(s.caps); err != nil {
@@ -79,15 +80,18 @@ func (s *Scheduler) Delete(ctx context.Context, name string) error {
 const rounds = 50
 
 func contended(name string) error {
-	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("schedule %s is changed by others all the time", name), "do instances declare different schedules of one name?", nil)
+	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("schedule %s is changed by others all the time", name),
+		"do instances declare different schedules of one name?", nil)
 }
 
 func unknown(name string) error {
-	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no schedule %s", name), "'ferry schedule ls' lists those that there are", nil)
+	return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("there is no schedule %s", name),
+		"'ferry schedule ls' lists those that there are", nil)
 }
 
 // edit writes a definition over the one that change was shown, if it differs, and lays its first tick.
-func (s *Scheduler) edit(ctx context.Context, name string, change func(old *definition) (*Schedule, error), inTime func(now time.Time) error) error {
+func (s *Scheduler) edit(ctx context.Context, name string, change func(old *definition) (*Schedule, error),
+	inTime func(now time.Time) error) error {
 	for range rounds {
 		all, err := s.read(ctx, name)
 		if err != nil {
@@ -155,7 +159,8 @@ func (s *Scheduler) apply(ctx context.Context, bucket string, w driver.Write) (v
 	return v, err
 }
 
-// carried returns the tick that a schedule goes on with whose times stay the same: the one that is to come, or that is due and not taken yet.
+// carried returns the tick that a schedule goes on with whose times stay the same: the one that is to come, or that is
+// due and not taken yet.
 func (s *Scheduler) carried(ctx context.Context, old found, sc *Schedule, now time.Time) (time.Time, error) {
 	d := old.def
 	if d == nil || d.Paused || sc.Paused || d.Spec != sc.Spec || d.Zone != sc.Zone {
@@ -212,16 +217,19 @@ func (s *Scheduler) clock(ctx context.Context) (time.Time, error) {
 // inTime says why a schedule makes no sense from now on, or nil.
 func (s *Schedule) inTime(now time.Time) error {
 	if !s.Until.IsZero() && !s.Until.After(now) {
-		return s.invalid(fmt.Sprintf("ends at %s, which is past", s.Until.UTC().Format(time.RFC3339)), "give a later end, or none")
+		return s.invalid(fmt.Sprintf("ends at %s, which is past", s.Until.UTC().Format(time.RFC3339)),
+			"give a later end, or none")
 	}
 	ticks, err := Next(s.Spec, s.Zone, now, 10)
 	switch {
 	case err != nil:
 		return err
 	case len(ticks) == 0:
-		return s.invalid(fmt.Sprintf("has no tick after %s: %q", now.UTC().Format(time.RFC3339), s.Spec), fmt.Sprintf("give a time to come before %d, or a date that exists", lastYear))
+		return s.invalid(fmt.Sprintf("has no tick after %s: %q", now.UTC().Format(time.RFC3339), s.Spec),
+			fmt.Sprintf("give a time to come before %d, or a date that exists", lastYear))
 	case !s.Until.IsZero() && ticks[0].After(s.Until):
-		return s.invalid(fmt.Sprintf("has no tick until %s", s.Until.UTC().Format(time.RFC3339)), fmt.Sprintf("the first would be at %s", ticks[0].Format(time.RFC3339)))
+		return s.invalid(fmt.Sprintf("has no tick until %s", s.Until.UTC().Format(time.RFC3339)),
+			fmt.Sprintf("the first would be at %s", ticks[0].Format(time.RFC3339)))
 	}
 	for i := 1; i < len(ticks); i++ {
 		if gap := ticks[i].Sub(ticks[i-1]); s.Jitter >= gap {

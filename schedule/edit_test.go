@@ -15,8 +15,8 @@ import (
 	"github.com/ferrymq/ferry/schedule"
 )
 
-// An edit, a pause or a deletion takes effect at once, whenever it comes: before the tick, at its moment, after it. No tick fires twice, and
-// none is lost that the schedule still has.
+// An edit, a pause or a deletion takes effect at once, whenever it comes: before the tick, at its moment, after it. No
+// tick fires twice, and none is lost that the schedule still has.
 func TestEditsAroundATick(t *testing.T) {
 	const hour = time.Hour
 	offsets := []time.Duration{-time.Minute, -time.Millisecond, 0, time.Millisecond, time.Second, 20 * time.Second}
@@ -129,7 +129,8 @@ func TestPauseAndResume(t *testing.T) {
 		r.pass(10 * time.Second)
 		r.ok(r.s.Pause(r.Context(), "a"))
 		r.ok(r.s.Pause(r.Context(), "a"))
-		if st := r.status("a"); st.State != schedule.Paused || !st.Next.IsZero() || !st.Last.Equal(begin.Add(10*time.Second)) {
+		if st := r.status("a"); st.State != schedule.Paused || !st.Next.IsZero() ||
+			!st.Last.Equal(begin.Add(10*time.Second)) {
 			r.Errorf("%+v", st)
 		}
 		r.pass(10 * time.Minute)
@@ -137,7 +138,8 @@ func TestPauseAndResume(t *testing.T) {
 		r.ok(r.s.Resume(r.Context(), "a"))
 		revision := r.status("a").Revision
 		r.ok(r.s.Resume(r.Context(), "a"))
-		if st := r.status("a"); st.State != schedule.Active || st.Revision != revision || !st.Next.Equal(begin.Add(10*time.Minute+10*time.Second)) {
+		if st := r.status("a"); st.State != schedule.Active || st.Revision != revision ||
+			!st.Next.Equal(begin.Add(10*time.Minute+10*time.Second)) {
 			r.Errorf("%+v", st)
 		}
 		r.pass(10*time.Minute + 20*time.Second)
@@ -153,7 +155,8 @@ func TestTrigger(t *testing.T) {
 	f := &faulty{}
 	virtual(t, f.wrap, func(r *rig) {
 		r.put(schedule.Schedule{Name: "a", Spec: "@hourly", Paused: true})
-		f.set(faults{publish: func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error) { // stored, and the answer is lost
+		// stored, and the answer is lost
+		f.set(faults{publish: func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error) {
 			_, _ = publish()
 			f.set(faults{})
 			return []driver.Receipt{{Err: driver.ErrUnknown}}, driver.ErrUnknown
@@ -242,16 +245,18 @@ func TestWrongSchedules(t *testing.T) {
 	})
 }
 
-// A hook that refuses the topic refuses the schedule; one that refuses it later keeps the message back, and the schedule goes on.
+// A hook that refuses the topic refuses the schedule; one that refuses it later keeps the message back, and the
+// schedule goes on.
 func TestRefusedTopic(t *testing.T) {
 	virtual(t, nil, func(r *rig) {
 		var no atomic.Bool
-		b, err := ferry.New(shared{r.d}, ferry.Options{Hooks: ferry.Hooks{Authorize: func(_ context.Context, _ ferry.Access) error {
-			if no.Load() {
-				return errors.New("not for you")
-			}
-			return nil
-		}}})
+		b, err := ferry.New(shared{r.d},
+			ferry.Options{Hooks: ferry.Hooks{Authorize: func(_ context.Context, _ ferry.Access) error {
+				if no.Load() {
+					return errors.New("not for you")
+				}
+				return nil
+			}}})
 		r.ok(err)
 		r.b = b
 		r.s = r.scheduler()

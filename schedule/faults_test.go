@@ -94,7 +94,8 @@ type faultyKV struct {
 	f *faulty
 }
 
-func (k faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	apply := func() []driver.WriteResult { return k.KV.Apply(ctx, bucket, o, ws...) }
 	if fault := k.f.now().apply; fault != nil {
 		return fault(bucket, apply)
@@ -152,7 +153,8 @@ func TestUnknownSettlement(t *testing.T) {
 			r.Fatalf("%d fires, want 200", len(fires))
 		}
 		for i, f := range fires {
-			if at := begin.Add(time.Duration(i+1) * 10 * time.Second); f.tick != at.Format(time.RFC3339) || f.at.Before(at) || f.at.Sub(at) > 8*time.Second {
+			if at := begin.Add(time.Duration(i+1) * 10 * time.Second); f.tick != at.Format(time.RFC3339) || f.at.Before(at) ||
+				f.at.Sub(at) > 8*time.Second {
 				r.Errorf("fire %d is of %s, at %s", i, f.tick, f.at)
 			}
 		}
@@ -243,7 +245,8 @@ func TestVanishedTick(t *testing.T) {
 	}
 }
 
-// A tick of an older revision that could not be deleted is forgotten when it is due, also when nothing is noted of how far its schedule is.
+// A tick of an older revision that could not be deleted is forgotten when it is due, also when nothing is noted of how
+// far its schedule is.
 func TestOlderRevision(t *testing.T) {
 	f := &faulty{faults: faults{keep: true, apply: noProgress}}
 	virtual(t, f.wrap, func(r *rig) {
@@ -347,7 +350,8 @@ func (unsupported) Get(context.Context, string, ...string) ([]driver.Value, erro
 // A broker that cannot hold schedules says so.
 func TestUnsupportedBroker(t *testing.T) {
 	virtual(t, func(d driver.Driver) driver.Driver { return noValues{d} }, func(r *rig) {
-		r.wants(r.s.Put(r.Context(), schedule.Schedule{Name: "a", Spec: "@daily", Message: message("a")}), ferry.ErrUnsupported)
+		r.wants(r.s.Put(r.Context(), schedule.Schedule{Name: "a", Spec: "@daily", Message: message("a")}),
+			ferry.ErrUnsupported)
 		r.wants(r.scheduler().Run(r.Context()), ferry.ErrUnsupported)
 		if _, err := schedule.New(nil, schedule.Options{}); !errors.Is(err, ferry.ErrInvalid) {
 			r.Error(err)
@@ -355,7 +359,8 @@ func TestUnsupportedBroker(t *testing.T) {
 		if _, err := schedule.New(r.b, schedule.Options{Lease: -1}); !errors.Is(err, ferry.ErrInvalid) {
 			r.Error(err)
 		}
-		if _, err := schedule.New(r.b, schedule.Options{Lease: 999 * time.Millisecond}); !errors.Is(err, ferry.ErrUnsupported) {
+		if _, err := schedule.New(r.b,
+			schedule.Options{Lease: 999 * time.Millisecond}); !errors.Is(err, ferry.ErrUnsupported) {
 			r.Errorf("a lease that is too short for the broker: %v", err)
 		}
 	})

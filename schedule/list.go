@@ -61,7 +61,8 @@ func (f found) status() Status {
 	if d == nil {
 		return Status{Schedule: Schedule{Name: f.name}, Revision: f.stored, Problem: f.bad.Error()}
 	}
-	st := Status{Schedule: d.Schedule, State: Active, Revision: d.revision, Edited: d.written, Next: f.at.next(d), Last: instant(f.at.Last), Problem: f.at.Problem}
+	st := Status{Schedule: d.Schedule, State: Active, Revision: d.revision, Edited: d.written, Next: f.at.next(d),
+		Last: instant(f.at.Last), Problem: f.at.Problem}
 	switch {
 	case d.Paused:
 		st.State = Paused

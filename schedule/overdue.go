@@ -20,10 +20,12 @@ func (s *Scheduler) keepLooking(ctx context.Context) {
 	}
 }
 
-// look goes through all schedules, unless another instance did within the minute. A tick may have vanished: with a fail-over that lost it, by
-// a purge of the topic, with whoever edited the schedule and was killed before it laid the first.
+// look goes through all schedules, unless another instance did within the minute. A tick may have vanished: with a
+// fail-over that lost it, by a purge of the topic, with whoever edited the schedule and was killed before it laid the
+// first.
 func (s *Scheduler) look(ctx context.Context) error {
-	turn, err := s.apply(ctx, bucketLook, driver.Write{Name: "turn", If: driver.Absent, TTL: lookEvery * 9 / 10, Quiet: true})
+	turn, err := s.apply(ctx, bucketLook,
+		driver.Write{Name: "turn", If: driver.Absent, TTL: lookEvery * 9 / 10, Quiet: true})
 	if errors.Is(err, driver.ErrConflict) {
 		return nil
 	}
@@ -82,12 +84,13 @@ func (s *Scheduler) restore(ctx context.Context, f found, now time.Time) error {
 		}
 		at = next
 	}
-	s.note(ctx, progress{Revision: d.revision, Next: millis(at), Last: f.at.Last, Problem: f.at.Problem, stored: f.at.stored}.write(d.Name))
+	s.note(ctx, progress{Revision: d.revision, Next: millis(at), Last: f.at.Last, Problem: f.at.Problem,
+		stored: f.at.stored}.write(d.Name))
 	return nil
 }
 
-// likely returns the ticks that may lie in the broker when the one that was noted is next: that one and the one after it; or, if notes were lost,
-// those of just now and the one to come.
+// likely returns the ticks that may lie in the broker when the one that was noted is next: that one and the one after
+// it; or, if notes were lost, those of just now and the one to come.
 func (d *definition) likely(next, now time.Time) []time.Time {
 	if next.IsZero() {
 		return nil

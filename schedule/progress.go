@@ -8,15 +8,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Buckets of named values. What a schedule is and how far it is are apart, so that a definition is written by edits alone: its revision
-// and the time it was written are those of the edit.
+// Buckets of named values. What a schedule is and how far it is are apart, so that a definition is written by edits
+// alone: its revision and the time it was written are those of the edit.
 const (
 	bucketSchedules = driver.SchedulesBucket
 	bucketProgress  = driver.SchedulesBucket + ".progress"
 	bucketLook      = driver.SchedulesBucket + ".look"
 )
 
-// progress is how far a schedule is. It follows the ticks: a crash may leave it one behind, and who looks for overdue schedules sets it right.
+// progress is how far a schedule is. It follows the ticks: a crash may leave it one behind, and who looks for overdue
+// schedules sets it right.
 type progress struct {
 	// Revision of the definition that it is of.
 	Revision uint64 `json:"revision"`
@@ -65,7 +66,8 @@ func (p progress) write(name string) driver.Write {
 	return driver.Write{Name: name, Data: data, If: stored, Quiet: true}
 }
 
-// note stores progress. Whoever was before us knows better, and what is not stored is set right by who looks for overdue schedules.
+// note stores progress. Whoever was before us knows better, and what is not stored is set right by who looks for
+// overdue schedules.
 func (s *Scheduler) note(ctx context.Context, ws ...driver.Write) {
 	if len(ws) == 0 {
 		return
@@ -75,7 +77,8 @@ func (s *Scheduler) note(ctx context.Context, ws ...driver.Write) {
 	s.kv.Apply(ctx, bucketProgress, driver.KVOptions{}, ws...)
 }
 
-// read returns definitions and progress by name. Of a schedule that does not exist the definition is nil; one that cannot be read has an error.
+// read returns definitions and progress by name. Of a schedule that does not exist the definition is nil; one that
+// cannot be read has an error.
 func (s *Scheduler) read(ctx context.Context, names ...string) ([]found, error) {
 	defs, err := s.kv.Get(ctx, bucketSchedules, names...)
 	if err != nil {

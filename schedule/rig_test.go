@@ -89,7 +89,8 @@ func (r *rig) consume(ctx context.Context) {
 		var list []driver.Settlement
 		r.mu.Lock()
 		for _, d := range ds {
-			r.fires = append(r.fires, fire{d.Headers[schedule.HeaderName], d.Headers[schedule.HeaderTick], string(d.Body), d.ID, d.ClaimedAt})
+			r.fires = append(r.fires, fire{d.Headers[schedule.HeaderName], d.Headers[schedule.HeaderTick], string(d.Body),
+				d.ID, d.ClaimedAt})
 			list = append(list, driver.Settlement{Delivery: d})
 		}
 		r.mu.Unlock()
@@ -171,7 +172,8 @@ func (r *rig) fired() []fire {
 	return fires
 }
 
-// expect demands that exactly these ticks fired since it was asked last, given as times after the begin, each when it was due.
+// expect demands that exactly these ticks fired since it was asked last, given as times after the begin, each when it
+// was due.
 func (r *rig) expect(ticks ...time.Duration) {
 	r.Helper()
 	fires := r.fired()

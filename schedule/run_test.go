@@ -69,7 +69,8 @@ func TestManyAtOnce(t *testing.T) {
 // The message comes whole, with headers that name the schedule and its tick, and an id of its own each time.
 func TestMessageIsWhole(t *testing.T) {
 	virtual(t, nil, func(r *rig) {
-		m, err := ferry.NewMessage(t.Context(), r.b, "other", map[string]int{"n": 1}, ferry.Key("k"), ferry.Priority(ferry.High), ferry.Header("tenant", "a"),
+		m, err := ferry.NewMessage(t.Context(), r.b, "other", map[string]int{"n": 1}, ferry.Key("k"),
+			ferry.Priority(ferry.High), ferry.Header("tenant", "a"),
 			ferry.Delay(time.Minute), ferry.TTL(time.Hour), ferry.MaxAttempts(7), ferry.Retry(ferry.Delays(time.Second)))
 		r.ok(err)
 		r.put(schedule.Schedule{Name: "报表 daily/1", Spec: "@hourly", Message: m})
@@ -82,9 +83,11 @@ func TestMessageIsWhole(t *testing.T) {
 			r.ok(err)
 			d := ds[0]
 			at := begin.Add(time.Duration(hour) * time.Hour)
-			if !d.ClaimedAt.Equal(at.Add(time.Minute)) || string(d.Body) != `{"n":1}` || d.ContentType != "application/json" || d.Key != "k" || d.Priority != ferry.High ||
+			if !d.ClaimedAt.Equal(at.Add(time.Minute)) || string(d.Body) != `{"n":1}` || d.ContentType != "application/json" ||
+				d.Key != "k" || d.Priority != ferry.High ||
 				d.TTL != time.Hour || d.MaxAttempts != 7 || d.Retry.Delays[0] != time.Second ||
-				d.Headers["tenant"] != "a" || d.Headers[schedule.HeaderName] != "报表 daily/1" || d.Headers[schedule.HeaderTick] != at.Format(time.RFC3339) {
+				d.Headers["tenant"] != "a" || d.Headers[schedule.HeaderName] != "报表 daily/1" ||
+				d.Headers[schedule.HeaderTick] != at.Format(time.RFC3339) {
 				r.Errorf("%+v", d.Message)
 			}
 			ids = append(ids, d.ID)
@@ -313,7 +316,8 @@ func (k skewedKV) Get(ctx context.Context, bucket string, names ...string) ([]dr
 	return vs, err
 }
 
-func (k skewedKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k skewedKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	rs := k.KV.Apply(ctx, bucket, o, ws...)
 	for i := range rs {
 		rs[i].Written = rs[i].Written.Add(k.by)
@@ -321,14 +325,16 @@ func (k skewedKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, 
 	return rs
 }
 
-// The clocks of members are wrong, by a minute and by a day: the broker's decides when a tick is, which was missed and what is past.
+// The clocks of members are wrong, by a minute and by a day: the broker's decides when a tick is, which was missed and
+// what is past.
 func TestOnlyTheBrokersClock(t *testing.T) {
 	for _, by := range []time.Duration{time.Minute, -time.Minute, 24 * time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			virtual(t, func(d driver.Driver) driver.Driver { return skewed{d, by} }, func(r *rig) {
 				at := begin.Add(by) // what the broker's clock shows
 				r.put(schedule.Schedule{Name: "a", Spec: "@every 10s", Missed: schedule.Skip})
-				r.wants(r.s.Put(r.Context(), schedule.Schedule{Name: "b", Spec: "@daily", Until: at, Message: message("b")}), ferry.ErrInvalid)
+				r.wants(r.s.Put(r.Context(), schedule.Schedule{Name: "b", Spec: "@daily", Until: at, Message: message("b")}),
+					ferry.ErrInvalid)
 				r.put(schedule.Schedule{Name: "b", Spec: "@at " + at.Add(time.Second).Format(time.RFC3339)})
 				r.run()
 				r.pass(35 * time.Second)
@@ -386,7 +392,8 @@ func TestReadsNoClock(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
+			if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" &&
+				slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
 				t.Errorf("%v: time.%s", set.Position(s.Pos()), s.Sel.Name)
 			}
 			return true

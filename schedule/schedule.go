@@ -13,20 +13,21 @@ import (
 type Schedule struct {
 	// Name is what it is called, 1 to 256 bytes of printable text.
 	Name string
-	// Spec is when it ticks: five cron fields (minute, hour, day of month, month, day of week) or six with seconds before them, @hourly,
-	// @daily, @weekly, @monthly, @yearly, "@every 90s", or "@at 2026-01-31T08:00:00Z" for once.
+	// Spec is when it ticks: five cron fields (minute, hour, day of month, month, day of week) or six with seconds before
+	// them, @hourly, @daily, @weekly, @monthly, @yearly, "@every 90s", or "@at 2026-01-31T08:00:00Z" for once.
 	Spec string
 	// Zone is the time zone of the cron fields, Europe/Berlin for example. Defaults to UTC.
 	Zone string
-	// Message is published at every tick, with an id of its own each time. ferry.NewMessage makes one of any value. Its At and ID are empty;
-	// a Delay counts from the tick. While a message that is ferry.Unique is not settled, ticks pass without another: Status.Problem tells.
+	// Message is published at every tick, with an id of its own each time. ferry.NewMessage makes one of any value. Its At
+	// and ID are empty; a Delay counts from the tick. While a message that is ferry.Unique is not settled, ticks pass
+	// without another: Status.Problem tells.
 	Message *ferry.Message
 	// Missed says what becomes of ticks at which nobody ran schedules. Defaults to Once.
 	Missed Missed
 	// Until is the last time at which it may tick. Zero: for ever.
 	Until time.Time
-	// Jitter spreads ticks: each fires up to so much later, by a wait that its time and the schedule's name decide. It is shorter than the
-	// time between two ticks.
+	// Jitter spreads ticks: each fires up to so much later, by a wait that its time and the schedule's name decide. It is
+	// shorter than the time between two ticks.
 	Jitter time.Duration
 	// Paused schedules do not tick. Ticks of that time are not missed ones.
 	Paused bool
@@ -48,7 +49,8 @@ const Late = 10 * time.Second
 // MaxMissed is the most missed ticks that All makes up for.
 const MaxMissed = 100
 
-// Headers that tell a handler which schedule a message is of, and which tick: that in RFC 3339. A triggered one has no tick.
+// Headers that tell a handler which schedule a message is of, and which tick: that in RFC 3339. A triggered one has no
+// tick.
 const (
 	HeaderName = "ferry-schedule"
 	HeaderTick = "ferry-tick"
@@ -89,15 +91,18 @@ func (s *Schedule) check(caps driver.Capabilities) error {
 	}
 	switch {
 	case s.Missed != "" && s.Missed != Once && s.Missed != Skip && s.Missed != All:
-		return s.invalid(fmt.Sprintf("does not know what %.20q means for missed ticks", string(s.Missed)), "use once, skip or all")
+		return s.invalid(fmt.Sprintf("does not know what %.20q means for missed ticks", string(s.Missed)),
+			"use once, skip or all")
 	case s.Jitter < 0:
 		return s.invalid(fmt.Sprintf("has a negative jitter of %v", s.Jitter), "leave it out for none")
 	case s.Message == nil:
 		return s.invalid("has no message", "make one with ferry.NewMessage")
 	case s.Message.ID != "" || s.Message.OwnID:
-		return s.invalid("has a message with an id, and would publish it once only", "leave the id out: each tick gives its message one")
+		return s.invalid("has a message with an id, and would publish it once only",
+			"leave the id out: each tick gives its message one")
 	case !s.Message.At.IsZero() || s.Message.Delay == driver.Hold:
-		return s.invalid("has a message with a time of its own", "leave the time out: the spec says when, and a delay counts from the tick")
+		return s.invalid("has a message with a time of its own",
+			"leave the time out: the spec says when, and a delay counts from the tick")
 	}
 	if err := driver.CheckTopic(s.Message.Topic); err != nil {
 		return s.about(err)
@@ -124,10 +129,13 @@ func checkName(name string) error {
 		return driver.NewError(ferry.ErrInvalid, "a schedule has no name", "name it", nil)
 	}
 	if len(name) > driver.MaxKeyLen {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of a schedule has %d bytes", len(name)), fmt.Sprintf("use at most %d", driver.MaxKeyLen), nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name of a schedule has %d bytes", len(name)),
+			fmt.Sprintf("use at most %d", driver.MaxKeyLen), nil)
 	}
 	if driver.CheckValueNames(bucketSchedules, name) != nil {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the name %.80q of a schedule contains control characters or is not UTF-8", name), "use printable UTF-8 text", nil)
+		return driver.NewError(ferry.ErrInvalid,
+			fmt.Sprintf("the name %.80q of a schedule contains control characters or is not UTF-8", name),
+			"use printable UTF-8 text", nil)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 type Options struct {
 	// Instance names this scheduler in the broker. Defaults to host, process id and a random part.
 	Instance string
-	// Lease is how soon another takes a tick whose taker was killed. At least Capabilities.MinLease. Defaults to three seconds, or the least
-	// that the broker allows.
+	// Lease is how soon another takes a tick whose taker was killed. At least Capabilities.MinLease. Defaults to three
+	// seconds, or the least that the broker allows.
 	Lease time.Duration
 }
 
@@ -46,12 +46,15 @@ func New(b *ferry.Broker, o Options) (*Scheduler, error) {
 	case o.Lease < 0:
 		return nil, driver.NewError(ferry.ErrInvalid, "Lease is negative", "leave it zero for the default", nil)
 	}
-	s := &Scheduler{broker: b, driver: b.Driver(), kv: b.Driver().KV(), caps: b.Driver().Capabilities(), log: b.Logger(), o: o}
+	s := &Scheduler{broker: b, driver: b.Driver(), kv: b.Driver().KV(), caps: b.Driver().Capabilities(),
+		log: b.Logger(), o: o}
 	if s.o.Lease == 0 {
 		s.o.Lease = max(defaultLease, s.caps.MinLease)
 	}
 	if s.o.Lease < s.caps.MinLease {
-		return nil, driver.NewError(ferry.ErrUnsupported, fmt.Sprintf("a lease of %v is too short for %s", o.Lease, s.caps.Driver), fmt.Sprintf("use at least %v", s.caps.MinLease), nil)
+		return nil, driver.NewError(ferry.ErrUnsupported,
+			fmt.Sprintf("a lease of %v is too short for %s", o.Lease, s.caps.Driver),
+			fmt.Sprintf("use at least %v", s.caps.MinLease), nil)
 	}
 	if s.o.Instance == "" {
 		s.o.Instance = instance.Unique()
@@ -59,8 +62,8 @@ func New(b *ferry.Broker, o Options) (*Scheduler, error) {
 	return s, nil
 }
 
-// Run takes ticks and publishes what is scheduled, until ctx ends. It then returns nil. Any number of programs may run it; each tick is taken
-// by one. A broker that is away for a time does not end it.
+// Run takes ticks and publishes what is scheduled, until ctx ends. It then returns nil. Any number of programs may run
+// it; each tick is taken by one. A broker that is away for a time does not end it.
 func (s *Scheduler) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	looked := make(chan struct{})

@@ -15,10 +15,12 @@ import (
 // atOnce is how many ticks are taken together: what is due at midnight is read, published and noted in few requests.
 const atOnce = 256
 
-// abreast is how many parts of them are settled side by side: where follow-ups are no part of a step, each takes some requests of its own.
+// abreast is how many parts of them are settled side by side: where follow-ups are no part of a step, each takes some
+// requests of its own.
 const abreast = 16
 
-// parkFor is how long a tick waits whose schedule could not be read: by an older version, or on a machine that lacks its time zone.
+// parkFor is how long a tick waits whose schedule could not be read: by an older version, or on a machine that lacks
+// its time zone.
 const parkFor = 5 * time.Second
 
 // server is a Scheduler that runs.
@@ -32,7 +34,8 @@ func (s *server) serve(ctx context.Context) (served bool, err error) {
 	if _, err := s.kv.Get(ctx, bucketSchedules); err != nil {
 		return false, err // a broker without named values
 	}
-	sub, err := s.driver.Subscribe(ctx, driver.SubscribeOptions{Topic: Topic, Instance: s.o.Instance, Lease: s.o.Lease, MaxInflight: atOnce})
+	sub, err := s.driver.Subscribe(ctx,
+		driver.SubscribeOptions{Topic: Topic, Instance: s.o.Instance, Lease: s.o.Lease, MaxInflight: atOnce})
 	if err != nil {
 		return false, err
 	}
@@ -118,7 +121,8 @@ func (s *server) take(ctx context.Context, sub driver.Subscription, ds []*driver
 		switch note := t.note(); {
 		case err == nil && note != nil:
 			notes = append(notes, *note)
-		case errors.Is(err, driver.ErrLeaseLost), errors.Is(err, driver.ErrUnknown): // it comes again, if need be, and publishes the same ids
+		case errors.Is(err, driver.ErrLeaseLost), errors.Is(err, driver.ErrUnknown):
+			// it comes again, if need be, and publishes the same ids
 		default:
 			failed = errors.Join(failed, err)
 		}
@@ -159,14 +163,16 @@ func (s *Scheduler) gather(ctx context.Context, ds []*driver.Delivery) ([]*taken
 	return all, nil
 }
 
-// judge decides what a tick does. One of a schedule that is gone, or of an older revision, or that was taken before, is forgotten.
+// judge decides what a tick does. One of a schedule that is gone, or of an older revision, or that was taken before, is
+// forgotten.
 func (s *Scheduler) judge(ctx context.Context, t *taken) {
 	d, at := t.found.def, instant(t.tick.At)
 	switch {
 	case t.found.orphaned():
 		return
 	case t.found.bad != nil:
-		s.log.WarnContext(ctx, "a schedule cannot be run here, and is left to another instance", "schedule", t.found.name, "error", t.found.bad)
+		s.log.WarnContext(ctx, "a schedule cannot be run here, and is left to another instance", "schedule", t.found.name,
+			"error", t.found.bad)
 		t.park = true
 		return
 	case d == nil || d.revision != t.tick.Revision || at.IsZero() || t.found.at.past(d, at):
@@ -183,7 +189,8 @@ func (s *Scheduler) judge(ctx context.Context, t *taken) {
 	t.message = fired(&d.Schedule, d.epoch, at)
 	switch err := s.ready(ctx, t.message); {
 	case errors.Is(err, driver.ErrNotApplied): // of a filter that may answer later
-		s.log.WarnContext(ctx, "a scheduled message cannot be made ready, and is tried again", "schedule", d.Name, "error", err)
+		s.log.WarnContext(ctx, "a scheduled message cannot be made ready, and is tried again", "schedule", d.Name,
+			"error", err)
 		t.park = true
 	case err != nil:
 		s.skip(ctx, t, err)

@@ -61,7 +61,8 @@ func parseAny(spec, zone string) (timing, error) {
 	case spec == "":
 		return nil, wrong("the spec is empty", specHint, nil)
 	case len(spec) > cron.MaxSpecLength:
-		return nil, wrong(fmt.Sprintf("the spec has %d bytes", len(spec)), fmt.Sprintf("use at most %d", cron.MaxSpecLength), nil)
+		return nil, wrong(fmt.Sprintf("the spec has %d bytes", len(spec)),
+			fmt.Sprintf("use at most %d", cron.MaxSpecLength), nil)
 	case word == "@every":
 		return parseEvery(rest)
 	case word == "@at":
@@ -72,7 +73,8 @@ func parseAny(spec, zone string) (timing, error) {
 	return parseFields(spec, loc)
 }
 
-const specHint = `write five cron fields ("0 3 * * *"), six with seconds first, @daily, "@every 10m" or "@at 2026-01-31T08:00:00Z"`
+const specHint = `write five cron fields ("0 3 * * *"), six with seconds first, @daily, ` +
+	`"@every 10m" or "@at 2026-01-31T08:00:00Z"`
 
 func wrong(text, hint string, cause error) error {
 	return driver.NewError(ferry.ErrInvalid, text, hint, cause)
@@ -86,19 +88,23 @@ func location(zone string) (*time.Location, error) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil || loc == time.Local {
 		return nil, wrong(fmt.Sprintf("time zone %.80q is not known", zone),
-			"use a name like Europe/Berlin or Asia/Shanghai; where the machine has no zones, import time/tzdata", nil) // its text is the same
+			// its text is the same
+			"use a name like Europe/Berlin or Asia/Shanghai; where the machine has no zones, import time/tzdata", nil)
 	}
 	return loc, nil
 }
 
-// parseEvery reads a duration. Ticks are counted from 1970, so that all instances mean the same times, whenever they began.
+// parseEvery reads a duration. Ticks are counted from 1970, so that all instances mean the same times, whenever they
+// began.
 func parseEvery(text string) (timing, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		return nil, wrong(fmt.Sprintf("@every %.40q is no duration", text), "write it as @every 90s, @every 10m or @every 1h30m", nil)
+		return nil, wrong(fmt.Sprintf("@every %.40q is no duration", text),
+			"write it as @every 90s, @every 10m or @every 1h30m", nil)
 	case d < MinEvery || d%time.Millisecond != 0:
-		return nil, wrong(fmt.Sprintf("@every %v is not possible", d), fmt.Sprintf("use %v or more, in whole milliseconds", MinEvery), nil)
+		return nil, wrong(fmt.Sprintf("@every %v is not possible", d),
+			fmt.Sprintf("use %v or more, in whole milliseconds", MinEvery), nil)
 	}
 	return func(after time.Time) time.Time {
 		step := d.Milliseconds()
@@ -113,7 +119,8 @@ func parseEvery(text string) (timing, error) {
 func parseAt(text string) (timing, error) {
 	at, err := time.Parse(time.RFC3339, strings.TrimSpace(text))
 	if err != nil {
-		return nil, wrong(fmt.Sprintf("@at %.40q is no time", text), "write it as @at 2026-01-31T08:00:00Z, or with an offset: @at 2026-01-31T08:00:00+08:00", nil)
+		return nil, wrong(fmt.Sprintf("@at %.40q is no time", text),
+			"write it as @at 2026-01-31T08:00:00Z, or with an offset: @at 2026-01-31T08:00:00+08:00", nil)
 	}
 	at = at.Truncate(time.Millisecond).UTC()
 	return func(after time.Time) time.Time {
@@ -124,9 +131,11 @@ func parseAt(text string) (timing, error) {
 	}, nil
 }
 
-// parser reads fields and descriptors. Day of month and day of week are as in crontab: where both are given, either is enough. Ten years
-// are enough for the 29th of February.
-var parser = cron.MustNewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.Extended | cron.DowOrDom).
+// parser reads fields and descriptors. Day of month and day of week are as in crontab: where both are given, either is
+// enough. Ten years are enough for the 29th of February.
+var parser = cron.MustNewParser(
+	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month |
+		cron.Dow | cron.Descriptor | cron.Extended | cron.DowOrDom).
 	WithMaxSearchYears(10)
 
 // descriptors are those that stand for fields; the parser knows some more, which never tick.
@@ -138,7 +147,8 @@ func parseDescriptor(spec string, loc *time.Location) (timing, error) {
 			return compile(spec, loc)
 		}
 	}
-	return nil, wrong(fmt.Sprintf("%.40q is not known", spec), "use "+strings.Join(descriptors, ", ")+", @every or @at", nil)
+	return nil, wrong(fmt.Sprintf("%.40q is not known", spec),
+		"use "+strings.Join(descriptors, ", ")+", @every or @at", nil)
 }
 
 var columns = []string{"second", "minute", "hour", "day of month", "month", "day of week"}
@@ -164,7 +174,8 @@ func parseFields(spec string, loc *time.Location) (timing, error) {
 // checkField says what is wrong with one field: the parser does not say of which column it speaks.
 func checkField(column, field string) error {
 	if strings.Contains(","+field+",", ",,") { // which the parser passes over
-		return wrong(fmt.Sprintf("column %q of the spec has an empty place in its list: %.80q", column, field), fieldHints[column], nil)
+		return wrong(fmt.Sprintf("column %q of the spec has an empty place in its list: %.80q", column, field),
+			fieldHints[column], nil)
 	}
 	alone := make([]string, len(columns))
 	for i, c := range columns {

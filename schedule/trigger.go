@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Trigger publishes the message of a schedule now, once, beside its ticks; also of one that is paused or has ended. Nobody has to run schedules
-// for it.
+// Trigger publishes the message of a schedule now, once, beside its ticks; also of one that is paused or has ended.
+// Nobody has to run schedules for it.
 func (s *Scheduler) Trigger(ctx context.Context, name string) (ferry.Receipt, error) {
 	st, err := s.Get(ctx, name)
 	if err != nil {

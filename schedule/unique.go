@@ -8,8 +8,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// claim claims the unique ids of what is about to be published, all together. A tick whose id another message has passes without its own. One of which
-// nobody knows whether it has the id is parked: it has the same message when it comes again, and goes on with that claim.
+// claim claims the unique ids of what is about to be published, all together. A tick whose id another message has
+// passes without its own. One of which nobody knows whether it has the id is parked: it has the same message when it
+// comes again, and goes on with that claim.
 func (s *server) claim(ctx context.Context, all []*taken) {
 	var of []*taken
 	var ms []*driver.Message
@@ -26,20 +27,22 @@ func (s *server) claim(ctx context.Context, all []*taken) {
 		case errors.As(c.Err, &taken):
 			s.skip(ctx, t, c.Err)
 		default:
-			s.log.WarnContext(ctx, "the unique id of a scheduled message cannot be claimed, and is tried again", "schedule", t.found.name, "error", c.Err)
+			s.log.WarnContext(ctx, "the unique id of a scheduled message cannot be claimed, and is tried again", "schedule",
+				t.found.name, "error", c.Err)
 			t.park = true
 		}
 	}
 }
 
-// noteUnique tells the keeper of unique ids what the answer to a settlement means to them. Where the message may be stored nothing is told: it holds its id, and the
-// tick, if it comes again, goes on with the claim.
+// noteUnique tells the keeper of unique ids what the answer to a settlement means to them. Where the message may be
+// stored nothing is told: it holds its id, and the tick, if it comes again, goes on with the claim.
 func (s *server) noteUnique(t *taken, err error) {
 	switch {
 	case t.claim == nil:
 	case err == nil && t.message != nil:
 		s.names.Stored(t.claim, driver.Receipt{ID: t.message.ID})
-	case err == nil, errors.Is(err, driver.ErrLeaseLost) && t.delivery.Cause == driver.CauseFirst: // an earlier taker may have stored it
+	case err == nil, errors.Is(err, driver.ErrLeaseLost) && t.delivery.Cause == driver.CauseFirst:
+		// an earlier taker may have stored it
 		s.names.UndoLater(t.claim)
 	}
 }

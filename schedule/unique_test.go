@@ -32,8 +32,8 @@ func (r *rig) published() (ids []string) {
 	return ids
 }
 
-// A unique message is not published while the one before it is not settled: the tick passes, the status says why, and so does Trigger. The first tick after it is gone
-// publishes again.
+// A unique message is not published while the one before it is not settled: the tick passes, the status says why, and
+// so does Trigger. The first tick after it is gone publishes again.
 func TestUnique(t *testing.T) {
 	virtual(t, nil, func(r *rig) {
 		r.put(schedule.Schedule{Name: "a", Spec: "@every 10s", Message: r.report()})
@@ -44,7 +44,8 @@ func TestUnique(t *testing.T) {
 		if len(ids) != 1 {
 			r.Fatalf("%d reports at once", len(ids))
 		}
-		if st := r.status("a"); !strings.Contains(st.Problem, ids[0]) || !st.Next.Equal(begin.Add(40*time.Second)) || st.Message.Unique == nil {
+		if st := r.status("a"); !strings.Contains(st.Problem, ids[0]) || !st.Next.Equal(begin.Add(40*time.Second)) ||
+			st.Message.Unique == nil {
 			r.Errorf("%+v", st)
 		}
 		_, err := r.s.Trigger(r.Context(), "a")

@@ -9,11 +9,12 @@ import (
 // allHours are the bits of an hour field that matches all of them.
 const allHours = 1<<24 - 1
 
-// wall finds the ticks of cron fields in a zone whose clock is put forward and back. The fields are asked in the time that the clock on
-// the wall shows, as if it were UTC, so that the parser knows nothing of zones.
+// wall finds the ticks of cron fields in a zone whose clock is put forward and back. The fields are asked in the time
+// that the clock on the wall shows, as if it were UTC, so that the parser knows nothing of zones.
 //
-// Fields that name hours tick once for each time they name: one that the clock skips is at the moment when it is put forward, and of
-// one that comes twice the first counts. Fields of every hour tick as time passes: what is skipped is not there, and what comes twice ticks twice.
+// Fields that name hours tick once for each time they name: one that the clock skips is at the moment when it is put
+// forward, and of one that comes twice the first counts. Fields of every hour tick as time passes: what is skipped is
+// not there, and what comes twice ticks twice.
 type wall struct {
 	fields *cron.SpecSchedule
 	zone   *time.Location

@@ -150,7 +150,8 @@ func TestExpiredToken(t *testing.T) {
 	values, _ := r.o.Broker.Driver().KV().Get(ctx, driver.AuthBucket+".tokens", token.ID)
 	if values[0].Revision != 0 {
 		// it is gone
-		if _, err := r.o.Broker.Driver().KV().Wait(ctx, driver.AuthBucket+".tokens", token.ID, values[0].Revision); err != nil {
+		if _, err := r.o.Broker.Driver().KV().Wait(ctx, driver.AuthBucket+".tokens", token.ID,
+			values[0].Revision); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -362,7 +363,8 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheirCredentials: a token that is revoked, a user that is disabled, or has another role, reads no stream any more.
+// TestStreamsEndWithTheirCredentials: a token that is revoked, a user that is disabled, or has another role, reads no
+// stream any more.
 func TestStreamsEndWithTheirCredentials(t *testing.T) {
 	t.Parallel()
 	stream := func(contentType string) http.Handler {
@@ -386,7 +388,8 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 		r.read("/events", "Cookie", ann), r.read("/lines", "Cookie", bob)}
 	id := strings.Split(revoked, "_")[1]
 	lower := auth.User{Name: "bob", Grants: []auth.Grant{{Role: auth.Viewer}}}
-	if err := errors.Join(r.tokens.Revoke(ctx, id), r.users.Disable(ctx, "ann"), r.users.Put(ctx, lower, auth.Secret{})); err != nil {
+	if err := errors.Join(r.tokens.Revoke(ctx, id), r.users.Disable(ctx, "ann"),
+		r.users.Put(ctx, lower, auth.Secret{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range ending {

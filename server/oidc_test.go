@@ -15,8 +15,9 @@ import (
 func startOIDC(t *testing.T, role auth.Role) (*rig, *oidctest.Issuer) {
 	t.Helper()
 	issuer := oidctest.New(t)
-	return start(t, Options{Mounts: []Mount{whoami}, OIDC: oidc.Options{Issuer: issuer.URL, ClientID: "ferry", ClientSecret: auth.NewSecret("Canary7"),
-		Groups: map[string][]auth.Grant{"ops": {{Role: role}}}}}), issuer
+	return start(t, Options{Mounts: []Mount{whoami},
+		OIDC: oidc.Options{Issuer: issuer.URL, ClientID: "ferry", ClientSecret: auth.NewSecret("Canary7"),
+			Groups: map[string][]auth.Grant{"ops": {{Role: role}}}}}), issuer
 }
 
 // TestOIDC: the server sends a browser to the provider with a cookie, and takes nobody back who was not sent.
@@ -63,7 +64,8 @@ func TestOIDCLogin(t *testing.T) {
 		t.Fatalf("%s %s", entered.Status, entered.text)
 	}
 	session := entered.cookie(t)
-	if a := r.do("GET", "/api/who", "", "Cookie", session); a.StatusCode != http.StatusOK || a.text != "oidc ann@example.com" {
+	if a := r.do("GET", "/api/who", "", "Cookie", session); a.StatusCode != http.StatusOK ||
+		a.text != "oidc ann@example.com" {
 		t.Errorf("the session is of %s %s", a.Status, a.text)
 	}
 	if a := r.do("POST", "/logout", "", "Cookie", session, "Origin", r.URL()); a.StatusCode >= 400 {

@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// streams are answers that last. When the server stops those without an end are told so, while other requests may finish.
+// streams are answers that last. When the server stops those without an end are told so, while other requests may
+// finish.
 type streams struct {
 	mu      sync.Mutex
 	open    map[*request]stream

@@ -21,8 +21,8 @@ func (d *Driver) adoptAll(ctx context.Context) error {
 	}
 }
 
-// adoptFirst takes over what is there when the spool is opened. What cannot be taken over now, because the disk is full for example, does not keep the program
-// from publishing: it is tried again later.
+// adoptFirst takes over what is there when the spool is opened. What cannot be taken over now, because the disk is full
+// for example, does not keep the program from publishing: it is tried again later.
 func (d *Driver) adoptFirst(ctx context.Context) error {
 	err := d.adoptAll(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -33,7 +33,8 @@ func (d *Driver) adoptFirst(ctx context.Context) error {
 }
 
 func (d *Driver) notAdopted(err error) {
-	d.o.Logger.Error("ferry: the spool of a process that died cannot be taken over; it is tried again", "every", d.o.AdoptEvery, "error", err)
+	d.o.Logger.Error("ferry: the spool of a process that died cannot be taken over; it is tried again", "every",
+		d.o.AdoptEvery, "error", err)
 }
 
 // keepAdopting looks for processes that died.
@@ -50,8 +51,9 @@ func (d *Driver) keepAdopting() {
 	}
 }
 
-// adopt moves what waits in another local store to ours, so that there is one order for each key. Dead letters stay where they are. What is moved is stored
-// here, as safely as it was there, before it leaves the other one; interrupted in between it is here twice, under one id.
+// adopt moves what waits in another local store to ours, so that there is one order for each key. Dead letters stay
+// where they are. What is moved is stored here, as safely as it was there, before it leaves the other one; interrupted
+// in between it is here twice, under one id.
 func (d *Driver) adopt(ctx context.Context, orphan driver.Driver) error {
 	infos, err := orphan.Topics(ctx)
 	if err != nil {
@@ -74,8 +76,9 @@ func (d *Driver) adopt(ctx context.Context, orphan driver.Driver) error {
 }
 
 func (d *Driver) adoptTopic(ctx context.Context, orphan driver.Driver, topic string) (err error) {
-	sub, err := orphan.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "adopt", Lease: max(drainLease, orphan.Capabilities().MinLease),
-		MaxRun: drainBatch, MaxInflight: drainBatch})
+	sub, err := orphan.Subscribe(ctx,
+		driver.SubscribeOptions{Topic: topic, Instance: "adopt", Lease: max(drainLease, orphan.Capabilities().MinLease),
+			MaxRun: drainBatch, MaxInflight: drainBatch})
 	if err != nil {
 		return err
 	}
@@ -120,7 +123,8 @@ func (d *Driver) take(ctx context.Context, sub driver.Subscription, ds []*driver
 	return errors.Join(sub.Settle(context.WithoutCancel(ctx), ss)...)
 }
 
-// aged returns a stored message with the time that it spent in another store. One that cannot be read stays as it is, and is buried when it is drained.
+// aged returns a stored message with the time that it spent in another store. One that cannot be read stays as it is,
+// and is buried when it is drained.
 func aged(m *driver.Message, passed time.Duration) *driver.Message {
 	r, err := Decode(m.Body)
 	if err != nil {

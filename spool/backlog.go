@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// backlog knows what is in the local store and not in the broker yet. Keys are kept as hashes: two that collide wait for each other, which is harmless.
+// backlog knows what is in the local store and not in the broker yet. Keys are kept as hashes: two that collide wait
+// for each other, which is harmless.
 type backlog struct {
 	maxMessages, maxBytes int64
 	seed                  maphash.Seed
@@ -53,7 +54,8 @@ func (b *backlog) reserve(m *driver.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := b.messages.Load(); n >= b.maxMessages || b.bytes+int64(len(m.Body)) > b.maxBytes {
-		return driver.NewError(driver.ErrFull, fmt.Sprintf("the spool is full: %d of %d messages, %d of %d bytes", n, b.maxMessages, b.bytes, b.maxBytes),
+		return driver.NewError(driver.ErrFull,
+			fmt.Sprintf("the spool is full: %d of %d messages, %d of %d bytes", n, b.maxMessages, b.bytes, b.maxBytes),
 			"publish again when the broker is back and has taken some; or raise the bounds of the spool", nil)
 	}
 	b.put(m)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// breaker keeps a broker that is away from being tried more often than once in a while. It opens with the first failure, and closes with the first answer.
+// breaker keeps a broker that is away from being tried more often than once in a while. It opens with the first
+// failure, and closes with the first answer.
 type breaker struct {
 	every time.Duration
 	open  atomic.Bool // written under mu

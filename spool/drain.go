@@ -32,7 +32,8 @@ func (d *Driver) drain(topic string) {
 	d.wait.Go(func() { (&drainer{d: d, topic: topic}).run() })
 }
 
-// drainer brings the messages of one topic from the local store to the broker. Messages of a key come as a run, and a run is in one publish.
+// drainer brings the messages of one topic from the local store to the broker. Messages of a key come as a run, and a
+// run is in one publish.
 type drainer struct {
 	d     *Driver
 	topic string
@@ -62,7 +63,8 @@ func (r *drainer) run() {
 
 func (r *drainer) options() driver.SubscribeOptions {
 	c := r.d.local.Capabilities()
-	return driver.SubscribeOptions{Topic: r.topic, Instance: "spool", Lease: max(drainLease, c.MinLease), MaxRun: drainBatch, MaxInflight: drainBatch}
+	return driver.SubscribeOptions{Topic: r.topic, Instance: "spool", Lease: max(drainLease, c.MinLease),
+		MaxRun: drainBatch, MaxInflight: drainBatch}
 }
 
 // work drains until the life of the driver ends, or the local store fails.
@@ -146,8 +148,8 @@ func (r *drainer) publish(ds []*driver.Delivery) {
 	r.settle(append(done, back...)) // what is in the broker first: a release takes the rest of its key along
 }
 
-// remaining splits what was not sent yet into what may still be, and what must not: everything once the broker is away, and otherwise what is behind
-// a message of its key that went back.
+// remaining splits what was not sent yet into what may still be, and what must not: everything once the broker is away,
+// and otherwise what is behind a message of its key that went back.
 func remaining(way []bound, returned []driver.Settlement, goOn bool) (rest []bound, behind []*driver.Delivery) {
 	stuck := map[string]bool{}
 	for _, s := range returned {
@@ -181,8 +183,8 @@ func (r *drainer) look() {
 	}
 }
 
-// part returns how many of the first can go in one publish: of one level; and one of each key where the broker may have no room for one and then, in the same
-// call, for the next, because it is smaller or somebody was served meanwhile.
+// part returns how many of the first can go in one publish: of one level; and one of each key where the broker may have
+// no room for one and then, in the same call, for the next, because it is smaller or somebody was served meanwhile.
 func (r *drainer) part(way []bound) int {
 	careful := r.bounded || r.full > 0
 	var keys map[string]bool
@@ -200,7 +202,8 @@ func (r *drainer) part(way []bound) int {
 	return len(way)
 }
 
-// send publishes some, and returns how to settle them: those that are through with the spool, and those that go back. False: the broker is away.
+// send publishes some, and returns how to settle them: those that are through with the spool, and those that go back.
+// False: the broker is away.
 func (r *drainer) send(way []bound) (done, back []driver.Settlement, goOn bool) {
 	msgs := make([]*driver.Message, len(way))
 	for i, b := range way {
@@ -240,7 +243,8 @@ func (r *drainer) bury(x *driver.Delivery, m *driver.Message, err error) driver.
 		m = x.Message
 	}
 	r.d.buried(m, err)
-	return driver.Settlement{Delivery: x, Outcome: driver.Dead, Failure: &driver.Failure{Reason: reasonOf(err), Error: err.Error()}}
+	return driver.Settlement{Delivery: x, Outcome: driver.Dead,
+		Failure: &driver.Failure{Reason: reasonOf(err), Error: err.Error()}}
 }
 
 // reasonOf is the reason of a dead letter, by what the broker said.
@@ -263,7 +267,8 @@ func (r *drainer) settle(ss []driver.Settlement) {
 		case errors.Is(err, driver.ErrLeaseLost): // it comes again, and the broker knows its id
 		case !lost:
 			lost = true
-			r.d.o.Logger.Error("ferry: the spool cannot note what it has drained; it is published again", "topic", r.topic, "error", err)
+			r.d.o.Logger.Error("ferry: the spool cannot note what it has drained; it is published again", "topic",
+				r.topic, "error", err)
 		}
 	}
 }
@@ -283,7 +288,8 @@ func (d *Driver) through(s driver.Settlement) {
 }
 
 func (d *Driver) buried(m *driver.Message, err error) {
-	d.o.Logger.Error("ferry: the broker refuses a spooled message for good: it becomes a dead letter of the spool", "topic", m.Topic, "id", m.ID, "error", err)
+	d.o.Logger.Error("ferry: the broker refuses a spooled message for good: it becomes a dead letter of the spool",
+		"topic", m.Topic, "id", m.ID, "error", err)
 	if f := d.o.Hooks.Dead; f != nil {
 		d.guarded("Dead", func() { f(m, err) })
 	}

@@ -46,7 +46,8 @@ func (e *emergency) write(ctx context.Context, m *driver.Message) (string, error
 	}
 	defer func() { <-e.busy }()
 	if err := privatefile.Append(name, line); err != nil {
-		return name, driver.NewError(driver.ErrNotApplied, "the emergency file cannot be written", "free space, or check the rights of "+e.dir, err)
+		return name, driver.NewError(driver.ErrNotApplied, "the emergency file cannot be written",
+			"free space, or check the rights of "+e.dir, err)
 	}
 	return name, nil
 }

@@ -8,9 +8,11 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Publish stores messages in the broker, and in the local store those that the broker has not taken: because it is away, or because the store
-// still has earlier ones of their key. It is refused where neither can give the level that is asked for. An atomic publish is never spooled.
-func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+// Publish stores messages in the broker, and in the local store those that the broker has not taken: because it is
+// away, or because the store still has earlier ones of their key. It is refused where neither can give the level that
+// is asked for. An atomic publish is never spooled.
+func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	if d.backlog.empty() && d.breaker.closed() {
 		rs, err := d.try(ctx, msgs, o)
 		if err == nil {
@@ -56,9 +58,10 @@ func (d *Driver) split(ctx context.Context, msgs []*driver.Message, o driver.Pub
 	return d.fallBack(ctx, msgs, rs, o)
 }
 
-// errBehind is the answer to a message that was not sent, because the broker is away or because of its key. Nobody sees it unless the local store
-// does not take the message either.
-var errBehind = driver.NewError(driver.ErrNotApplied, "the broker is away, or earlier messages of the key wait in the spool", "publish it again", nil)
+// errBehind is the answer to a message that was not sent, because the broker is away or because of its key. Nobody sees
+// it unless the local store does not take the message either.
+var errBehind = driver.NewError(driver.ErrNotApplied,
+	"the broker is away, or earlier messages of the key wait in the spool", "publish it again", nil)
 
 // straight returns which messages may go to the broker now.
 func (d *Driver) straight(msgs []*driver.Message) []int {
@@ -78,7 +81,8 @@ func (d *Driver) try(ctx context.Context, msgs []*driver.Message, o driver.Publi
 	cancel()
 	if len(rs) != len(msgs) { // of a driver that answers nothing nobody knows
 		rs = make([]driver.Receipt, len(msgs))
-		_ = failAll(rs, driver.NewError(driver.ErrUnknown, "the broker did not say what became of the messages", "publish the same ID again", err))
+		_ = failAll(rs, driver.NewError(driver.ErrUnknown, "the broker did not say what became of the messages",
+			"publish the same ID again", err))
 	}
 	if err == nil || len(msgs) == 0 {
 		d.answered()
@@ -104,18 +108,21 @@ func (d *Driver) patience(ctx context.Context) time.Duration {
 	return d.o.Try
 }
 
-// away reports whether an error says that the broker has not taken a message, or has not said so, and not that it is at fault.
+// away reports whether an error says that the broker has not taken a message, or has not said so, and not that it is at
+// fault.
 func away(err error) bool {
 	return err != nil && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown))
 }
 
 // fallBack puts what the broker has not taken into the local store, and completes the receipts.
-func (d *Driver) fallBack(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d *Driver) fallBack(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	if o.Atomic || ctx.Err() != nil || d.shut.Load() {
 		return rs, joined(rs)
 	}
 	var at []int
-	var passed map[string]bool // keys of which a later message is in the broker: an earlier one cannot be before it any more
+	// keys of which a later message is in the broker: an earlier one cannot be before it any more
+	var passed map[string]bool
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := msgs[i]
 		switch {
@@ -138,7 +145,8 @@ func (d *Driver) fallBack(ctx context.Context, msgs []*driver.Message, rs []driv
 }
 
 func (d *Driver) errAtomic() error {
-	return driver.NewError(driver.ErrNotApplied, "the broker is away, or a key has messages in the spool, and an atomic publish is never spooled",
+	return driver.NewError(driver.ErrNotApplied,
+		"the broker is away, or a key has messages in the spool, and an atomic publish is never spooled",
 		"publish it again when the broker is back, or without Atomic", d.breaker.cause())
 }
 

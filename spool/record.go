@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/internal/envelope"
 )
 
-// maxOverhead is how much larger than the body of a message its record may be: headers, names and a retry policy, each bounded.
+// maxOverhead is how much larger than the body of a message its record may be: headers, names and a retry policy, each
+// bounded.
 const maxOverhead = driver.MaxHeaderSize + 16<<10
 
 // recordVersion begins every record.
@@ -24,15 +25,17 @@ type Record struct {
 	Age time.Duration
 }
 
-// spooled returns the form of a message in the local store: same topic, key, id and lane, so that the store keeps its order and knows it again; the
-// whole message is its body. Delay and TTL are not the store's business: it hands out everything at once.
+// spooled returns the form of a message in the local store: same topic, key, id and lane, so that the store keeps its
+// order and knows it again; the whole message is its body. Delay and TTL are not the store's business: it hands out
+// everything at once.
 func spooled(m *driver.Message, level driver.Durability) *driver.Message {
 	return Record{Message: m, Level: level}.stored()
 }
 
 func (r Record) stored() *driver.Message {
 	m := r.Message
-	return &driver.Message{ID: m.ID, OwnID: m.OwnID, Topic: m.Topic, Key: m.Key, Priority: m.Priority, DedupID: m.DedupID, DedupWindow: m.DedupWindow,
+	return &driver.Message{ID: m.ID, OwnID: m.OwnID, Topic: m.Topic, Key: m.Key, Priority: m.Priority, DedupID: m.DedupID,
+		DedupWindow: m.DedupWindow,
 		ContentType: contentType, Body: r.append(nil)}
 }
 
@@ -47,7 +50,8 @@ func (r Record) append(dst []byte) []byte {
 // Decode reads the body of a message in the local store. The body of the message it returns is part of data.
 func Decode(data []byte) (Record, error) {
 	bad := func(cause error) (Record, error) {
-		return Record{}, driver.NewError(driver.ErrInvalid, "this is no message of a spool", "look at its bytes; export and purge it", cause)
+		return Record{}, driver.NewError(driver.ErrInvalid, "this is no message of a spool",
+			"look at its bytes; export and purge it", cause)
 	}
 	if len(data) == 0 || data[0] != recordVersion {
 		return bad(nil)
@@ -67,8 +71,9 @@ func Decode(data []byte) (Record, error) {
 	return Record{Message: m, Level: driver.Durability(level), Age: time.Duration(age)}, nil
 }
 
-// Due returns the message as it is published when so much time has passed since it came into this store: what is left of its delay, its TTL and its
-// dedup window, which count from when it was accepted. Its id is one that the broker remembers, so that it can be repeated. False: its TTL is over.
+// Due returns the message as it is published when so much time has passed since it came into this store: what is left
+// of its delay, its TTL and its dedup window, which count from when it was accepted. Its id is one that the broker
+// remembers, so that it can be repeated. False: its TTL is over.
 func (r Record) Due(passed time.Duration) (*driver.Message, bool) {
 	m := *r.Message
 	age := max(r.Age+passed, 0)

@@ -1,9 +1,9 @@
-// Package spool keeps publishing while the broker is away: messages go to a store beside the program, in order of their keys, and from there to
-// the broker as soon as it answers.
+// Package spool keeps publishing while the broker is away: messages go to a store beside the program, in order of their
+// keys, and from there to the broker as soon as it answers.
 //
-// [New] wraps the driver of a broker. What is published goes to that broker, [Driver.Publish]; only what it has not taken goes to the local
-// store, and its receipt says so (Receipt.Spooled). Everything else passes through. Package spool/spooldisk opens the local
-// store in a directory that several processes share.
+// [New] wraps the driver of a broker. What is published goes to that broker, [Driver.Publish]; only what it has not
+// taken goes to the local store, and its receipt says so (Receipt.Spooled). Everything else passes through. Package
+// spool/spooldisk opens the local store in a directory that several processes share.
 //
 // Where things are:
 //
@@ -33,18 +33,20 @@ import (
 
 // Options of a Driver. The zero value is a good one.
 type Options struct {
-	// MaxMessages and MaxBytes bound what waits in the local store; beyond it publishing answers ErrFull. They default to 1 million and 1 GiB.
+	// MaxMessages and MaxBytes bound what waits in the local store; beyond it publishing answers ErrFull. They default to
+	// 1 million and 1 GiB.
 	MaxMessages, MaxBytes int64
-	// Try is how long the broker has to answer a publish before it goes to the local store; at most half of the time that the caller allows.
-	// Defaults to 2 s.
+	// Try is how long the broker has to answer a publish before it goes to the local store; at most half of the time that
+	// the caller allows. Defaults to 2 s.
 	Try time.Duration
 	// Every is how often a broker that is away is tried. Defaults to 1 s.
 	Every time.Duration
-	// Emergency is a directory that gets spool-YYYYMMDD.jsonl when the local store is full or broken: one message on each line, synced.
-	// They are acknowledged, and published by hand ('ferry spool replay FILE'): their keys are not in order any more. Defaults to none.
+	// Emergency is a directory that gets spool-YYYYMMDD.jsonl when the local store is full or broken: one message on each
+	// line, synced. They are acknowledged, and published by hand ('ferry spool replay FILE'): their keys are not in order
+	// any more. Defaults to none.
 	Emergency string
-	// Orphan opens the local store of a process that died, or returns nil where there is none. What waits in it is taken over: before New
-	// returns, and every AdoptEvery (30 s by default) after that. Defaults to none.
+	// Orphan opens the local store of a process that died, or returns nil where there is none. What waits in it is taken
+	// over: before New returns, and every AdoptEvery (30 s by default) after that. Defaults to none.
 	Orphan     func(ctx context.Context) (driver.Driver, error)
 	AdoptEvery time.Duration
 	Hooks      Hooks
@@ -92,8 +94,8 @@ var (
 	_ driver.Wrapper = (*Driver)(nil)
 )
 
-// New returns a driver that publishes to broker, and to local while that is away. It owns both from now on. What a life before left in local goes to
-// the broker first, key by key.
+// New returns a driver that publishes to broker, and to local while that is away. It owns both from now on. What a life
+// before left in local goes to the broker first, key by key.
 func New(ctx context.Context, broker, local driver.Driver, o Options) (*Driver, error) {
 	o, err := o.resolved(broker, local)
 	if err != nil {
@@ -132,7 +134,8 @@ func (o Options) resolved(broker, local driver.Driver) (Options, error) {
 	case o.MaxMessages < 0 || o.MaxBytes < 0 || o.Try < 0 || o.Every < 0 || o.AdoptEvery < 0:
 		return o, bad("an option of the spool is negative", "leave it zero for the default")
 	case local.Capabilities().MaxBody < broker.Capabilities().MaxBody+maxOverhead:
-		return o, bad(fmt.Sprintf("the local store takes bodies of %d bytes, too little for what the broker takes (%d) and %d more", local.Capabilities().MaxBody,
+		return o, bad(fmt.Sprintf("the local store takes bodies of %d bytes, too little for what the broker takes (%d) and "+
+			"%d more", local.Capabilities().MaxBody,
 			broker.Capabilities().MaxBody, maxOverhead), "open it with a larger MaxBody")
 	}
 	setDefault(&o.MaxMessages, DefaultMaxMessages)
@@ -206,7 +209,8 @@ func (d *Driver) Unwrap() driver.Driver { return d.main }
 // Local returns the store beside the program, for a look at what waits in it and at its dead letters.
 func (d *Driver) Local() driver.Driver { return d.local }
 
-// Close stops draining, then closes the broker's driver and the local store. What waits in the store is there for the next life.
+// Close stops draining, then closes the broker's driver and the local store. What waits in the store is there for the
+// next life.
 func (d *Driver) Close(ctx context.Context) error {
 	d.close.Do(func() {
 		d.mu.Lock()

@@ -108,7 +108,8 @@ func TestAKeyStaysBehindWhatIsSpooledOfIt(t *testing.T) {
 		if w.accept(w.msg("other", "1")) || w.accept(w.msg("", "1")) {
 			w.Error("spooled because of a key that is not its own")
 		}
-		rs, err := w.Publish(context.Background(), []*driver.Message{w.msg("x", "1"), w.msg("k", "3"), w.msg("x", "2"), w.msg("k", "4")}, driver.PublishOptions{})
+		rs, err := w.Publish(context.Background(),
+			[]*driver.Message{w.msg("x", "1"), w.msg("k", "3"), w.msg("x", "2"), w.msg("k", "4")}, driver.PublishOptions{})
 		if err != nil || rs[0].Spooled || !rs[1].Spooled || rs[2].Spooled || !rs[3].Spooled {
 			w.Errorf("%v, %+v", err, rs)
 		}
@@ -130,17 +131,21 @@ func TestAMessageIsNotSpooledBehindALaterOne(t *testing.T) {
 			}
 			return nil
 		}
-		rs, err := w.Publish(context.Background(), []*driver.Message{w.msg("k", "1"), w.msg("k", "2")}, driver.PublishOptions{})
+		rs, err := w.Publish(context.Background(), []*driver.Message{w.msg("k", "1"), w.msg("k", "2")},
+			driver.PublishOptions{})
 		if !errors.Is(err, driver.ErrNotApplied) || rs[0].Spooled || rs[0].Err == nil || rs[1].Err != nil {
 			w.Errorf("%v, %+v", err, rs)
 		}
 	})
 }
 
-// TestALostAnswer: an id that the producer chose is stored once, although the broker had stored it when its answer was lost.
+// TestALostAnswer: an id that the producer chose is stored once, although the broker had stored it when its answer was
+// lost.
 func TestALostAnswer(t *testing.T) {
 	virtual(t, spool.Options{}, func(w *world) {
-		w.broker.fails, w.broker.late = func(*driver.Message) error { return driver.NewError(driver.ErrUnknown, "lost", "", nil) }, true
+		w.broker.fails, w.broker.late = func(*driver.Message) error {
+			return driver.NewError(driver.ErrUnknown, "lost", "", nil)
+		}, true
 		m := w.msg("k", "1")
 		m.OwnID = true
 		if !w.accept(m) || !w.accept(w.msg("k", "2")) {
@@ -197,7 +202,8 @@ func TestTheEndOfAnOutageIsNoticedWithoutABacklog(t *testing.T) {
 	virtual(t, spool.Options{}, func(w *world) {
 		w.away()
 		m := w.msg("k", "1")
-		if _, err := w.Publish(context.Background(), []*driver.Message{m}, driver.PublishOptions{Atomic: true}); !errors.Is(err, driver.ErrNotApplied) {
+		if _, err := w.Publish(context.Background(), []*driver.Message{m},
+			driver.PublishOptions{Atomic: true}); !errors.Is(err, driver.ErrNotApplied) {
 			w.Errorf("an atomic publish: %v", err)
 		}
 		w.back()
@@ -232,7 +238,8 @@ func TestTimesCountFromAcceptance(t *testing.T) {
 		w.drained()
 		got := map[string]driver.Entry{}
 		for _, state := range []driver.State{driver.StateReady, driver.StateDelayed} {
-			page, err := w.broker.Browse(context.Background(), driver.Query{Topic: topic, Group: driver.DefaultGroup, State: state})
+			page, err := w.broker.Browse(context.Background(),
+				driver.Query{Topic: topic, Group: driver.DefaultGroup, State: state})
 			if err != nil {
 				w.Fatal(err)
 			}
@@ -300,7 +307,8 @@ func TestALevelIsNeverLowered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs, err := d.Publish(t.Context(), []*driver.Message{{ID: "1", Topic: topic, Key: "k"}}, driver.PublishOptions{Level: driver.Replicated(1)})
+	rs, err := d.Publish(t.Context(), []*driver.Message{{ID: "1", Topic: topic, Key: "k"}},
+		driver.PublishOptions{Level: driver.Replicated(1)})
 	if !errors.Is(err, driver.ErrNotApplied) || rs[0].Spooled || !strings.Contains(err.Error(), "replicated(1)") {
 		t.Errorf("%v, %+v", err, rs)
 	}
@@ -312,7 +320,8 @@ func TestALevelIsNeverLowered(t *testing.T) {
 // TestFull: a spool that is full says so, and takes more when the broker has taken some.
 func TestFull(t *testing.T) {
 	full := 0
-	virtual(t, spool.Options{MaxMessages: 3, MaxBytes: 10_000, Hooks: spool.Hooks{Full: func(*driver.Message, error) { full++ }}}, func(w *world) {
+	virtual(t, spool.Options{MaxMessages: 3, MaxBytes: 10_000,
+		Hooks: spool.Hooks{Full: func(*driver.Message, error) { full++ }}}, func(w *world) {
 		w.away()
 		if r := w.put(w.msg("k", strings.Repeat("x", 20_000))); !errors.Is(r.Err, driver.ErrFull) {
 			w.Errorf("too many bytes: %+v", r)
@@ -335,7 +344,8 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestABoundedTopic: a broker without room for a message gets no later one of its key, although there is room for it by then.
+// TestABoundedTopic: a broker without room for a message gets no later one of its key, although there is room for it by
+// then.
 func TestABoundedTopic(t *testing.T) {
 	virtual(t, spool.Options{}, func(w *world) {
 		ctx := context.Background()
@@ -386,12 +396,13 @@ func TestUnknownStaysUnknown(t *testing.T) {
 func TestEmergency(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
-	virtual(t, spool.Options{MaxMessages: 1, Emergency: dir, Hooks: spool.Hooks{Emergency: func(_ *driver.Message, file string, err error) {
-		files = append(files, file)
-		if err != nil {
-			t.Error(err)
-		}
-	}}}, func(w *world) {
+	virtual(t, spool.Options{MaxMessages: 1, Emergency: dir,
+		Hooks: spool.Hooks{Emergency: func(_ *driver.Message, file string, err error) {
+			files = append(files, file)
+			if err != nil {
+				t.Error(err)
+			}
+		}}}, func(w *world) {
 		w.away()
 		w.accept(w.msg("k", "1"))
 		m := w.msg("k", "2")
@@ -404,7 +415,8 @@ func TestEmergency(t *testing.T) {
 		if err != nil || !slices.Equal(files, []string{name}) {
 			w.Fatalf("%v, %v", err, files)
 		}
-		for _, part := range []string{`"id":"m2"`, `"key":"k"`, `"body":"2"`, `"state":"delayed"`, `"due_at":"2000-01-01T00:01:00.000Z"`, `"expires_at":"2000-01-01T01:00:00.000Z"`} {
+		for _, part := range []string{`"id":"m2"`, `"key":"k"`, `"body":"2"`, `"state":"delayed"`,
+			`"due_at":"2000-01-01T00:01:00.000Z"`, `"expires_at":"2000-01-01T01:00:00.000Z"`} {
 			if !strings.Contains(string(text), part) {
 				w.Errorf("%s is missing in %s", part, text)
 			}
@@ -418,7 +430,8 @@ func TestEmergency(t *testing.T) {
 
 func TestNoEmergencyFileIsToldOf(t *testing.T) {
 	t.Parallel()
-	if _, err := spool.New(t.Context(), newMemory(t, 0), newMemory(t, largeBody), spool.Options{Emergency: filepath.Join(t.TempDir(), "no")}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := spool.New(t.Context(), newMemory(t, 0), newMemory(t, largeBody),
+		spool.Options{Emergency: filepath.Join(t.TempDir(), "no")}); !errors.Is(err, driver.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -426,7 +439,9 @@ func TestNoEmergencyFileIsToldOf(t *testing.T) {
 // TestWhatTheBrokerRefusesForGoodIsADeadLetter: of the local store, and its key goes on.
 func TestWhatTheBrokerRefusesForGoodIsADeadLetter(t *testing.T) {
 	var dead []string
-	virtual(t, spool.Options{Hooks: spool.Hooks{Dead: func(m *driver.Message, err error) { dead = append(dead, m.ID+": "+err.Error()) }}}, func(w *world) {
+	virtual(t, spool.Options{Hooks: spool.Hooks{Dead: func(m *driver.Message, err error) {
+		dead = append(dead, m.ID+": "+err.Error())
+	}}}, func(w *world) {
 		w.away()
 		for _, b := range []string{"1", "bad", "2"} {
 			w.accept(w.msg("k", b))
@@ -441,8 +456,10 @@ func TestWhatTheBrokerRefusesForGoodIsADeadLetter(t *testing.T) {
 		})
 		w.drained()
 		w.want("k", "1", "2")
-		page, err := w.Local().Browse(context.Background(), driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateDead})
-		if err != nil || len(page.Entries) != 1 || page.Entries[0].Dead.Reason != driver.ReasonRejected || len(dead) != 1 || w.SpoolStats().Dead != 1 {
+		page, err := w.Local().Browse(context.Background(),
+			driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateDead})
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Dead.Reason != driver.ReasonRejected || len(dead) != 1 ||
+			w.SpoolStats().Dead != 1 {
 			w.Fatalf("%v, %+v, %v, %+v", err, page, dead, w.SpoolStats())
 		}
 		r, err := spool.Decode(page.Entries[0].Body)
@@ -485,7 +502,8 @@ func TestAnotherLife(t *testing.T) {
 	})
 }
 
-// TestAdoption: what a process that died has left goes through the spool of another, before that publishes, and while it does.
+// TestAdoption: what a process that died has left goes through the spool of another, before that publishes, and while
+// it does.
 func TestAdoption(t *testing.T) {
 	virtual(t, spool.Options{}, func(w *world) {
 		w.away()
@@ -516,11 +534,13 @@ func TestAdoption(t *testing.T) {
 			w.Error("it overtook what was adopted")
 		}
 		later := newMemory(w, largeBody)
-		other, err := spool.New(context.Background(), &faulty{Driver: newMemory(w, 0), fails: refused}, kept{later}, spool.Options{})
+		other, err := spool.New(context.Background(), &faulty{Driver: newMemory(w, 0), fails: refused},
+			kept{later}, spool.Options{})
 		if err != nil {
 			w.Fatal(err)
 		}
-		if _, err := other.Publish(context.Background(), []*driver.Message{w.msg("k", "4")}, driver.PublishOptions{}); err != nil {
+		if _, err := other.Publish(context.Background(), []*driver.Message{w.msg("k", "4")},
+			driver.PublishOptions{}); err != nil {
 			w.Fatal(err)
 		}
 		if err := other.Close(context.Background()); err != nil {
@@ -572,7 +592,8 @@ func TestAnAdoptionThatFails(t *testing.T) {
 	})
 }
 
-// TestManyOutages: publishers that go on while the broker comes and goes, forgets to answer and hangs. Nothing is lost, and each key is in order.
+// TestManyOutages: publishers that go on while the broker comes and goes, forgets to answer and hangs. Nothing is lost,
+// and each key is in order.
 func TestManyOutages(t *testing.T) {
 	virtual(t, spool.Options{Try: 500 * time.Millisecond}, func(w *world) {
 		const publishers, each = 8, 400
@@ -581,7 +602,8 @@ func TestManyOutages(t *testing.T) {
 			all.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(p), 1))
 				for i := range each {
-					m := &driver.Message{ID: fmt.Sprintf("%d-%d", p, i), OwnID: true, Topic: topic, Key: fmt.Sprint("p", p), Body: fmt.Appendf(nil, "%d", i)}
+					m := &driver.Message{ID: fmt.Sprintf("%d-%d", p, i), OwnID: true, Topic: topic, Key: fmt.Sprint("p", p),
+						Body: fmt.Appendf(nil, "%d", i)}
 					for w.put(m).Err != nil {
 						time.Sleep(10 * time.Millisecond)
 					}
@@ -608,7 +630,9 @@ func TestManyOutages(t *testing.T) {
 					case 1:
 						w.broker.fails = func(*driver.Message) error { return driver.NewError(driver.ErrUnknown, "lost", "", nil) }
 					case 2:
-						w.broker.fails, w.broker.late = func(*driver.Message) error { return driver.NewError(driver.ErrUnknown, "lost", "", nil) }, true
+						w.broker.fails, w.broker.late = func(*driver.Message) error {
+							return driver.NewError(driver.ErrUnknown, "lost", "", nil)
+						}, true
 					case 3:
 						w.broker.hangs = true
 					}

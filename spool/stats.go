@@ -8,14 +8,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Hooks are optional functions that are called as things happen, for alerts. They run in line: keep them short. That a message was spooled is in the
-// receipt of its Published hook.
+// Hooks are optional functions that are called as things happen, for alerts. They run in line: keep them short. That a
+// message was spooled is in the receipt of its Published hook.
 type Hooks struct {
-	Away      func(err error)                                 // the broker has stopped answering
-	Back      func(after time.Duration)                       // it answers again
-	Dead      func(m *driver.Message, err error)              // the broker refused a spooled message for good; it is a dead letter of the local store
-	Expired   func(m *driver.Message)                         // its TTL ended in the spool
-	Full      func(m *driver.Message, err error)              // the local store did not take it, and neither did the emergency file; its publisher was told
+	Away func(err error)           // the broker has stopped answering
+	Back func(after time.Duration) // it answers again
+	// the broker refused a spooled message for good; it is a dead letter of the local store
+	Dead    func(m *driver.Message, err error)
+	Expired func(m *driver.Message) // its TTL ended in the spool
+	// the local store did not take it, and neither did the emergency file; its publisher was told
+	Full      func(m *driver.Message, err error)
 	Emergency func(m *driver.Message, file string, err error) // it went to the emergency file, unless err says why not
 }
 
@@ -23,7 +25,8 @@ type Hooks struct {
 type Stats struct {
 	// AwaySince is when the broker stopped answering; zero while it answers.
 	AwaySince time.Time
-	// Messages wait in the local store, of at most MaxMessages; they take Bytes of at most MaxBytes, and have Keys different keys.
+	// Messages wait in the local store, of at most MaxMessages; they take Bytes of at most MaxBytes, and have Keys
+	// different keys.
 	Messages, MaxMessages int64
 	Bytes, MaxBytes       int64
 	Keys                  int
@@ -57,8 +60,10 @@ func (c *counters) noteSpooled() {
 // SpoolStats returns the figures of the spool. Those of the broker's topics are in Stats.
 func (d *Driver) SpoolStats() Stats {
 	c := &d.count
-	s := Stats{AwaySince: d.breaker.away(), MaxMessages: d.o.MaxMessages, MaxBytes: d.o.MaxBytes, Dead: c.dead.Load(), Failures: c.failures.Load(),
-		Spooled: c.spooled.Load(), Drained: c.drained.Load(), Expired: c.expired.Load(), Buried: c.buried.Load(), Adopted: c.adopted.Load(),
+	s := Stats{AwaySince: d.breaker.away(), MaxMessages: d.o.MaxMessages, MaxBytes: d.o.MaxBytes, Dead: c.dead.Load(),
+		Failures: c.failures.Load(),
+		Spooled:  c.spooled.Load(), Drained: c.drained.Load(), Expired: c.expired.Load(), Buried: c.buried.Load(),
+		Adopted: c.adopted.Load(),
 		Refused: c.refused.Load(), Emergencies: c.emergencies.Load()}
 	s.Messages, s.Bytes, s.Keys = d.backlog.size()
 	if at := c.last.Load(); at != 0 {
@@ -73,7 +78,8 @@ func (d *Driver) answered() {
 	if !closed {
 		return
 	}
-	d.o.Logger.Info("ferry: the broker answers again, and gets what was spooled", "after", after, "messages", d.backlog.messages.Load())
+	d.o.Logger.Info("ferry: the broker answers again, and gets what was spooled", "after", after, "messages",
+		d.backlog.messages.Load())
 	if f := d.o.Hooks.Back; f != nil {
 		d.guarded("Back", func() { f(after) })
 	}
@@ -102,7 +108,8 @@ func (d *Driver) noteEmergency(m *driver.Message, file string, err error) {
 	if err == nil {
 		d.count.emergencies.Add(1)
 	}
-	d.o.Logger.Error("ferry: EMERGENCY: the spool took no message, and it goes to the emergency file", "file", file, "topic", m.Topic, "id", m.ID, "error", err)
+	d.o.Logger.Error("ferry: EMERGENCY: the spool took no message, and it goes to the emergency file", "file", file,
+		"topic", m.Topic, "id", m.ID, "error", err)
 	if f := d.o.Hooks.Emergency; f != nil {
 		d.guarded("Emergency", func() { f(m, file, err) })
 	}

@@ -11,15 +11,18 @@ import (
 // contentType marks what is in the local store: bodies are records.
 const contentType = "application/vnd.ferry.spooled"
 
-// store puts the messages at these places into the local store, in order, and fills in their receipts. They hold what the broker said so far.
-func (d *Driver) store(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, at []int, o driver.PublishOptions) {
+// store puts the messages at these places into the local store, in order, and fills in their receipts. They hold what
+// the broker said so far.
+func (d *Driver) store(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, at []int,
+	o driver.PublishOptions) {
 	level, ok := cover(d.local.Capabilities(), o.Level)
 	switch {
 	case !d.caps.Gives(o.Level):
 		answer(rs, at, d.caps.Refuse(o.Level))
 		return
 	case !ok:
-		answer(rs, at, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the broker has not taken the message, and the spool cannot give durability %q", o.Level),
+		answer(rs, at, driver.NewError(driver.ErrNotApplied,
+			fmt.Sprintf("the broker has not taken the message, and the spool cannot give durability %q", o.Level),
 			"publish it again when the broker is back, or ask for less", d.breaker.cause()))
 		return
 	}
@@ -54,9 +57,11 @@ func (d *Driver) store(ctx context.Context, msgs []*driver.Message, rs []driver.
 	}
 }
 
-// errHeld is the answer to a half of a transaction. It could come to the broker after the transaction was rolled back, when nobody looks for it any more.
+// errHeld is the answer to a half of a transaction. It could come to the broker after the transaction was rolled back,
+// when nobody looks for it any more.
 func (d *Driver) errHeld() error {
-	return driver.NewError(driver.ErrNotApplied, "the broker is away, or the key has messages in the spool, and a half of a transaction is never spooled",
+	return driver.NewError(driver.ErrNotApplied,
+		"the broker is away, or the key has messages in the spool, and a half of a transaction is never spooled",
 		"roll back, and begin another transaction when the broker is back", d.breaker.cause())
 }
 
@@ -80,8 +85,8 @@ func (d *Driver) accepted(ctx context.Context, m, stored *driver.Message, a driv
 	}
 }
 
-// refuse answers a message that the local store does not take: it goes to the emergency file, or back to its publisher. What the broker may have
-// stored all the same stays unknown.
+// refuse answers a message that the local store does not take: it goes to the emergency file, or back to its publisher.
+// What the broker may have stored all the same stays unknown.
 func (d *Driver) refuse(ctx context.Context, m *driver.Message, r *driver.Receipt, err error) {
 	if d.emergency != nil {
 		file, failure := d.emergency.write(ctx, m)
@@ -94,7 +99,8 @@ func (d *Driver) refuse(ctx context.Context, m *driver.Message, r *driver.Receip
 	}
 	d.noteFull(m, err)
 	if errors.Is(r.Err, driver.ErrUnknown) {
-		r.Err = driver.NewError(driver.ErrUnknown, "the broker has not said whether it stored the message, and the spool has not taken it",
+		r.Err = driver.NewError(driver.ErrUnknown,
+			"the broker has not said whether it stored the message, and the spool has not taken it",
 			"publish the same ID again", errors.New(err.Error()))
 		return
 	}
@@ -110,7 +116,8 @@ func answer(rs []driver.Receipt, at []int, err error) {
 	}
 }
 
-// cover returns the lowest level that c gives and that is no less than level. Zero is whatever each of them does by itself.
+// cover returns the lowest level that c gives and that is no less than level. Zero is whatever each of them does by
+// itself.
 func cover(c driver.Capabilities, level driver.Durability) (driver.Durability, bool) {
 	if level == 0 {
 		return 0, true

@@ -54,7 +54,8 @@ func (f *faulty) set(change func()) {
 	change()
 }
 
-func (f *faulty) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (f *faulty) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	f.mu.Lock()
 	f.tries++
 	fails, late, hangs := f.fails, f.late, f.hangs

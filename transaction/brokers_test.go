@@ -29,7 +29,8 @@ var brokers = map[string]func(t testing.TB) string{
 		return strings.Replace(redistest.Shared(t).URL(), "redis", "redisstream", 1) + "?partitions=2&prefix=" + rand.Text()
 	},
 	"kafka": func(t testing.TB) string {
-		return "kafka://" + kafkatest.Shared(t).Addrs()[0] + "/?transactions=true&partitions=2&internal_partitions=1&namespace=" + strings.ToLower(rand.Text()) + "."
+		return "kafka://" + kafkatest.Shared(t).Addrs()[0] +
+			"/?transactions=true&partitions=2&internal_partitions=1&namespace=" + strings.ToLower(rand.Text()) + "."
 	},
 }
 
@@ -57,7 +58,8 @@ func await(t testing.TB, done func() bool) {
 	}
 }
 
-// On every broker: halves are seen after the commit and never after a rollback, in order of commits by key; decisions by hand.
+// On every broker: halves are seen after the commit and never after a rollback, in order of commits by key; decisions
+// by hand.
 func TestOnEveryBroker(t *testing.T) {
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) { onBroker(&rig{T: t, b: opened(t, "memory://")}) })
@@ -72,7 +74,8 @@ func TestOnEveryBroker(t *testing.T) {
 func onBroker(r *rig) {
 	r.d = r.b.Driver()
 	ctx := r.Context()
-	first, second, third, fourth := r.begin(r.b, transaction.Options{}), r.begin(r.b, transaction.Options{}), r.begin(r.b, transaction.Options{}), r.begin(r.b, transaction.Options{})
+	first, second, third, fourth := r.begin(r.b, transaction.Options{}), r.begin(r.b, transaction.Options{}),
+		r.begin(r.b, transaction.Options{}), r.begin(r.b, transaction.Options{})
 	for _, tx := range []*transaction.Tx{first, second, third, fourth} {
 		r.publish(tx, "a", "b")
 	}
@@ -147,7 +150,8 @@ func (k *killing) change() {
 	}
 }
 
-func (k *killing) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (k *killing) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	k.change()
 	return k.Driver.Publish(ctx, ms, o)
 }
@@ -166,15 +170,18 @@ type killingKV struct {
 	k *killing
 }
 
-func (v killingKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (v killingKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	v.k.change()
 	return v.KV.Apply(ctx, bucket, o, ws...)
 }
 
-// decision is the step of the decision: after two lists of halves and two publishes. What follows are two moves and the note that it is done.
+// decision is the step of the decision: after two lists of halves and two publishes. What follows are two moves and the
+// note that it is done.
 const decision, steps = 5, 8
 
-// A producer that is killed with -9 before any of its steps leaves all halves or none, on every broker of several processes.
+// A producer that is killed with -9 before any of its steps leaves all halves or none, on every broker of several
+// processes.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for name, of := range brokers {
@@ -202,18 +209,19 @@ func kill(t *testing.T, url string, step int) {
 // settled lets a resolver end what was killed. Of those that were killed just before the decision the work was done.
 func settled(t *testing.T, b *ferry.Broker) {
 	r := &rig{T: t, b: b, d: b.Driver()}
-	r.resolve(b, transaction.ResolverOptions{After: time.Millisecond, Every: time.Second, Look: 100 * time.Millisecond, Checks: map[string]transaction.Check{
-		"orders": func(_ context.Context, tx transaction.Transaction) (transaction.State, error) {
-			if len(tx.Halves) < 3 {
-				return transaction.RolledBack, nil
-			}
-			for _, h := range tx.Halves {
-				if _, err := b.Driver().Get(t.Context(), ferry.Target{Topic: h.Topic, ID: h.ID}); err != nil {
+	r.resolve(b, transaction.ResolverOptions{After: time.Millisecond, Every: time.Second, Look: 100 * time.Millisecond,
+		Checks: map[string]transaction.Check{
+			"orders": func(_ context.Context, tx transaction.Transaction) (transaction.State, error) {
+				if len(tx.Halves) < 3 {
 					return transaction.RolledBack, nil
 				}
-			}
-			return transaction.Committed, nil
-		}}})
+				for _, h := range tx.Halves {
+					if _, err := b.Driver().Get(t.Context(), ferry.Target{Topic: h.Topic, ID: h.ID}); err != nil {
+						return transaction.RolledBack, nil
+					}
+				}
+				return transaction.Committed, nil
+			}}})
 	const want = steps - decision + 1
 	await(t, func() bool {
 		for _, topic := range []string{"a", "b", "c"} {

@@ -7,11 +7,12 @@ import (
 	"sync"
 )
 
-// Check says whether the work that a transaction belongs to was done, by a look into your database for example. Its producer has vanished, or is slow: it may
-// still decide itself, and the first decision counts. It returns Committed, RolledBack, or Open if it does not know: then it is asked again. So it is after an error, which is logged.
+// Check says whether the work that a transaction belongs to was done, by a look into your database for example. Its
+// producer has vanished, or is slow: it may still decide itself, and the first decision counts. It returns Committed,
+// RolledBack, or Open if it does not know: then it is asked again. So it is after an error, which is logged.
 //
-// It has to return when ctx ends. One that does not holds up no other transaction, and its own is rolled back after its TTL; but it is not asked about that again before it has returned, and
-// Resolver.Run waits for it at the end.
+// It has to return when ctx ends. One that does not holds up no other transaction, and its own is rolled back after its
+// TTL; but it is not asked about that again before it has returned, and Resolver.Run waits for it at the end.
 type Check func(ctx context.Context, t Transaction) (State, error)
 
 // maxCalls bounds the checks that have not returned, most of them after their time was over.
@@ -40,7 +41,8 @@ func (r *Resolver) ask(ctx context.Context, t *Transaction) (State, error) {
 	defer cancel()
 	answered := make(chan answer, 1)
 	if !r.calls.begin(t.ID, func() { answered <- call(ctx, check, *t) }) {
-		return Open, errors.New("an earlier check has not returned, although its time is over: let it return when its context ends")
+		return Open, errors.New("an earlier check has not returned, although its time is over: let it return when its " +
+			"context ends")
 	}
 	select {
 	case a := <-answered:

@@ -77,11 +77,13 @@ func (s store) get(ctx context.Context, id string) (*Transaction, error) {
 		fmt.Sprintf("'ferry transaction ls' lists those that are not done; one that is done is known for %v", keepFor), nil)
 }
 
-// decide writes a decision, unless there is one: the same is as good, the other one is ErrConflict. It returns the transaction as it is decided.
+// decide writes a decision, unless there is one: the same is as good, the other one is ErrConflict. It returns the
+// transaction as it is decided.
 func (s store) decide(ctx context.Context, t Transaction, to State, by string) (*Transaction, error) {
 	for range rounds {
 		t.State, t.By = to, by
-		v, err := s.apply(ctx, t.ID, driver.Write{Name: openPrefix + t.ID, Data: t.encode(), If: driver.Condition(t.revision)})
+		v, err := s.apply(ctx, t.ID, driver.Write{Name: openPrefix + t.ID, Data: t.encode(),
+			If: driver.Condition(t.revision)})
 		if err == nil {
 			t.revision, t.Written = v.Revision, v.Written
 			return &t, nil
@@ -104,7 +106,8 @@ func (s store) decide(ctx context.Context, t Transaction, to State, by string) (
 		}
 		t = *found
 	}
-	return nil, driver.NewError(ferry.ErrConflict, fmt.Sprintf("transaction %s is changed all the time", t.ID), "its producer still publishes; try again later", nil)
+	return nil, driver.NewError(ferry.ErrConflict, fmt.Sprintf("transaction %s is changed all the time", t.ID),
+		"its producer still publishes; try again later", nil)
 }
 
 // conflict is the error of who decides otherwise than was decided.
@@ -113,7 +116,8 @@ func (t *Transaction) conflict(to State) error {
 	if t.State == RolledBack {
 		hint = "nothing of it is published; do the work in another transaction"
 	}
-	return driver.NewError(ferry.ErrConflict, fmt.Sprintf("transaction %s cannot be %s: it was %s by the %s", t.ID, to.words(), t.State.words(), t.By), hint, nil)
+	return driver.NewError(ferry.ErrConflict,
+		fmt.Sprintf("transaction %s cannot be %s: it was %s by the %s", t.ID, to.words(), t.State.words(), t.By), hint, nil)
 }
 
 func (s State) words() string {
@@ -123,8 +127,8 @@ func (s State) words() string {
 	return string(s)
 }
 
-// whole says which half of a transaction is not held, or nil. Its producer knows it; all others have to look before they commit: it may have
-// been killed between the list of halves and the halves.
+// whole says which half of a transaction is not held, or nil. Its producer knows it; all others have to look before
+// they commit: it may have been killed between the list of halves and the halves.
 func (s store) whole(ctx context.Context, t *Transaction) error {
 	for _, h := range t.Halves {
 		e, err := s.held(ctx, h)
@@ -132,7 +136,8 @@ func (s store) whole(ctx context.Context, t *Transaction) error {
 			return err
 		}
 		if e == nil {
-			return driver.NewError(ferry.ErrConflict, fmt.Sprintf("half %s of transaction %s is not in topic %s", h.ID, t.ID, h.Topic),
+			return driver.NewError(ferry.ErrConflict,
+				fmt.Sprintf("half %s of transaction %s is not in topic %s", h.ID, t.ID, h.Topic),
 				"its producer was stopped before it had published all of them: roll it back", nil)
 		}
 	}

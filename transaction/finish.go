@@ -9,13 +9,15 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// lateFor is how long a half may still arrive after a transaction was rolled back by another than its producer: its halves are deleted at once, and again after that.
+// lateFor is how long a half may still arrive after a transaction was rolled back by another than its producer: its
+// halves are deleted at once, and again after that.
 const lateFor = time.Minute
 
 // finish does what was decided, and notes that it is done. What fails is left to a Resolver.
 func (s store) finish(ctx context.Context, t *Transaction, refs []driver.Ref) {
 	if err := s.settle(ctx, t, refs); err != nil {
-		s.log.WarnContext(ctx, "a transaction is decided, and its halves are left to a resolver", "transaction", t.ID, "state", string(t.State), "error", err)
+		s.log.WarnContext(ctx, "a transaction is decided, and its halves are left to a resolver", "transaction", t.ID,
+			"state", string(t.State), "error", err)
 		return
 	}
 	if !t.mayBeLate() {
@@ -40,7 +42,8 @@ func (s store) settle(ctx context.Context, t *Transaction, refs []driver.Ref) er
 		if err == nil || errors.Is(err, driver.ErrNotFound) {
 			continue
 		}
-		if e, looked := s.held(ctx, t.Halves[i]); looked != nil || e != nil { // a conflict may also be that another was killed while it moved the half
+		// a conflict may also be that another was killed while it moved the half
+		if e, looked := s.held(ctx, t.Halves[i]); looked != nil || e != nil {
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -59,7 +62,8 @@ func (s store) change(ctx context.Context, t *Transaction, targets []ferry.Targe
 	return s.broker.Driver().Move(ctx, moves)
 }
 
-// resume is settle for a transaction that was decided before. Halves may have been moved already, and what became of them since must not be touched.
+// resume is settle for a transaction that was decided before. Halves may have been moved already, and what became of
+// them since must not be touched.
 func (s store) resume(ctx context.Context, t *Transaction) error {
 	left := *t
 	left.Halves = nil
@@ -84,7 +88,8 @@ func (s store) done(ctx context.Context, t *Transaction) {
 		driver.Write{Name: donePrefix + t.ID, Data: was.encode(), TTL: keepFor, Quiet: true},
 		driver.Write{Name: openPrefix + t.ID, Delete: true, If: driver.Condition(t.revision), Quiet: true}) {
 		if r.Err != nil {
-			s.log.DebugContext(ctx, "the end of a transaction was not noted, and a resolver does it", "transaction", t.ID, "error", r.Err)
+			s.log.DebugContext(ctx, "the end of a transaction was not noted, and a resolver does it", "transaction",
+				t.ID, "error", r.Err)
 		}
 	}
 }

@@ -27,7 +27,8 @@ type Page struct {
 // List returns a page of the transactions that are open, or decided and not done.
 func List(ctx context.Context, b *ferry.Broker, q Query) (Page, error) {
 	if b == nil {
-		return Page{}, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
+		return Page{}, driver.NewError(ferry.ErrInvalid, "the broker is nil",
+			"open one first, with open.URL for example", nil)
 	}
 	return newStore(b).list(ctx, q)
 }
@@ -39,7 +40,8 @@ func (s store) list(ctx context.Context, q Query) (Page, error) {
 	if q.Cursor != "" {
 		var err error
 		if at, err = strconv.Atoi(number); err != nil || at < 0 || at >= buckets {
-			return Page{}, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("there is no page at %.40q", q.Cursor), "use Page.Next of an earlier page", nil)
+			return Page{}, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("there is no page at %.40q", q.Cursor),
+				"use Page.Next of an earlier page", nil)
 		}
 	}
 	kp, err := s.kv.List(ctx, driver.KVQuery{Bucket: bucket(at), Prefix: openPrefix, After: after, Limit: q.Limit})
@@ -77,8 +79,9 @@ func Get(ctx context.Context, b *ferry.Broker, id string) (Transaction, error) {
 	return *t, nil
 }
 
-// Commit decides a transaction by hand, for a producer that vanished. Deciding again what is decided changes nothing, and moves what was not moved yet. ErrConflict says that it was
-// rolled back, or that one of its halves was never published.
+// Commit decides a transaction by hand, for a producer that vanished. Deciding again what is decided changes nothing,
+// and moves what was not moved yet. ErrConflict says that it was rolled back, or that one of its halves was never
+// published.
 func Commit(ctx context.Context, b *ferry.Broker, id string) (Transaction, error) {
 	return byHand(ctx, b, id, Committed)
 }
@@ -125,7 +128,8 @@ func byHand(ctx context.Context, b *ferry.Broker, id string, to State) (Transact
 // storeFor returns where a transaction lies.
 func storeFor(b *ferry.Broker, id string) (store, error) {
 	if b == nil {
-		return store{}, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
+		return store{}, driver.NewError(ferry.ErrInvalid, "the broker is nil",
+			"open one first, with open.URL for example", nil)
 	}
 	return newStore(b), driver.CheckName("transaction", id)
 }

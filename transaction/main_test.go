@@ -181,7 +181,8 @@ func (m *mortal) died() bool {
 	return m.dead
 }
 
-func (m *mortal) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) (rs []driver.Receipt, err error) {
+func (m *mortal) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) (rs []driver.Receipt, err error) {
 	if m.change(func() { rs, err = m.Driver.Publish(ctx, ms, o) }) {
 		return make([]driver.Receipt, len(ms)), driver.ErrClosed
 	}
@@ -217,7 +218,8 @@ type mortalKV struct {
 	m *mortal
 }
 
-func (k mortalKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) (rs []driver.WriteResult) {
+func (k mortalKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) (rs []driver.WriteResult) {
 	for _, w := range ws {
 		var r driver.WriteResult
 		if k.m.change(func() { r = k.KV.Apply(ctx, bucket, o, w)[0] }) {

@@ -13,7 +13,8 @@ import (
 
 // ResolverOptions of a Resolver. The zero value finishes what is decided, and rolls back what nobody decides in time.
 type ResolverOptions struct {
-	// Checks are asked for the transactions of their kind. Other kinds are left to other resolvers, until their TTL is over.
+	// Checks are asked for the transactions of their kind. Other kinds are left to other resolvers, until their TTL is
+	// over.
 	Checks map[string]Check
 	// After is how long after its last half a transaction is checked back. Defaults to a minute.
 	After time.Duration
@@ -31,7 +32,8 @@ const (
 	abreast  = 16 // transactions that are looked after at the same time
 )
 
-// Resolver ends the transactions of producers that vanished. Any number of programs may run one; a transaction is looked after by one at a time.
+// Resolver ends the transactions of producers that vanished. Any number of programs may run one; a transaction is
+// looked after by one at a time.
 type Resolver struct {
 	store
 	o     ResolverOptions
@@ -44,19 +46,23 @@ func NewResolver(b *ferry.Broker, o ResolverOptions) (*Resolver, error) {
 	case b == nil:
 		return nil, driver.NewError(ferry.ErrInvalid, "the broker is nil", "open one first, with open.URL for example", nil)
 	case o.After < 0 || o.Every < 0 || o.Timeout < 0 || o.Look < 0:
-		return nil, driver.NewError(ferry.ErrInvalid, "a time of the resolver is negative", "leave it zero for the default", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, "a time of the resolver is negative",
+			"leave it zero for the default", nil)
 	case o.Every != 0 && o.Every < driver.MinValueTTL:
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("asking every %v is not possible", o.Every), fmt.Sprintf("use at least %v", driver.MinValueTTL), nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("asking every %v is not possible", o.Every),
+			fmt.Sprintf("use at least %v", driver.MinValueTTL), nil)
 	}
 	for kind, check := range o.Checks {
 		if err := driver.CheckName("kind", kind); err != nil {
 			return nil, err
 		}
 		if check == nil {
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the check of kind %q is nil", kind), "give it a function", nil)
+			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the check of kind %q is nil", kind),
+				"give it a function", nil)
 		}
 	}
-	for at, preset := range map[*time.Duration]time.Duration{&o.After: time.Minute, &o.Every: 30 * time.Second, &o.Timeout: 10 * time.Second, &o.Look: 5 * time.Second} {
+	for at, preset := range map[*time.Duration]time.Duration{&o.After: time.Minute, &o.Every: 30 * time.Second,
+		&o.Timeout: 10 * time.Second, &o.Look: 5 * time.Second} {
 		if *at == 0 {
 			*at = preset
 		}
@@ -149,7 +155,8 @@ func (r *Resolver) lookAfter(ctx context.Context, t *Transaction, now time.Time)
 		err = r.decideFor(ctx, t, now)
 	}
 	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "a transaction could not be looked after, and is the next time", "transaction", t.ID, "kind", t.Kind, "error", err)
+		r.log.WarnContext(ctx, "a transaction could not be looked after, and is the next time", "transaction", t.ID, "kind",
+			t.Kind, "error", err)
 	}
 }
 
@@ -172,7 +179,8 @@ func (r *Resolver) decideFor(ctx context.Context, t *Transaction, now time.Time)
 	if err != nil {
 		return err
 	}
-	r.log.WarnContext(ctx, "a transaction was decided for its producer", "transaction", t.ID, "kind", t.Kind, "subject", t.Subject, "state", string(decided.State), "by", decided.By)
+	r.log.WarnContext(ctx, "a transaction was decided for its producer", "transaction", t.ID, "kind", t.Kind, "subject",
+		t.Subject, "state", string(decided.State), "by", decided.By)
 	if !decided.Done {
 		r.finish(ctx, decided, nil)
 	}

@@ -125,9 +125,11 @@ func (t *Transaction) encode() []byte {
 func decode(id string, v driver.Value, done bool) (*Transaction, error) {
 	var r record
 	if err := json.Unmarshal(v.Data, &r); err != nil || r.State != Open && r.State != Committed && r.State != RolledBack {
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("transaction %s cannot be read", id), "was it written by a newer version?", err)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("transaction %s cannot be read", id),
+			"was it written by a newer version?", err)
 	}
-	t := &Transaction{ID: id, Kind: r.Kind, Subject: r.Subject, State: r.State, By: r.By, Done: done, Count: r.Count, Written: v.Written, TTL: r.TTL, revision: v.Revision}
+	t := &Transaction{ID: id, Kind: r.Kind, Subject: r.Subject, State: r.State, By: r.By, Done: done, Count: r.Count,
+		Written: v.Written, TTL: r.TTL, revision: v.Revision}
 	for i, h := range r.Halves {
 		t.Halves = append(t.Halves, Half{Topic: h.Topic, ID: halfID(id, i), Delay: h.Delay})
 	}

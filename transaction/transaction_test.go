@@ -14,7 +14,8 @@ import (
 	"github.com/ferrymq/ferry/transaction"
 )
 
-// Nothing is seen before the commit, and everything after it; nothing after a rollback. Deciding again the same changes nothing.
+// Nothing is seen before the commit, and everything after it; nothing after a rollback. Deciding again the same changes
+// nothing.
 func TestCommitAndRollback(t *testing.T) {
 	virtual(t, func(r *rig) {
 		ctx := r.Context()
@@ -22,7 +23,8 @@ func TestCommitAndRollback(t *testing.T) {
 		r.publish(tx, "a", "b")
 		r.publish(tx, "c", "c")
 		r.has(0, 1, "a", "b")
-		if all := open(t, r.b); len(all) != 1 || all[0].ID != tx.ID() || all[0].Count != 4 || all[0].State != transaction.Open || all[0].Kind != "orders" || all[0].Subject != "17" {
+		if all := open(t, r.b); len(all) != 1 || all[0].ID != tx.ID() || all[0].Count != 4 ||
+			all[0].State != transaction.Open || all[0].Kind != "orders" || all[0].Subject != "17" {
 			r.Errorf("%+v", all)
 		}
 		for range 2 {
@@ -90,7 +92,8 @@ func TestDecidedTwice(t *testing.T) {
 			r.wants(late(ctx), ferry.ErrConflict)
 			got, err := transaction.Get(ctx, r.b, tx.ID())
 			r.ok(err)
-			if got.State != want || got.Count != 2 || got.Done != commit { // one that is rolled back by another waits for late halves
+			// one that is rolled back by another waits for late halves
+			if got.State != want || got.Count != 2 || got.Done != commit {
 				r.Errorf("%+v", got)
 			}
 		}
@@ -109,16 +112,19 @@ func TestDecidedTwice(t *testing.T) {
 	})
 }
 
-// A producer that is killed before or after any of its steps leaves all of its halves or none, as its work was done or not; and nothing behind.
+// A producer that is killed before or after any of its steps leaves all of its halves or none, as its work was done or
+// not; and nothing behind.
 func TestProducerIsKilled(t *testing.T) {
 	virtual(t, func(r *rig) {
 		var worked atomic.Bool
-		r.resolve(r.b, transaction.ResolverOptions{Checks: map[string]transaction.Check{"orders": func(context.Context, transaction.Transaction) (transaction.State, error) {
-			if worked.Load() {
-				return transaction.Committed, nil
-			}
-			return transaction.RolledBack, nil
-		}}})
+		r.resolve(r.b, transaction.ResolverOptions{
+			Checks: map[string]transaction.Check{
+				"orders": func(context.Context, transaction.Transaction) (transaction.State, error) {
+					if worked.Load() {
+						return transaction.Committed, nil
+					}
+					return transaction.RolledBack, nil
+				}}})
 		all, steps := 0, 0
 		for dies := true; dies; steps++ {
 			for _, after := range []bool{false, true} {
@@ -165,7 +171,9 @@ func TestResolverIsKilled(t *testing.T) {
 	for _, want := range []transaction.State{transaction.Committed, transaction.RolledBack} {
 		t.Run(string(want), func(t *testing.T) {
 			virtual(t, func(r *rig) {
-				o := transaction.ResolverOptions{Checks: map[string]transaction.Check{"orders": func(context.Context, transaction.Transaction) (transaction.State, error) { return want, nil }}}
+				o := transaction.ResolverOptions{
+					Checks: map[string]transaction.Check{
+						"orders": func(context.Context, transaction.Transaction) (transaction.State, error) { return want, nil }}}
 				all := 0
 				for steps := 1; steps <= 20; steps++ {
 					for _, after := range []bool{false, true} {
@@ -205,7 +213,8 @@ func TestMovedHalfIsLeftAlone(t *testing.T) {
 		r.ok(err)
 		ds, err := sub.Receive(ctx, 1)
 		r.ok(err)
-		r.ok(errors.Join(sub.Settle(ctx, []driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead, Failure: &driver.Failure{Reason: "fatal"}}})...))
+		r.ok(errors.Join(sub.Settle(ctx,
+			[]driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead, Failure: &driver.Failure{Reason: "fatal"}}})...))
 		r.ok(sub.Close(ctx))
 		r.resolve(r.b, transaction.ResolverOptions{})
 		time.Sleep(minute)
@@ -274,13 +283,15 @@ type holding struct {
 	begun, end chan struct{}
 }
 
-func (h *holding) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (h *holding) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	close(h.begun)
 	<-h.end
 	return h.Driver.Publish(ctx, ms, o)
 }
 
-// A transaction that nobody decides, and nobody can be asked about, is rolled back after its TTL. Its producer is told so.
+// A transaction that nobody decides, and nobody can be asked about, is rolled back after its TTL. Its producer is told
+// so.
 func TestTimeout(t *testing.T) {
 	virtual(t, func(r *rig) {
 		tx := r.begin(r.b, transaction.Options{Kind: "unknown", TTL: 10 * minute})
@@ -300,7 +311,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A check is asked after a while, again and again while it does not know, fails, panics or takes too long; by one resolver of several.
+// A check is asked after a while, again and again while it does not know, fails, panics or takes too long; by one
+// resolver of several.
 func TestCheckBack(t *testing.T) {
 	virtual(t, func(r *rig) {
 		begin := time.Now()
@@ -350,7 +362,8 @@ func TestCheckBack(t *testing.T) {
 	})
 }
 
-// A check that does not return when its time is over is asked once, and holds up neither other transactions nor the end of its own.
+// A check that does not return when its time is over is asked once, and holds up neither other transactions nor the end
+// of its own.
 func TestCheckThatHangs(t *testing.T) {
 	virtual(t, func(r *rig) {
 		release, asked := make(chan struct{}), 0
@@ -402,7 +415,8 @@ type doubtful struct {
 	n atomic.Int64
 }
 
-func (d *doubtful) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d *doubtful) Publish(ctx context.Context, ms []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs, err := d.Driver.Publish(ctx, ms, o)
 	if d.n.Add(1)%2 == 1 {
 		return make([]driver.Receipt, len(ms)), driver.ErrUnknown
@@ -423,7 +437,8 @@ type doubtfulKV struct {
 	d *doubtful
 }
 
-func (k doubtfulKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k doubtfulKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	rs := k.KV.Apply(ctx, bucket, o, ws...)
 	if k.d.n.Add(1)%2 == 1 {
 		for i := range rs {
@@ -454,14 +469,17 @@ func (spooling) Publish(_ context.Context, ms []*driver.Message, _ driver.Publis
 func TestInvalid(t *testing.T) {
 	virtual(t, func(r *rig) {
 		ctx := r.Context()
-		for _, o := range []transaction.Options{{TTL: time.Millisecond}, {TTL: -1}, {TTL: 8 * 24 * time.Hour}, {Kind: "a b"}, {Subject: strings.Repeat("x", 1025)}, {Subject: "\n"}} {
+		for _, o := range []transaction.Options{{TTL: time.Millisecond}, {TTL: -1}, {TTL: 8 * 24 * time.Hour}, {Kind: "a b"},
+			{Subject: strings.Repeat("x", 1025)}, {Subject: "\n"}} {
 			_, err := transaction.Begin(r.b, o)
 			r.wants(err, ferry.ErrInvalid)
 		}
 		_, err := transaction.Begin(nil, transaction.Options{})
 		r.wants(err, ferry.ErrInvalid)
 		tx := r.begin(r.b, transaction.Options{})
-		for _, m := range []*ferry.Message{nil, {}, {Topic: "ferry.own"}, {Topic: "a", ID: "mine"}, {Topic: "a", DedupID: "d", DedupWindow: time.Hour}, {Topic: "a", At: time.Now()}, {Topic: "a", Unique: &driver.Unique{ID: "u", TTL: time.Hour}},
+		for _, m := range []*ferry.Message{nil, {}, {Topic: "ferry.own"}, {Topic: "a", ID: "mine"},
+			{Topic: "a", DedupID: "d", DedupWindow: time.Hour}, {Topic: "a", At: time.Now()},
+			{Topic: "a", Unique: &driver.Unique{ID: "u", TTL: time.Hour}},
 			{Topic: "a", Delay: driver.Hold}, {Topic: "a", TTL: time.Hour}} {
 			_, err := tx.Publish(ctx, m)
 			r.wants(err, ferry.ErrInvalid)
@@ -470,12 +488,14 @@ func TestInvalid(t *testing.T) {
 		r.wants(err, ferry.ErrTooLarge)
 		_, err = tx.Publish(ctx)
 		r.ok(err)
-		r.publish(tx, strings.Split(strings.TrimSpace(strings.Repeat(strings.Repeat("x", 128)+" ", 256)), " ")...) // it fits into a value
+		// it fits into a value
+		r.publish(tx, strings.Split(strings.TrimSpace(strings.Repeat(strings.Repeat("x", 128)+" ", 256)), " ")...)
 		r.ok(tx.Rollback(ctx))
 		if left := open(t, r.b); len(left) != 0 {
 			r.Errorf("%+v", left)
 		}
-		for _, o := range []transaction.ResolverOptions{{After: -1}, {Every: time.Millisecond}, {Checks: map[string]transaction.Check{"a": nil}}, {Checks: map[string]transaction.Check{"a b": nil}}} {
+		for _, o := range []transaction.ResolverOptions{{After: -1}, {Every: time.Millisecond},
+			{Checks: map[string]transaction.Check{"a": nil}}, {Checks: map[string]transaction.Check{"a b": nil}}} {
 			_, err := transaction.NewResolver(r.b, o)
 			r.wants(err, ferry.ErrInvalid)
 		}

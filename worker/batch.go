@@ -13,13 +13,14 @@ import (
 // HandleBatch registers a handler that gets several messages at once: up to BatchSize, after at most BatchWait.
 // It occupies one slot. Messages of one key are in order within a batch, and no other batch has any of that key.
 //
-// Middleware is that of single messages: each message passes it, and the batch is what comes through. What middleware adds to the context of one message is not in the
-// handler's.
+// Middleware is that of single messages: each message passes it, and the batch is what comes through. What middleware
+// adds to the context of one message is not in the handler's.
 //
 // The error it returns is that of every message; ItemErrors gives each its own. Settled in slice order, a message that
 // is retried or parked takes the later ones of its key back with it, handled or not: they come again behind it, and say
 // released.
-func HandleBatch[T any](w *Worker, topic string, handler func(ctx context.Context, ms []*ferry.Msg[T]) error, opts ...HandlerOption) {
+func HandleBatch[T any](w *Worker, topic string, handler func(ctx context.Context, ms []*ferry.Msg[T]) error,
+	opts ...HandlerOption) {
 	if w == nil {
 		return
 	}
@@ -92,7 +93,8 @@ func decodeItem[T any](ctx context.Context, b *ferry.Broker, d *ferry.Delivery) 
 }
 
 // callBatch turns a panic into an error here, so that what did not decode is not retried for it.
-func callBatch[T any](ctx context.Context, handler func(context.Context, []*ferry.Msg[T]) error, ms []*ferry.Msg[T]) (err error) {
+func callBatch[T any](ctx context.Context, handler func(context.Context, []*ferry.Msg[T]) error,
+	ms []*ferry.Msg[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &crash{value: p, stack: string(debug.Stack())}
@@ -107,7 +109,8 @@ func spreadErrors(err error, n int) []error {
 		if len(items) == n {
 			return items
 		}
-		err = driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the batch handler returned %d item errors for %d messages", len(items), n),
+		err = driver.NewError(ferry.ErrInvalid,
+			fmt.Sprintf("the batch handler returned %d item errors for %d messages", len(items), n),
 			"return one for each message, nil for those that were handled", nil)
 	}
 	errs := make([]error, n)

@@ -8,12 +8,14 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// wrapBatch lets each message of a batch pass the middleware of single messages: the handler gets those that come through, and what it says of each goes back the
-// same way. One message's middleware runs inside that of the one before, so that all of it is around the handler, in one goroutine.
+// wrapBatch lets each message of a batch pass the middleware of single messages: the handler gets those that come
+// through, and what it says of each goes back the same way. One message's middleware runs inside that of the one
+// before, so that all of it is around the handler, in one goroutine.
 func wrapBatch(h batchHandler, all ...[]Middleware) batchHandler {
 	wrapped := chain(arrive, all...)
 	return func(ctx context.Context, ds []*ferry.Delivery) []error {
-		p := &passage{ctx: ctx, handler: h, wrapped: wrapped, ds: ds, errs: make([]error, len(ds)), said: make([]error, len(ds))}
+		p := &passage{ctx: ctx, handler: h, wrapped: wrapped, ds: ds, errs: make([]error, len(ds)),
+			said: make([]error, len(ds))}
 		p.pass(0)
 		return p.errs
 	}
@@ -64,7 +66,8 @@ func (m *member) through() (err error) {
 	return m.wrapped(context.WithValue(m.ctx, memberKey{}, m), m.ds[m.at])
 }
 
-var errArrivedTwice = driver.NewError(ferry.ErrInvalid, "middleware called the handler of a batch twice for one message, or with another context",
+var errArrivedTwice = driver.NewError(ferry.ErrInvalid,
+	"middleware called the handler of a batch twice for one message, or with another context",
 	"call next once, with the context that was given or one made from it", nil)
 
 // arrive is the innermost handler: it takes the next message of the batch through its middleware.

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Each message of a batch passes the middleware: the handler gets those that come through, in order, and each has an outcome of its own.
+// Each message of a batch passes the middleware: the handler gets those that come through, in order, and each has an
+// outcome of its own.
 func TestMiddlewareOfABatch(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		var log journal
@@ -65,7 +66,8 @@ func TestMiddlewareOfABatch(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 		slices.Sort(foreseen)
-		equal(t, foreseen, []ferry.Outcome{ferry.OutcomeAck, ferry.OutcomeAck, ferry.OutcomeDead, ferry.OutcomeDead, ferry.OutcomeDrop})
+		equal(t, foreseen, []ferry.Outcome{ferry.OutcomeAck, ferry.OutcomeAck, ferry.OutcomeDead,
+			ferry.OutcomeDead, ferry.OutcomeDrop})
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 // without that, so that plain messages pay nothing.
 const begunDeliveries = 2
 
-// starts are runs that have a slot and wait until the broker has recorded that they begin. The slot that comes first asks
-// for all that have come by then; those that come meanwhile go with the next call. Guarded by engine.mu.
+// starts are runs that have a slot and wait until the broker has recorded that they begin. The slot that comes first
+// asks for all that have come by then; those that come meanwhile go with the next call. Guarded by engine.mu.
 type starts struct {
 	wake  *sync.Cond
 	busy  bool   // a call is under way, or the pause after one that failed
@@ -36,8 +36,8 @@ func (r *run) recorded() bool {
 	return false
 }
 
-// record has the broker record that lead begins, and reports whether something of it is left to start. The rest is given
-// back. engine.mu is held, and given up meanwhile.
+// record has the broker record that lead begins, and reports whether something of it is left to start. The rest is
+// given back. engine.mu is held, and given up meanwhile.
 func (c *consumer) record(lead *run) bool {
 	s := &c.starts
 	lead.state = starting

@@ -52,8 +52,8 @@ func TestBeginOfWhatWasLostBefore(t *testing.T) {
 	})
 }
 
-// What a broker takes to record beginnings counts as the time that messages take, so that a slow one is not asked for more than can start:
-// what is claimed in vain makes it slower still.
+// What a broker takes to record beginnings counts as the time that messages take, so that a slow one is not asked for
+// more than can start: what is claimed in vain makes it slower still.
 func TestSlowBeginIsPartOfThePace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,8 @@ func TestBeginWhileDraining(t *testing.T) {
 	})
 }
 
-// A broker that comes and goes makes nothing die that a living worker runs: each time the worker speaks of what it lost.
+// A broker that comes and goes makes nothing die that a living worker runs: each time the worker speaks of what it
+// lost.
 func TestBrokerThatIsAwayAgainAndAgain(t *testing.T) {
 	for _, limit := range []int{3, 5} {
 		t.Run(fmt.Sprint("at most ", limit), func(t *testing.T) { awayAgainAndAgain(t, limit) })

@@ -24,7 +24,8 @@ func BenchmarkRawHandler(b *testing.B) {
 	}{
 		{name: "batch100", size: 128, publishers: 1, batch: 100},
 		{name: "batch100-1KB", size: 1024, publishers: 1, batch: 100},
-		{name: "batch100-timeout", size: 128, publishers: 1, batch: 100, opts: []worker.HandlerOption{worker.Timeout(time.Minute)}},
+		{name: "batch100-timeout", size: 128, publishers: 1, batch: 100,
+			opts: []worker.HandlerOption{worker.Timeout(time.Minute)}},
 		{name: "batch100-keyed", size: 128, publishers: 1, batch: 100, keys: 1000},
 		{name: "single8", size: 128, publishers: 8, batch: 1},
 	} {
@@ -64,7 +65,8 @@ func BenchmarkTypedHandler(b *testing.B) {
 
 var keyNames = numbered(1000)
 
-func benchmark(b *testing.B, publishers, batch int, message func(i int) *ferry.Message, register func(w *worker.Worker, done func())) {
+func benchmark(b *testing.B, publishers, batch int, message func(i int) *ferry.Message,
+	register func(w *worker.Worker, done func())) {
 	ctx := context.Background()
 	broker, err := memory.Open(ctx, memory.Options{})
 	if err != nil {
@@ -106,7 +108,8 @@ func benchmark(b *testing.B, publishers, batch int, message func(i int) *ferry.M
 }
 
 // publishAll publishes until b.N messages are published by all, and lets the backlog grow to 10,000.
-func publishAll(b *testing.B, broker *ferry.Broker, batch int, published, handled *atomic.Int64, message func(int) *ferry.Message) {
+func publishAll(b *testing.B, broker *ferry.Broker, batch int, published, handled *atomic.Int64,
+	message func(int) *ferry.Message) {
 	ctx := context.Background()
 	ms := make([]*ferry.Message, 0, batch)
 	for {

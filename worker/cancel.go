@@ -6,9 +6,10 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Cancel drops one message that this worker holds, and reports whether it does. Where its handler runs, the context of that ends with ErrCancelled: the
-// message is acknowledged if the handler succeeds all the same, dropped whatever else it returns, and dropped a second later if it does not return. Neither
-// burns an attempt. One that has not started is dropped at once.
+// Cancel drops one message that this worker holds, and reports whether it does. Where its handler runs, the context of
+// that ends with ErrCancelled: the message is acknowledged if the handler succeeds all the same, dropped whatever else
+// it returns, and dropped a second later if it does not return. Neither burns an attempt. One that has not started is
+// dropped at once.
 //
 // A batch of several goes on for the others: only what becomes of the message changes.
 func (w *Worker) Cancel(topic, group, id string) bool {

@@ -28,7 +28,8 @@ func (r *rig) named(bodies []string, opts ...ferry.PublishOption) {
 	}
 }
 
-// A cancelled handler learns of it by its context. Whatever error it returns, the message is dropped and comes no more; if it succeeds all the same it is acknowledged.
+// A cancelled handler learns of it by its context. Whatever error it returns, the message is dropped and comes no more;
+// if it succeeds all the same it is acknowledged.
 func TestCancelRunning(t *testing.T) {
 	returns := map[string]func(ctx context.Context) error{
 		"its context's error": func(ctx context.Context) error { return ctx.Err() },
@@ -62,7 +63,8 @@ func TestCancelRunning(t *testing.T) {
 				if name == "success" {
 					acked, dropped = 1, 0
 				}
-				if runs != 1 || !errors.Is(cause, worker.ErrCancelled) || !errors.Is(cause, context.Canceled) || g.Acked != acked || g.Dropped != dropped || g.Dead != 0 || g.Waiting != 0 {
+				if runs != 1 || !errors.Is(cause, worker.ErrCancelled) || !errors.Is(cause, context.Canceled) || g.Acked != acked ||
+					g.Dropped != dropped || g.Dead != 0 || g.Waiting != 0 {
 					t.Errorf("%d runs, cause %v, %+v", runs, cause, g)
 				}
 			})
@@ -70,7 +72,8 @@ func TestCancelRunning(t *testing.T) {
 	}
 }
 
-// A handler that ignores its context does not keep the message alive: it is dropped a second later, and its key goes on.
+// A handler that ignores its context does not keep the message alive: it is dropped a second later, and its key goes
+// on.
 func TestCancelOfAHandlerThatGoesOn(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		var log journal
@@ -208,7 +211,8 @@ func TestCancelWhileStarting(t *testing.T) {
 	}
 }
 
-// A message that waits for its turn because it may have killed a process is dropped where it waits, and its key goes on.
+// A message that waits for its turn because it may have killed a process is dropped where it waits, and its key goes
+// on.
 func TestCancelOfASuspect(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		suspect(r, 3, "first", ferry.ID("first"))
@@ -268,7 +272,8 @@ func TestCancelOfWhatIsNotHeld(t *testing.T) {
 		pause(time.Second)
 		cancel(t, w, "a", false)
 		cancel(t, w, "b", false)
-		if w.Cancel("other", driver.DefaultGroup, "a") || w.Cancel(topic, "other", "a") || (*worker.Worker)(nil).Cancel(topic, "", "a") {
+		if w.Cancel("other", driver.DefaultGroup, "a") || w.Cancel(topic, "other", "a") ||
+			(*worker.Worker)(nil).Cancel(topic, "", "a") {
 			t.Error("cancelled for another handler")
 		}
 		mustStop(t, stop)

@@ -92,7 +92,8 @@ func TestCausesOfABatch(t *testing.T) {
 		stop := start(t, w)
 		pause(time.Hour)
 		mustStop(t, stop)
-		if g := r.group(topic); g.Acked != 300 || causes[driver.CauseReleased] == 0 || causes[driver.CauseRetry] == 0 || len(causes) != 3 {
+		if g := r.group(topic); g.Acked != 300 || causes[driver.CauseReleased] == 0 ||
+			causes[driver.CauseRetry] == 0 || len(causes) != 3 {
 			t.Errorf("%v, %+v", causes, g)
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-var errFollowed = driver.NewError(ferry.ErrLeaseLost, "an earlier message of the same key and batch goes back, and takes this one with it",
+var errFollowed = driver.NewError(ferry.ErrLeaseLost,
+	"an earlier message of the same key and batch goes back, and takes this one with it",
 	"it is delivered again behind that one: make handlers idempotent", nil)
 
 // conclude passes the outcome of one delivery on, and its key to the next message.
@@ -49,8 +50,8 @@ func (c *consumer) concludeBatch(items []*run, each []settlement, now time.Durat
 }
 
 // concludeKey passes on the outcomes of members of one key, or of a single one without. The first that goes back takes
-// those behind it along, which were handled too: they go first, as seen, and the last of them before the others, because
-// each takes along what is behind it.
+// those behind it along, which were handled too: they go first, as seen, and the last of them before the others,
+// because each takes along what is behind it.
 func (c *consumer) concludeKey(items []*run, each []settlement) {
 	for i, m := range items {
 		back := m.lane != nil && c.returns(each[i].Outcome)
@@ -80,7 +81,8 @@ func (c *consumer) takeAlong(r *run, o driver.Outcome) {
 }
 
 // send queues an outcome, unless the broker has said that the message is not ours any more. If it has recorded that the
-// handler began it is told all the same: whoever speaks of a lost message was not killed by it, and the loss does not count.
+// handler began it is told all the same: whoever speaks of a lost message was not killed by it, and the loss does not
+// count.
 func (c *consumer) send(r *run, s *settlement) bool {
 	switch {
 	case r.unheard():

@@ -73,7 +73,8 @@ func TestSetConcurrency(t *testing.T) {
 
 func TestSetConcurrencyIsRefused(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		plain, scaled := worker.New(r.broker, worker.Options{}), worker.New(r.broker, worker.Options{Scaling: worker.Scaling{Max: 4}})
+		plain, scaled := worker.New(r.broker, worker.Options{}),
+			worker.New(r.broker, worker.Options{Scaling: worker.Scaling{Max: 4}})
 		for _, n := range []int{0, -1} {
 			if err := plain.SetConcurrency(n); !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("SetConcurrency(%d): %v", n, err)

@@ -32,8 +32,8 @@ func (a *asking) Unmarshal(ctx context.Context, topic string, data []byte, v any
 	return a.Codec.Unmarshal(ctx, topic, data, v)
 }
 
-// TestCodecThatCannotDecodeYet: while a registry is away a message is retried, and is not called invalid. Its codec is told the topic, and
-// has the handler's time limit.
+// TestCodecThatCannotDecodeYet: while a registry is away a message is retried, and is not called invalid. Its codec is
+// told the topic, and has the handler's time limit.
 func TestCodecThatCannotDecodeYet(t *testing.T) {
 	for name, register := range map[string]func(w *worker.Worker, got *[]string){
 		"single": func(w *worker.Worker, got *[]string) {
@@ -76,7 +76,8 @@ func TestUnknownContentType(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		w := worker.New(r.broker, worker.Options{})
 		worker.Handle(w, topic, func(context.Context, *ferry.Msg[string]) error { return nil })
-		m := &ferry.Message{Topic: topic, Body: []byte{0, 0xff}, ContentType: "text/strange", Headers: map[string]string{"k": "v"}}
+		m := &ferry.Message{Topic: topic, Body: []byte{0, 0xff}, ContentType: "text/strange",
+			Headers: map[string]string{"k": "v"}}
 		if _, err := r.broker.Publish(context.Background(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,8 @@ func TestUnknownContentType(t *testing.T) {
 		pause(time.Second)
 		mustStop(t, stop)
 		dead := r.browse(topic, driver.StateDead)
-		if len(dead) != 1 || dead[0].Dead.Reason != driver.ReasonInvalidMessage || string(dead[0].Body) != "\x00\xff" || dead[0].Headers["k"] != "v" ||
+		if len(dead) != 1 || dead[0].Dead.Reason != driver.ReasonInvalidMessage || string(dead[0].Body) != "\x00\xff" ||
+			dead[0].Headers["k"] != "v" ||
 			!strings.Contains(dead[0].Dead.Error, "application/json") {
 			t.Errorf("%+v", dead)
 		}

@@ -58,8 +58,8 @@ func (e *engine) beginDrain() {
 	e.pool.wake.Broadcast()
 }
 
-// yield tells the broker that nothing more is fetched, so that others get what it keeps for us. Those that do not answer
-// in time pass it on when they are closed.
+// yield tells the broker that nothing more is fetched, so that others get what it keeps for us. Those that do not
+// answer in time pass it on when they are closed.
 func (e *engine) yield() {
 	ctx, cancel := context.WithTimeout(e.base, closeTimeout)
 	var told sync.WaitGroup
@@ -166,7 +166,8 @@ func (e *engine) flush() error {
 	if flushed {
 		return nil
 	}
-	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the broker did not accept %d outcomes before the worker stopped", e.unsettled),
+	return driver.NewError(driver.ErrNotApplied,
+		fmt.Sprintf("the broker did not accept %d outcomes before the worker stopped", e.unsettled),
 		"the messages are delivered again; see whether the broker is reachable", nil)
 }
 

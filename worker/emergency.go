@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Emergency is for dead letters that the broker does not take. They stay unsettled in the broker and are tried again, and
-// never acknowledged; after a time they are also written to a file, which 'ferry dlq import' reads.
+// Emergency is for dead letters that the broker does not take. They stay unsettled in the broker and are tried again,
+// and never acknowledged; after a time they are also written to a file, which 'ferry dlq import' reads.
 type Emergency struct {
 	// File gets one JSON object on each line, synced, readable by its owner only. It is a file of this user, not a link to
 	// one; the rights of others are taken away. Defaults to none.
@@ -29,7 +29,8 @@ func (m Emergency) check(bad func(text, hint string)) {
 		bad("Emergency has no file", "set Emergency.File")
 	case m.File != "":
 		if info, err := os.Stat(filepath.Dir(m.File)); err != nil || !info.IsDir() {
-			bad("the directory of the emergency file does not exist", "make "+filepath.Dir(m.File)+" first: nothing can be created when it is needed")
+			bad("the directory of the emergency file does not exist",
+				"make "+filepath.Dir(m.File)+" first: nothing can be created when it is needed")
 		}
 	}
 }
@@ -146,14 +147,16 @@ func (e *engine) writeEmergencies(ctx context.Context, due []unburied) {
 	}
 	e.mu.Unlock()
 	if err != nil {
-		e.log.ErrorContext(ctx, "EMERGENCY: dead letters can be stored neither in the broker nor in the emergency file", "file", e.emergency.File,
+		e.log.ErrorContext(ctx, "EMERGENCY: dead letters can be stored neither in the broker nor in the emergency file",
+			"file", e.emergency.File,
 			"letters", len(due), "error", err)
 		return
 	}
 	for _, u := range due {
 		e.logLine(ctx, logEmergency, u.c, u.d, "file", e.emergency.File, "error", u.err)
 		if e.hooks.Emergency != nil {
-			e.hooks.Emergency(ctx, ferry.Event{Topic: u.c.topic, Group: u.c.group, Instance: e.instance, Delivery: u.d, Outcome: driver.Dead, Err: u.err})
+			e.hooks.Emergency(ctx, ferry.Event{Topic: u.c.topic, Group: u.c.group, Instance: e.instance, Delivery: u.d,
+				Outcome: driver.Dead, Err: u.err})
 		}
 	}
 }

@@ -68,7 +68,8 @@ func torn(f letterFile) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// syncDirectory makes a new name in a directory durable. Where directories cannot be synced, the name is as durable as it gets.
+// syncDirectory makes a new name in a directory durable. Where directories cannot be synced, the name is as durable as
+// it gets.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -50,8 +50,8 @@ func TestEmergencyFileIsSynced(t *testing.T) {
 	}
 }
 
-// TestEmergencyFileIsPrivate: a link in its place is refused, and what it leads to stays; a file that others may read is
-// taken away from them.
+// TestEmergencyFileIsPrivate: a link in its place is refused, and what it leads to stays; a file that others may read
+// is taken away from them.
 func TestEmergencyFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

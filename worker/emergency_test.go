@@ -36,9 +36,13 @@ func emergencyRig(t *testing.T, f func(r *rig, d *faulty, w *worker.Worker, file
 		calls := new(journal)
 		d := &faulty{settle: refuseDead}
 		r := newRig(t, func(inner driver.Driver) driver.Driver { d.Driver = inner; return d },
-			ferry.Hooks{Emergency: func(_ context.Context, e ferry.Event) { calls.add("%s %s %v", e.Delivery.ID, e.Outcome, e.Err != nil) }})
+			ferry.Hooks{Emergency: func(_ context.Context, e ferry.Event) {
+				calls.add("%s %s %v", e.Delivery.ID, e.Outcome, e.Err != nil)
+			}})
 		w := worker.New(r.broker, worker.Options{Emergency: worker.Emergency{File: file, After: 30 * time.Second}})
-		worker.Handle(w, topic, func(context.Context, *ferry.Msg[[]byte]) error { return worker.Fatal(errors.New("no such user")) })
+		worker.Handle(w, topic, func(context.Context, *ferry.Msg[[]byte]) error {
+			return worker.Fatal(errors.New("no such user"))
+		})
 		f(r, d, w, file, calls)
 	})
 }
@@ -73,7 +77,8 @@ func TestADeadLetterThatCannotBeStored(t *testing.T) {
 		}
 		pause(2 * time.Second)
 		got := lines(t, file)
-		if len(got) != 1 || got[0].Dead.Reason != driver.ReasonFatal || got[0].Dead.Error != "no such user" || got[0].State != driver.StateDead || got[0].Group != "default" {
+		if len(got) != 1 || got[0].Dead.Reason != driver.ReasonFatal || got[0].Dead.Error != "no such user" ||
+			got[0].State != driver.StateDead || got[0].Group != "default" {
 			t.Fatalf("%+v", got)
 		}
 		m, err := got[0].Message()
@@ -165,7 +170,8 @@ func TestAnEmergencyFileWithTrouble(t *testing.T) {
 
 func TestBadEmergencyOptionsAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, o := range []worker.Emergency{{After: -1, File: "x"}, {After: time.Second}, {File: filepath.Join(t.TempDir(), "missing", "file")}} {
+	for _, o := range []worker.Emergency{{After: -1, File: "x"}, {After: time.Second},
+		{File: filepath.Join(t.TempDir(), "missing", "file")}} {
 		r := newRig(t, nil, ferry.Hooks{})
 		w := worker.New(r.broker, worker.Options{Emergency: o})
 		worker.Handle(w, topic, func(context.Context, *ferry.Msg[[]byte]) error { return nil })

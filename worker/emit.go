@@ -12,12 +12,14 @@ import (
 
 // Emit publishes a follow-up together with the acknowledgement of the message being handled: only if the handler
 // succeeds, and no later than that takes effect. Its id derives from that message's unless ferry.ID gives one, so that
-// handling the message again does not publish it twice. A follow-up that is ferry.Unique claims its id at once, and gives it back if the handler fails. The context must be that of a handler of single messages.
+// handling the message again does not publish it twice. A follow-up that is ferry.Unique claims its id at once, and
+// gives it back if the handler fails. The context must be that of a handler of single messages.
 func Emit[T any](ctx context.Context, topic string, value T, opts ...ferry.PublishOption) error {
 	r, ok := ctx.Value(runKey{}).(*run)
 	switch {
 	case !ok:
-		return driver.NewError(ferry.ErrInvalid, "Emit outside a handler", "give it the handler's context, or use ferry.Publish", nil)
+		return driver.NewError(ferry.ErrInvalid, "Emit outside a handler",
+			"give it the handler's context, or use ferry.Publish", nil)
 	case r.batch != nil:
 		return driver.NewError(ferry.ErrUnsupported, "Emit in a batch handler, where no single message is handled",
 			"use ferry.Publish, with ferry.ID to make a repeat harmless", nil)
@@ -94,7 +96,8 @@ func (r *run) emit(ctx context.Context, m *driver.Message) error {
 	return err
 }
 
-var errEmitLate = driver.NewError(ferry.ErrInvalid, "Emit after the handler returned", "wait for goroutines that emit", nil)
+var errEmitLate = driver.NewError(ferry.ErrInvalid, "Emit after the handler returned",
+	"wait for goroutines that emit", nil)
 
 // name gives a follow-up its id.
 func (em *emission) name(r *run, m *driver.Message) error {

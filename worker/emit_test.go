@@ -139,18 +139,21 @@ func TestEmitThatTheBrokerRefuses(t *testing.T) {
 // A follow-up passes the Publishing hook, which may not do more than set headers.
 func TestPublishingHookOfEmit(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		b, err := ferry.New(r.memory, ferry.Options{Hooks: ferry.Hooks{Publishing: func(ctx context.Context, m *ferry.Message) context.Context {
-			if m.ID == "" {
-				t.Error("it has no id")
-			}
-			m.Headers["trace"], m.Topic = "t1", "elsewhere"
-			return ctx
-		}}})
+		b, err := ferry.New(r.memory, ferry.Options{
+			Hooks: ferry.Hooks{Publishing: func(ctx context.Context, m *ferry.Message) context.Context {
+				if m.ID == "" {
+					t.Error("it has no id")
+				}
+				m.Headers["trace"], m.Topic = "t1", "elsewhere"
+				return ctx
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := worker.New(b, worker.Options{})
-		worker.HandleRaw(w, topic, func(ctx context.Context, _ *ferry.Delivery) error { return worker.Emit(ctx, "next", []byte("x")) })
+		worker.HandleRaw(w, topic, func(ctx context.Context, _ *ferry.Delivery) error {
+			return worker.Emit(ctx, "next", []byte("x"))
+		})
 		r.publish(topic, []string{"x"})
 		stop := start(t, w)
 		pause(time.Second)

@@ -16,8 +16,8 @@ import (
 // engine is a worker at work. Everything that changes while it works is guarded by its one mutex, which is held for
 // short steps only and never while anything is called or waited for.
 //
-// Its goroutines: for each consumer a fetcher, a settler and a renewer; one watchdog; a scaler, if there is scaling; the slots that run handlers; and
-// the caller of Run, who drains it in the end and waits for all of them.
+// Its goroutines: for each consumer a fetcher, a settler and a renewer; one watchdog; a scaler, if there is scaling;
+// the slots that run handlers; and the caller of Run, who drains it in the end and waits for all of them.
 type engine struct {
 	broker   *ferry.Broker
 	caps     driver.Capabilities
@@ -147,7 +147,8 @@ func closed(err error) bool { return errors.Is(err, ferry.ErrClosed) }
 
 // permanent reports whether trying again cannot help.
 func permanent(err error) bool {
-	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrConflict, ferry.ErrNotFound, ferry.ErrTooLarge, ferry.ErrClosed} {
+	for _, kind := range [...]error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrConflict,
+		ferry.ErrNotFound, ferry.ErrTooLarge, ferry.ErrClosed} {
 		if errors.Is(err, kind) {
 			return true
 		}

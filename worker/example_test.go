@@ -176,7 +176,8 @@ func ExampleEmit() {
 	})
 
 	until(w, broker, settled(2))
-	page, _ := broker.Driver().Browse(context.Background(), ferry.Query{Topic: "invoices", Group: "default", State: "ready"})
+	page, _ := broker.Driver().Browse(context.Background(),
+		ferry.Query{Topic: "invoices", Group: "default", State: "ready"})
 	for _, e := range page.Entries {
 		fmt.Printf("%s\n", e.Body)
 	}

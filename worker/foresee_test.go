@@ -20,8 +20,12 @@ func TestOutcomeOf(t *testing.T) {
 		{"success", nil, nil, ferry.OutcomeAck},
 		{"error", errBilling, nil, ferry.OutcomeRetry},
 		{"last attempt", errBilling, []worker.HandlerOption{worker.MaxAttempts(1)}, ferry.OutcomeDead},
-		{"policy at its end", errBilling, []worker.HandlerOption{worker.Retry(ferry.RetryPolicy{Base: time.Hour, MaxElapsed: time.Second})}, ferry.OutcomeDead},
-		{"own back-off", errBilling, []worker.HandlerOption{worker.Backoff(func(int, error) time.Duration { return time.Hour })}, ferry.OutcomeRetry},
+		{"policy at its end", errBilling,
+			[]worker.HandlerOption{worker.Retry(ferry.RetryPolicy{Base: time.Hour, MaxElapsed: time.Second})},
+			ferry.OutcomeDead},
+		{"own back-off", errBilling, []worker.HandlerOption{worker.Backoff(func(int, error) time.Duration {
+			return time.Hour
+		})}, ferry.OutcomeRetry},
 		{"fatal", worker.Fatal(errBilling), nil, ferry.OutcomeDead},
 		{"drop", worker.Drop(nil), nil, ferry.OutcomeDrop},
 		{"park", worker.Park(time.Hour), nil, ferry.OutcomeRelease},
@@ -32,7 +36,8 @@ func TestOutcomeOf(t *testing.T) {
 				var ok bool
 				r.handle(t, func(context.Context) error { return c.err }, &told, &ok, c.opts...)
 				g := r.group(topic)
-				became := map[ferry.Outcome]bool{ferry.OutcomeAck: g.Acked == 1, ferry.OutcomeRetry: g.Waiting == 1, ferry.OutcomeDead: g.Dead == 1,
+				became := map[ferry.Outcome]bool{ferry.OutcomeAck: g.Acked == 1, ferry.OutcomeRetry: g.Waiting == 1,
+					ferry.OutcomeDead: g.Dead == 1,
 					ferry.OutcomeDrop: g.Dropped == 1, ferry.OutcomeRelease: g.Waiting == 1}
 				if !ok || told != c.want || !became[c.want] {
 					t.Errorf("told %v (%t), want %v; %+v", told, ok, c.want, g)
@@ -43,7 +48,8 @@ func TestOutcomeOf(t *testing.T) {
 }
 
 // handle runs one message through a handler whose middleware asks.
-func (r *rig) handle(t *testing.T, h func(context.Context) error, told *ferry.Outcome, ok *bool, opts ...worker.HandlerOption) {
+func (r *rig) handle(t *testing.T, h func(context.Context) error, told *ferry.Outcome, ok *bool,
+	opts ...worker.HandlerOption) {
 	t.Helper()
 	w := worker.New(r.broker, worker.Options{})
 	w.Use(func(next worker.Handler) worker.Handler {

@@ -10,9 +10,10 @@ import (
 )
 
 // Handle registers a handler for the messages of a topic, decoded into T. A body that does not decode is a dead letter
-// at once (invalid_message); one whose codec waits in vain for a schema registry is retried. What is wrong with a registration is
-// returned by Check and Run.
-func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m *ferry.Msg[T]) error, opts ...HandlerOption) {
+// at once (invalid_message); one whose codec waits in vain for a schema registry is retried. What is wrong with a
+// registration is returned by Check and Run.
+func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m *ferry.Msg[T]) error,
+	opts ...HandlerOption) {
 	if w == nil {
 		return // Run on a nil worker says so
 	}
@@ -30,7 +31,8 @@ func Handle[T any](w *Worker, topic string, handler func(ctx context.Context, m 
 	w.register(r, opts)
 }
 
-// undecoded is the outcome of a body that was not decoded: a dead letter, or a retry if what the codec asked did not answer.
+// undecoded is the outcome of a body that was not decoded: a dead letter, or a retry if what the codec asked did not
+// answer.
 func undecoded(err error) error {
 	if errors.Is(err, ferry.ErrInvalid) {
 		return Dead(driver.ReasonInvalidMessage, err)
@@ -39,7 +41,8 @@ func undecoded(err error) error {
 }
 
 // HandleRaw registers a handler for the messages of a topic as they are. It is what Handle is built on.
-func HandleRaw(w *Worker, topic string, handler func(ctx context.Context, d *ferry.Delivery) error, opts ...HandlerOption) {
+func HandleRaw(w *Worker, topic string, handler func(ctx context.Context, d *ferry.Delivery) error,
+	opts ...HandlerOption) {
 	if w == nil {
 		return
 	}
@@ -84,24 +87,30 @@ func (w *Worker) checkPriority(r *registration) []error {
 	if caps.KeyedPriority == driver.PriorityEverywhere {
 		return nil
 	}
-	return []error{driver.NewError(ferry.ErrUnsupported, fmt.Sprintf("handler of topic %q, group %q: %s cannot hold strict priority: it reaches as far as the %s",
-		r.topic, r.group, caps.Driver, caps.KeyedPriority), "use worker.Weights, a topic for each priority, or a memory, disk or redis broker", nil)}
+	return []error{driver.NewError(ferry.ErrUnsupported,
+		fmt.Sprintf("handler of topic %q, group %q: %s cannot hold strict priority: it reaches as far as the %s",
+			r.topic, r.group, caps.Driver, caps.KeyedPriority),
+		"use worker.Weights, a topic for each priority, or a memory, disk or redis broker", nil)}
 }
 
-// checkSubscription returns what the broker would refuse whatever it holds: a lease that is too short for it, for example.
+// checkSubscription returns what the broker would refuse whatever it holds: a lease that is too short for it, for
+// example.
 func (w *Worker) checkSubscription(r *registration) error {
 	_, err := r.subscription(r.topic, w.options.Instance).Resolve(w.broker.Driver().Capabilities())
 	var e *driver.Error
 	if errors.As(err, &e) {
-		return driver.NewError(e.Kind, fmt.Sprintf("handler of topic %q, group %q: %s", r.topic, r.group, e.Text), e.Hint, e.Cause)
+		return driver.NewError(e.Kind, fmt.Sprintf("handler of topic %q, group %q: %s", r.topic, r.group, e.Text),
+			e.Hint, e.Cause)
 	}
 	return err
 }
 
 // tooLate is what is wrong with a registration while the worker runs.
 func tooLate(r *registration) error {
-	return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("handler of topic %q, group %q: it was registered after Run began, and gets nothing", r.topic, r.group),
-		"register handlers before Run, since they share its slots and its stop; for one that comes later run another worker on the same broker", nil)
+	return driver.NewError(ferry.ErrInvalid,
+		fmt.Sprintf("handler of topic %q, group %q: it was registered after Run began, and gets nothing", r.topic, r.group),
+		"register handlers before Run, since they share its slots and its stop; for one that comes later run another "+
+			"worker on the same broker", nil)
 }
 
 // check returns everything that is wrong with a registration. w.mu is held.
@@ -129,7 +138,8 @@ func (w *Worker) check(r *registration) []error {
 	r.checkNumbers(bad)
 	errs = append(errs, w.checkPriority(r)...)
 	if r.handle != nil && r.batchSet {
-		bad("register it with HandleBatch, or leave BatchSize and BatchWait out", "a handler of single messages has options of a batch")
+		bad("register it with HandleBatch, or leave BatchSize and BatchWait out",
+			"a handler of single messages has options of a batch")
 	}
 	if len(errs) == 0 && w.broker != nil {
 		if err := w.checkSubscription(r); err != nil {

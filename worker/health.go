@@ -50,7 +50,8 @@ func (w *Worker) Health() []Health {
 	defer e.mu.Unlock()
 	var all []Health
 	for _, c := range e.consumers {
-		all = append(all, Health{Topic: c.topic, Group: c.group, State: c.health.state, Since: c.health.since, Err: c.health.err})
+		all = append(all, Health{Topic: c.topic, Group: c.group, State: c.health.state,
+			Since: c.health.since, Err: c.health.err})
 	}
 	return all
 }

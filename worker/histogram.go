@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Buckets of durations: four to each doubling, from a microsecond to three days. Their bounds are powers of two of a second, as those of a
-// Prometheus native histogram of schema 2 are, so that nothing is lost on the way there.
+// Buckets of durations: four to each doubling, from a microsecond to three days. Their bounds are powers of two of a
+// second, as those of a Prometheus native histogram of schema 2 are, so that nothing is lost on the way there.
 const (
 	// HistogramSchema is the schema of the native histogram that has the same buckets.
 	HistogramSchema = 2
@@ -99,7 +99,8 @@ func (h *histogram) report() Histogram {
 
 // Histogram counts durations by size. Those of several workers, or of several processes, can be added up.
 type Histogram struct {
-	// Counts are the durations in each bucket: Counts[i] of at most HistogramBound(i), and more than the bound before. Buckets after the last are empty.
+	// Counts are the durations in each bucket: Counts[i] of at most HistogramBound(i), and more than the bound before.
+	// Buckets after the last are empty.
 	Counts   []uint64
 	Sum, Max time.Duration
 }
@@ -139,7 +140,8 @@ func (h Histogram) Quantiles() Quantiles {
 	if n == 0 {
 		return Quantiles{}
 	}
-	return Quantiles{Mean: h.Sum / time.Duration(n), P50: h.quantile(0.50, n), P95: h.quantile(0.95, n), P99: h.quantile(0.99, n), Max: h.Max}
+	return Quantiles{Mean: h.Sum / time.Duration(n), P50: h.quantile(0.50, n), P95: h.quantile(0.95, n),
+		P99: h.quantile(0.99, n), Max: h.Max}
 }
 
 func (h Histogram) quantile(q float64, n uint64) time.Duration {

@@ -19,7 +19,8 @@ func TestHistogramsAddUp(t *testing.T) {
 		}
 	}
 	quick, slow := at(10*time.Millisecond), at(time.Second)
-	one := worker.Histogram{Counts: append(make([]uint64, quick), 98), Sum: 980 * time.Millisecond, Max: 11 * time.Millisecond}
+	one := worker.Histogram{Counts: append(make([]uint64, quick), 98), Sum: 980 * time.Millisecond,
+		Max: 11 * time.Millisecond}
 	two := worker.Histogram{Counts: append(make([]uint64, slow), 2), Sum: 2 * time.Second, Max: time.Second}
 	sum := one
 	sum.Add(two)
@@ -54,7 +55,8 @@ func TestHistogramRefusesOtherTexts(t *testing.T) {
 
 // TestHistogramBoundsAreThoseOfSchema2: bucket 80 ends at a second, and each fourth doubles.
 func TestHistogramBoundsAreThoseOfSchema2(t *testing.T) {
-	for bucket, want := range map[int]time.Duration{-worker.HistogramFirst: time.Second, 4 - worker.HistogramFirst: 2 * time.Second, -20 - worker.HistogramFirst: time.Second / 32} {
+	for bucket, want := range map[int]time.Duration{-worker.HistogramFirst: time.Second,
+		4 - worker.HistogramFirst: 2 * time.Second, -20 - worker.HistogramFirst: time.Second / 32} {
 		if got := worker.HistogramBound(bucket); got != want {
 			t.Errorf("bucket %d ends at %v, want %v", bucket, got, want)
 		}

@@ -82,7 +82,9 @@ func TestParkedIsNotFailed(t *testing.T) {
 			return nil
 		}
 		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error { return park(d) })
-		worker.HandleBatch(w, "batches", func(_ context.Context, ms []*ferry.Msg[[]byte]) error { return park(ms[0].Delivery) }, worker.BatchSize(1))
+		worker.HandleBatch(w, "batches", func(_ context.Context, ms []*ferry.Msg[[]byte]) error {
+			return park(ms[0].Delivery)
+		}, worker.BatchSize(1))
 		stop := start(t, w)
 		pause(0)
 		r.publish(topic, []string{"one"})
@@ -92,8 +94,10 @@ func TestParkedIsNotFailed(t *testing.T) {
 		mustStop(t, stop)
 		equal(t, log.all(), []string{
 			"worker started",
-			"received one", "started one", "settled one release", "received one", "started one", "succeeded one", "settled one ack",
-			"received two", "started two", "settled two release", "received two", "started two", "succeeded two", "settled two ack",
+			"received one", "started one", "settled one release", "received one", "started one",
+			"succeeded one", "settled one ack",
+			"received two", "started two", "settled two release", "received two", "started two",
+			"succeeded two", "settled two ack",
 			"worker stopped",
 		})
 	})
@@ -103,7 +107,8 @@ func TestHooksThatPanicHarmNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		boom := func(context.Context, ferry.Event) { panic("boom") }
-		r := newRig(t, nil, ferry.Hooks{Received: boom, Started: boom, Succeeded: boom, Failed: boom, Settled: boom, WorkerStarted: boom, WorkerStopped: boom})
+		r := newRig(t, nil, ferry.Hooks{Received: boom, Started: boom, Succeeded: boom, Failed: boom, Settled: boom,
+			WorkerStarted: boom, WorkerStopped: boom})
 		w := worker.New(r.broker, worker.Options{Retry: ferry.Delays(time.Second), MaxAttempts: 2})
 		worker.HandleRaw(w, topic, func(_ context.Context, d *ferry.Delivery) error {
 			if d.Attempt == 1 {

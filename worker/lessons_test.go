@@ -34,7 +34,8 @@ func TestHandlerSeesTheDelivery(t *testing.T) {
 			t.Fatalf("handled %d times, want 2", len(seen))
 		}
 		for i, d := range seen {
-			if d.ID != "id-1" || d.Topic != topic || d.Key != "k" || d.Headers["trace"] != "abc" || d.Group != driver.DefaultGroup ||
+			if d.ID != "id-1" || d.Topic != topic || d.Key != "k" || d.Headers["trace"] != "abc" ||
+				d.Group != driver.DefaultGroup ||
 				!d.PublishedAt.Equal(published) || d.Attempt != i+1 || d.Deliveries != 1 || string(d.Body) != "x" {
 				t.Errorf("delivery %d: %+v of %+v", i+1, d, d.Message)
 			}
@@ -42,8 +43,8 @@ func TestHandlerSeesTheDelivery(t *testing.T) {
 	})
 }
 
-// TestFailedDeadLetterIsNotAcked: while the dead letter cannot be written the message stays unsettled, and it is written
-// once the broker is back.
+// TestFailedDeadLetterIsNotAcked: while the dead letter cannot be written the message stays unsettled, and it is
+// written once the broker is back.
 //
 // Lesson: R4, L45
 func TestFailedDeadLetterIsNotAcked(t *testing.T) {
@@ -60,7 +61,9 @@ func TestFailedDeadLetterIsNotAcked(t *testing.T) {
 			}
 		})
 		w := worker.New(r.broker, worker.Options{})
-		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { return worker.Fatal(errors.New("no such user")) })
+		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error {
+			return worker.Fatal(errors.New("no such user"))
+		})
 		stop := start(t, w)
 		pause(3 * time.Second)
 		if g := r.group(topic); g.Acked != 0 || g.Dead != 0 || g.Inflight != 1 || refused == 0 {

@@ -34,7 +34,8 @@ var logLines = [logKinds]struct {
 	logRetry:     {slog.LevelInfo, "a handler failed; its message is tried again"},
 	logLost:      {slog.LevelWarn, "a lease was lost while the handler ran; its message is delivered again"},
 	logRefused:   {slog.LevelWarn, "an outcome was not accepted: the message is delivered again"},
-	logEmergency: {slog.LevelError, "EMERGENCY: the broker does not take a dead letter; it was written to a file, and stays unsettled"},
+	logEmergency: {slog.LevelError,
+		"EMERGENCY: the broker does not take a dead letter; it was written to a file, and stays unsettled"},
 }
 
 const (
@@ -55,8 +56,8 @@ type logCount struct {
 	written, left int
 }
 
-// take reports whether one more line of a kind may be written now, and how many were left out before it. What is left out
-// first in a span says so, for somebody to come back at its end.
+// take reports whether one more line of a kind may be written now, and how many were left out before it. What is left
+// out first in a span says so, for somebody to come back at its end.
 func (l *logLimit) take(kind logKind, now time.Duration) (left int, ok, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,17 +139,19 @@ func (e *engine) logPanicked(r *run, s *settlement, err error) {
 	default:
 		return
 	}
-	e.logLine(e.base, logPanic, r.c, r.d, "attempt", r.d.Attempt, "error", cut(text, logText), "stack", cut(stack, logDeep))
+	e.logLine(e.base, logPanic, r.c, r.d, "attempt", r.d.Attempt, "error", cut(text, logText), "stack",
+		cut(stack, logDeep))
 }
 
-// logOutcome tells of a failed message what became of it, when the broker has accepted that. Bodies stay out of it, and so does
-// the error of a decoder, which may quote them.
+// logOutcome tells of a failed message what became of it, when the broker has accepted that. Bodies stay out of it, and
+// so does the error of a decoder, which may quote them.
 func (c *consumer) logOutcome(ctx context.Context, n *notice) {
 	d, f := n.r.d, n.failure
 	switch {
 	case f == nil:
 	case n.outcome == driver.Retry:
-		c.e.logLine(ctx, logRetry, c, d, "attempt", d.Attempt, "after", n.after, "reason", f.Reason, "error", cut(f.Error, logText))
+		c.e.logLine(ctx, logRetry, c, d, "attempt", d.Attempt, "after", n.after, "reason", f.Reason, "error",
+			cut(f.Error, logText))
 	case n.outcome == driver.Dead && f.Reason == driver.ReasonInvalidMessage:
 		c.e.logLine(ctx, logUndecoded, c, d, "content_type", d.ContentType, "bytes", len(d.Body))
 	case n.outcome == driver.Dead:

@@ -64,8 +64,12 @@ func TestFailuresAreLogged(t *testing.T) {
 		w := worker.New(r.broker, worker.Options{Logger: log.logger(), MaxAttempts: 2})
 		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { panic("no harbour") })
 		worker.Handle(w, "typed", func(context.Context, *ferry.Msg[time.Time]) error { return nil })
-		worker.HandleBatch(w, "batch", func(context.Context, []*ferry.Msg[string]) error { panic("no boat") }, worker.MaxAttempts(1))
-		worker.HandleRaw(w, "fatal", func(context.Context, *ferry.Delivery) error { return worker.Fatal(errors.New("no such user")) })
+		worker.HandleBatch(w, "batch", func(context.Context, []*ferry.Msg[string]) error {
+			panic("no boat")
+		}, worker.MaxAttempts(1))
+		worker.HandleRaw(w, "fatal", func(context.Context, *ferry.Delivery) error {
+			return worker.Fatal(errors.New("no such user"))
+		})
 		stop := start(t, w)
 		<-w.Ready()
 		r.publish(topic, []string{secret})
@@ -188,7 +192,8 @@ func TestUnreadDefaultGroup(t *testing.T) {
 				}
 				stop := start(t, w)
 				synctest.Wait()
-				log.want(t, c.warned, "level=WARN", "made the group default", "topic=orders", "group=billing", fmt.Sprint("waiting=", 3))
+				log.want(t, c.warned, "level=WARN", "made the group default", "topic=orders", "group=billing",
+					fmt.Sprint("waiting=", 3))
 				mustStop(t, stop)
 			})
 		})

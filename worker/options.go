@@ -58,8 +58,8 @@ func (w *Worker) handlerDefaults() handlerSettings {
 	}
 }
 
-// Group names the group this handler works for, one for each registration. Each group gets every message of the topic. Defaults to
-// "default".
+// Group names the group this handler works for, one for each registration. Each group gets every message of the topic.
+// Defaults to "default".
 func Group(name string) HandlerOption {
 	return func(s *handlerSettings) { s.group, s.groups = name, append(s.groups, name) }
 }
@@ -70,7 +70,8 @@ func Concurrency(n int) HandlerOption {
 	return func(s *handlerSettings) { s.concurrency, s.concurrencySet = n, true }
 }
 
-// MaxAttempts is how often a message is tried in all: 1 means no retry, ferry.Unlimited no end. A message may carry its own.
+// MaxAttempts is how often a message is tried in all: 1 means no retry, ferry.Unlimited no end. A message may carry its
+// own.
 func MaxAttempts(n int) HandlerOption { return func(s *handlerSettings) { s.maxAttempts = n } }
 
 // Retry says when a failed message is tried again. A message may carry its own policy.
@@ -78,9 +79,9 @@ func Retry(policy ferry.RetryPolicy) HandlerOption {
 	return func(s *handlerSettings) { s.retry, s.retryErr = resolvePolicy(policy), policy.Check() }
 }
 
-// Backoff says how long a message waits after an attempt that failed (1 is the first) with err, in place of Retry: it cannot be
-// stored with a message, and one that carries a policy of its own follows that. No wait and less mean now. It is called
-// by several goroutines and must be quick; if it panics, the policy of Retry decides.
+// Backoff says how long a message waits after an attempt that failed (1 is the first) with err, in place of Retry: it
+// cannot be stored with a message, and one that carries a policy of its own follows that. No wait and less mean now. It
+// is called by several goroutines and must be quick; if it panics, the policy of Retry decides.
 func Backoff(wait func(attempt int, err error) time.Duration) HandlerOption {
 	return func(s *handlerSettings) { s.backoff, s.backoffSet = wait, true }
 }
@@ -94,11 +95,13 @@ func Timeout(d time.Duration) HandlerOption {
 // Relaxed lets followers of a key pass a message that waits for a retry. It belongs to the group: all members agree.
 func Relaxed() HandlerOption { return func(s *handlerSettings) { s.order = driver.Relaxed } }
 
-// StrictPriority always takes the highest priority there is; low ones may starve. Not together with Weights. Refused with ErrUnsupported on brokers where
-// Capabilities.KeyedPriority is not driver.PriorityEverywhere: Redis Streams and Kafka read ahead.
+// StrictPriority always takes the highest priority there is; low ones may starve. Not together with Weights. Refused
+// with ErrUnsupported on brokers where Capabilities.KeyedPriority is not driver.PriorityEverywhere: Redis Streams and
+// Kafka read ahead.
 func StrictPriority() HandlerOption { return func(s *handlerSettings) { s.strictPriority = true } }
 
-// Weights share the claims between the priorities while several have messages. Each is 1 to 10,000. Default to 1, 4, 16, 64.
+// Weights share the claims between the priorities while several have messages. Each is 1 to 10,000. Default to 1, 4,
+// 16, 64.
 func Weights(low, normal, high, urgent int) HandlerOption {
 	return func(s *handlerSettings) {
 		s.weights, s.weightsSet = [4]int{low, normal, high, urgent}, true
@@ -112,8 +115,8 @@ func Lease(d time.Duration) HandlerOption { return func(s *handlerSettings) { s.
 // MaxRun is how many messages of one key are held at once, which makes a hot key fast. Defaults to 32.
 func MaxRun(n int) HandlerOption { return func(s *handlerSettings) { s.maxRun = n } }
 
-// Start is where the group begins if this handler creates it: ferry.Beginning or ferry.Since. Defaults to what becomes ready from
-// then on; anything before needs TopicConfig.Keep.
+// Start is where the group begins if this handler creates it: ferry.Beginning or ferry.Since. Defaults to what becomes
+// ready from then on; anything before needs TopicConfig.Keep.
 func Start(p ferry.Position) HandlerOption { return func(s *handlerSettings) { s.start = p } }
 
 // Use wraps this handler in middleware, inside that of Worker.Use. The first is the outermost.
@@ -175,7 +178,8 @@ func (s *handlerSettings) checkNumbers(bad func(hint, format string, args ...any
 
 // subscription is what the broker is asked for.
 func (s *handlerSettings) subscription(topic, instance string) driver.SubscribeOptions {
-	return driver.SubscribeOptions{Topic: topic, Group: s.group, Instance: instance, Lease: s.lease, Order: s.order, MaxRun: s.maxRun,
+	return driver.SubscribeOptions{Topic: topic, Group: s.group, Instance: instance, Lease: s.lease,
+		Order: s.order, MaxRun: s.maxRun,
 		Weights: s.weights, StrictPriority: s.strictPriority, Start: s.start}
 }
 

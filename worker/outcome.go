@@ -84,8 +84,9 @@ func Dead(reason ferry.Reason, err error) error {
 // Drop discards the message: it is settled and counted, and leaves no dead letter. The error may be nil.
 func Drop(err error) error { return &decision{outcome: driver.Drop, err: err} }
 
-// Park gives the message back for d without counting an attempt, for limits and breakers. Its key waits for it. Park(0) gives
-// it back at once, to whichever instance takes it next, this one included: a handler that keeps doing so goes round in a loop.
+// Park gives the message back for d without counting an attempt, for limits and breakers. Its key waits for it. Park(0)
+// gives it back at once, to whichever instance takes it next, this one included: a handler that keeps doing so goes
+// round in a loop.
 func Park(d time.Duration) error { return &decision{outcome: driver.Release, after: d} }
 
 // crash is what a panic, or runtime.Goexit, in a handler becomes.

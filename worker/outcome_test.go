@@ -108,13 +108,17 @@ func TestAttemptsAndDelaysAreExact(t *testing.T) {
 	}{
 		{name: "4 attempts are 3 retries", opts: []worker.HandlerOption{worker.MaxAttempts(4), worker.Retry(policy)},
 			want: []time.Duration{0, time.Second, 11 * time.Second, 21 * time.Second}, reason: driver.ReasonMaxAttempts},
-		{name: "no retry", opts: []worker.HandlerOption{worker.MaxAttempts(1)}, want: []time.Duration{0}, reason: driver.ReasonMaxAttempts},
-		{name: "the message's own limit", opts: []worker.HandlerOption{worker.MaxAttempts(4), worker.Retry(policy)},
-			message: []ferry.PublishOption{ferry.MaxAttempts(2)}, want: []time.Duration{0, time.Second}, reason: driver.ReasonMaxAttempts},
-		{name: "the message's own policy", opts: []worker.HandlerOption{worker.MaxAttempts(2), worker.Retry(policy)},
-			message: []ferry.PublishOption{ferry.Retry(ferry.Delays(3 * time.Second))}, want: []time.Duration{0, 3 * time.Second},
+		{name: "no retry", opts: []worker.HandlerOption{worker.MaxAttempts(1)}, want: []time.Duration{0},
 			reason: driver.ReasonMaxAttempts},
-		{name: "max elapsed", opts: []worker.HandlerOption{worker.Retry(ferry.RetryPolicy{Delays: []time.Duration{4 * time.Second}, MaxElapsed: 10 * time.Second})},
+		{name: "the message's own limit", opts: []worker.HandlerOption{worker.MaxAttempts(4), worker.Retry(policy)},
+			message: []ferry.PublishOption{ferry.MaxAttempts(2)}, want: []time.Duration{0, time.Second},
+			reason: driver.ReasonMaxAttempts},
+		{name: "the message's own policy", opts: []worker.HandlerOption{worker.MaxAttempts(2), worker.Retry(policy)},
+			message: []ferry.PublishOption{ferry.Retry(ferry.Delays(3 * time.Second))},
+			want:    []time.Duration{0, 3 * time.Second},
+			reason:  driver.ReasonMaxAttempts},
+		{name: "max elapsed", opts: []worker.HandlerOption{
+			worker.Retry(ferry.RetryPolicy{Delays: []time.Duration{4 * time.Second}, MaxElapsed: 10 * time.Second})},
 			want: []time.Duration{0, 4 * time.Second, 8 * time.Second}, reason: driver.ReasonMaxAttempts},
 		{name: "retry after counts", opts: []worker.HandlerOption{worker.MaxAttempts(3), worker.Retry(policy)},
 			fail: func(int) error { return worker.RetryAfter(errBilling, 7*time.Second) },
@@ -122,7 +126,8 @@ func TestAttemptsAndDelaysAreExact(t *testing.T) {
 		{name: "panics", opts: []worker.HandlerOption{worker.MaxAttempts(2), worker.Retry(policy)},
 			fail: func(int) error { panic("boom") }, want: []time.Duration{0, time.Second}, reason: driver.ReasonPanic},
 		{name: "goexit", opts: []worker.HandlerOption{worker.MaxAttempts(2), worker.Retry(policy)},
-			fail: func(int) error { runtime.Goexit(); return nil }, want: []time.Duration{0, time.Second}, reason: driver.ReasonPanic},
+			fail: func(int) error { runtime.Goexit(); return nil }, want: []time.Duration{0, time.Second},
+			reason: driver.ReasonPanic},
 		{name: "parking does not count", opts: []worker.HandlerOption{worker.MaxAttempts(1)},
 			fail: func(n int) error {
 				if n < 3 {

@@ -2,7 +2,8 @@ package worker
 
 import "time"
 
-// pace reckons how much may be prefetched, from how long handlers take and how large messages are. Guarded by engine.mu.
+// pace reckons how much may be prefetched, from how long handlers take and how large messages are. Guarded by
+// engine.mu.
 type pace struct {
 	taken    time.Duration // by one message, a moving average
 	samples  int

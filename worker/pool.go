@@ -8,8 +8,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// pool is the slots, shared by all consumers. A slot is a goroutine that takes the next message that may start, runs its
-// handler, and comes back with the outcome: no message is handed from one goroutine to another. Guarded by engine.mu.
+// pool is the slots, shared by all consumers. A slot is a goroutine that takes the next message that may start, runs
+// its handler, and comes back with the outcome: no message is handed from one goroutine to another. Guarded by
+// engine.mu.
 type pool struct {
 	limit  int
 	slots  []*slot // started as needed

@@ -10,12 +10,13 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Quiet stops the handlers of a topic and group from claiming messages, or with on false lets them go on. An empty group means every
-// group of the topic, an empty topic every handler. What runs finishes, under its lease; what was fetched and has not started goes back at once, so that others
-// may have it. It can be called before Run. ErrNotFound says that there is no such handler, and changes nothing.
+// Quiet stops the handlers of a topic and group from claiming messages, or with on false lets them go on. An empty
+// group means every group of the topic, an empty topic every handler. What runs finishes, under its lease; what was
+// fetched and has not started goes back at once, so that others may have it. It can be called before Run. ErrNotFound
+// says that there is no such handler, and changes nothing.
 //
-// The subscription stands meanwhile. So on a broker with partitions (Redis Streams, Kafka) those of a quiet worker wait for it: stop it
-// to have others take them.
+// The subscription stands meanwhile. So on a broker with partitions (Redis Streams, Kafka) those of a quiet worker wait
+// for it: stop it to have others take them.
 func (w *Worker) Quiet(topic, group string, on bool) error {
 	if w == nil {
 		return errNilWorker
@@ -30,7 +31,9 @@ func (w *Worker) Quiet(topic, group string, on bool) error {
 		}
 	}
 	if !found {
-		return driver.NewError(ferry.ErrNotFound, fmt.Sprintf("the worker has no handler of topic %q, group %q", topic, group), "see Worker.Stats for those it has", nil)
+		return driver.NewError(ferry.ErrNotFound,
+			fmt.Sprintf("the worker has no handler of topic %q, group %q", topic, group),
+			"see Worker.Stats for those it has", nil)
 	}
 	if w.engine != nil {
 		w.engine.quiet(fits, on)
@@ -88,7 +91,8 @@ func (c *consumer) openIntake() (end func()) {
 // cutTime is how long a claim that was cut off may take to tell what it took.
 const cutTime = 100 * time.Millisecond
 
-// collectCut returns what a claim took that was under way when c was made quiet. It goes back at once, not when its lease ends.
+// collectCut returns what a claim took that was under way when c was made quiet. It goes back at once, not when its
+// lease ends.
 func (c *consumer) collectCut(ctx context.Context, n int) []*driver.Delivery {
 	ctx, cancel := context.WithTimeout(ctx, cutTime)
 	defer cancel()

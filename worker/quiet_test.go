@@ -23,7 +23,8 @@ func rest(t *testing.T, w *worker.Worker, on bool) {
 	pause(200 * time.Millisecond)
 }
 
-// A quiet worker finishes what runs, however long that takes, gives the rest back and claims nothing, until it is told to go on.
+// A quiet worker finishes what runs, however long that takes, gives the rest back and claims nothing, until it is told
+// to go on.
 func TestQuiet(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		var log journal
@@ -229,7 +230,8 @@ func TestQuietOfNoHandler(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		w := worker.New(r.broker, worker.Options{})
 		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { return nil })
-		for _, err := range []error{w.Quiet("other", "", true), w.Quiet(topic, "other", true), (*worker.Worker)(nil).Quiet("", "", true)} {
+		for _, err := range []error{w.Quiet("other", "", true), w.Quiet(topic, "other", true),
+			(*worker.Worker)(nil).Quiet("", "", true)} {
 			if !errors.Is(err, ferry.ErrNotFound) && !errors.Is(err, ferry.ErrInvalid) {
 				t.Errorf("Quiet: %v", err)
 			}

@@ -55,7 +55,8 @@ func TestCheckBeforeRun(t *testing.T) {
 		}
 		worker.HandleRaw(w, "a b", nothing, worker.Concurrency(0))
 		err := w.Check()
-		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), `topic name "a b"`) || !strings.Contains(err.Error(), "concurrency 0") {
+		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), `topic name "a b"`) ||
+			!strings.Contains(err.Error(), "concurrency 0") {
 			t.Errorf("%v", err)
 		}
 		if ran := w.Run(t.Context()); ran == nil || ran.Error() != err.Error() {
@@ -77,7 +78,8 @@ func TestRegisteredWhileRunning(t *testing.T) {
 		<-w.Ready()
 		worker.HandleRaw(w, "boats", nothing)
 		err := w.Check()
-		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), `topic "boats"`) || !strings.Contains(err.Error(), "another worker") {
+		if !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), `topic "boats"`) ||
+			!strings.Contains(err.Error(), "another worker") {
 			t.Errorf("%v", err)
 		}
 		log.want(t, 1, "level=ERROR", "after Run began", "topic=boats")
@@ -145,13 +147,15 @@ func TestStrictPriority(t *testing.T) {
 			return nil
 		}, worker.StrictPriority())
 		mustStop(t, handled(t, w))
-		if want := strings.Repeat("u", 20) + strings.Repeat("h", 20) + strings.Repeat("n", 20) + strings.Repeat("l", 20); string(order) != want {
+		if want := strings.Repeat("u", 20) + strings.Repeat("h", 20) + strings.Repeat("n", 20) + strings.Repeat("l",
+			20); string(order) != want {
 			t.Errorf("handled %s\nwant    %s", order, want)
 		}
 	})
 }
 
-// Start lets a group that the handler creates begin earlier, within what the topic keeps; one that exists goes on where it was.
+// Start lets a group that the handler creates begin earlier, within what the topic keeps; one that exists goes on where
+// it was.
 func TestStart(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		if err := r.memory.EnsureTopic(t.Context(), topic, driver.TopicConfig{Keep: time.Hour}); err != nil {

@@ -40,7 +40,8 @@ func TestRecentTellsTheLastMinute(t *testing.T) {
 		if rate := got.ErrorRate(); rate < 0.33 || rate > 0.34 {
 			t.Errorf("error rate %v, want a third", rate)
 		}
-		if l := got.Latency; l.P50 < 85*time.Millisecond || l.P50 > 115*time.Millisecond || l.Max != 2*time.Second || l.P99 < 1700*time.Millisecond {
+		if l := got.Latency; l.P50 < 85*time.Millisecond || l.P50 > 115*time.Millisecond || l.Max != 2*time.Second ||
+			l.P99 < 1700*time.Millisecond {
 			t.Errorf("latency %+v, want a median of 100 ms and 2 s at most", l)
 		}
 		if wait := got.Wait; wait.Max < 600*time.Millisecond || wait.Max > 3*time.Second {
@@ -56,13 +57,16 @@ func TestRecentTellsTheLastMinute(t *testing.T) {
 			t.Errorf("uptime %v, last handled %v", s.Uptime, s.Consumers[0].LastHandled)
 		}
 		time.Sleep(time.Minute)
-		if late := w.Stats().Consumers[0].Recent; late.Handled != 0 || late.Latency.Max != 0 || late.ErrorRate() != 0 || late.Latencies.Count() != 0 {
+		if late := w.Stats().Consumers[0].Recent; late.Handled != 0 || late.Latency.Max != 0 || late.ErrorRate() != 0 ||
+			late.Latencies.Count() != 0 {
 			t.Errorf("a minute later: %+v, want nothing", late)
 		}
 		all := w.Stats().Consumers[0]
-		want := []worker.FailureCount{{Reason: "max_attempts", Dead: 1}, {Reason: "panic", Dead: 1}, {Reason: "timeout", Dead: 1}}
+		want := []worker.FailureCount{{Reason: "max_attempts", Dead: 1}, {Reason: "panic", Dead: 1},
+			{Reason: "timeout", Dead: 1}}
 		if all.Latencies.Count() != 9 || all.Waits.Count() != 9 || !slices.Equal(all.Failures, want) {
-			t.Errorf("in all %d handled, %d waited, failures %+v, want 9, 9, %+v", all.Latencies.Count(), all.Waits.Count(), all.Failures, want)
+			t.Errorf("in all %d handled, %d waited, failures %+v, want 9, 9, %+v", all.Latencies.Count(),
+				all.Waits.Count(), all.Failures, want)
 		}
 		mustStop(t, stop)
 	})

@@ -21,8 +21,12 @@ func TestReconnect(t *testing.T) {
 		call      string
 		wantState worker.State
 	}{
-		{"subscribe", func(d *faulty) { d.subscribe = away }, func(d *faulty) { d.subscribe = nil }, "subscribe", worker.Reconnecting},
-		{"receive", func(d *faulty) { d.receive = away }, func(d *faulty) { d.receive = nil }, "receive", worker.Reconnecting},
+		{"subscribe", func(d *faulty) { d.subscribe = away }, func(d *faulty) {
+			d.subscribe = nil
+		}, "subscribe", worker.Reconnecting},
+		{"receive", func(d *faulty) { d.receive = away }, func(d *faulty) {
+			d.receive = nil
+		}, "receive", worker.Reconnecting},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			broken(t, func(t *testing.T, r *rig, d *faulty) {
@@ -79,7 +83,8 @@ func TestHealthRecoversWhenIdle(t *testing.T) {
 }
 
 func TestPermanentErrorsAtStartEndRun(t *testing.T) {
-	for _, kind := range []error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrConflict, ferry.ErrNotFound, ferry.ErrClosed} {
+	for _, kind := range []error{ferry.ErrInvalid, ferry.ErrUnsupported, ferry.ErrRefused, ferry.ErrConflict,
+		ferry.ErrNotFound, ferry.ErrClosed} {
 		t.Run(kind.Error(), func(t *testing.T) {
 			broken(t, func(t *testing.T, r *rig, d *faulty) {
 				d.set(func() { d.subscribe = func() error { return kind } })

@@ -24,29 +24,49 @@ func TestRegistrationErrors(t *testing.T) {
 		{"nil typed handler", func(w *worker.Worker) { worker.Handle[int](w, topic, nil) }, []string{"handler is nil"}},
 		{"nil batch handler", func(w *worker.Worker) { worker.HandleBatch[int](w, topic, nil) }, []string{"handler is nil"}},
 		{"bad topic", func(w *worker.Worker) { worker.HandleRaw(w, "a b", nothing) }, []string{`topic name "a b"`}},
-		{"topic of Ferry's own", func(w *worker.Worker) { worker.HandleRaw(w, "ferry.schedules", nothing) }, []string{"one of Ferry's own", "'ferry.'"}},
-		{"bad group", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Group("")) }, []string{"group name"}},
+		{"topic of Ferry's own", func(w *worker.Worker) {
+			worker.HandleRaw(w, "ferry.schedules", nothing)
+		}, []string{"one of Ferry's own", "'ferry.'"}},
+		{"bad group", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Group(""))
+		}, []string{"group name"}},
 		{"twice", func(w *worker.Worker) {
 			worker.HandleRaw(w, topic, nothing)
 			worker.HandleRaw(w, topic, nothing)
 		}, []string{"two handlers"}},
 		{"numbers", func(w *worker.Worker) {
 			worker.HandleRaw(w, topic, nothing, worker.Concurrency(0), worker.MaxAttempts(0), worker.Timeout(0),
-				worker.Lease(-1), worker.MaxRun(0), worker.Weights(1, 0, 1, 1), worker.BatchSize(0), worker.Use(nil), worker.Backoff(nil))
-		}, []string{"concurrency 0", "max attempts 0", "timeout 0", "lease -1", "max run 0", "weights", "batch of 0", "middleware is nil", "back-off is nil"}},
-		{"no weights", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Weights(0, 0, 0, 0)) }, []string{"weights [0 0 0 0]"}},
-		{"weights too large", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Weights(1, 4, 16, 10_001)) }, []string{"weights", "10000"}},
-		{"batch of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchSize(5)) }, []string{"options of a batch", "HandleBatch"}},
-		{"wait of single messages", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.BatchWait(time.Second)) }, []string{"options of a batch"}},
+				worker.Lease(-1), worker.MaxRun(0), worker.Weights(1, 0, 1, 1), worker.BatchSize(0), worker.Use(nil),
+				worker.Backoff(nil))
+		}, []string{"concurrency 0", "max attempts 0", "timeout 0", "lease -1", "max run 0", "weights", "batch of 0",
+			"middleware is nil", "back-off is nil"}},
+		{"no weights", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Weights(0, 0, 0, 0))
+		}, []string{"weights [0 0 0 0]"}},
+		{"weights too large", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Weights(1, 4, 16, 10_001))
+		}, []string{"weights", "10000"}},
+		{"batch of single messages", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.BatchSize(5))
+		}, []string{"options of a batch", "HandleBatch"}},
+		{"wait of single messages", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.BatchWait(time.Second))
+		}, []string{"options of a batch"}},
 		{"weights that are ignored", func(w *worker.Worker) {
 			worker.HandleRaw(w, topic, nothing, worker.StrictPriority(), worker.Weights(1, 2, 3, 4))
 		}, []string{"strict priority ignores weights"}},
-		{"two groups", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Group("a"), worker.Group("b")) }, []string{`the groups ["a" "b"]`}},
-		{"no delays", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.Delays())) }, []string{"the delays are none", `topic "` + topic}},
+		{"two groups", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Group("a"), worker.Group("b"))
+		}, []string{`the groups ["a" "b"]`}},
+		{"no delays", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.Delays()))
+		}, []string{"the delays are none", `topic "` + topic}},
 		{"a limit below the base", func(w *worker.Worker) {
 			worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.Exponential(time.Minute, time.Second)))
 		}, []string{"first wait 1m0s is longer"}},
-		{"a negative wait", func(w *worker.Worker) { worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.RetryPolicy{Base: -1})) }, []string{"a time is negative"}},
+		{"a negative wait", func(w *worker.Worker) {
+			worker.HandleRaw(w, topic, nothing, worker.Retry(ferry.RetryPolicy{Base: -1}))
+		}, []string{"a time is negative"}},
 		{"all together", func(w *worker.Worker) {
 			worker.HandleRaw(w, "", nothing)
 			worker.HandleRaw(w, topic, nil)
@@ -108,7 +128,8 @@ func TestWhatTheBrokerCannotGive(t *testing.T) {
 		w := worker.New(r.broker, worker.Options{})
 		worker.HandleRaw(w, topic, nothing, worker.Lease(time.Millisecond))
 		err := w.Check()
-		if !errors.Is(err, ferry.ErrUnsupported) || !strings.Contains(err.Error(), "a lease of 1ms") || !strings.Contains(err.Error(), "topic \""+topic) {
+		if !errors.Is(err, ferry.ErrUnsupported) || !strings.Contains(err.Error(), "a lease of 1ms") ||
+			!strings.Contains(err.Error(), "topic \""+topic) {
 			t.Errorf("Check returned %v", err)
 		}
 		if again := w.Run(context.Background()); again == nil || again.Error() != err.Error() || d.count("subscribe") != 0 {

@@ -12,7 +12,8 @@ import (
 )
 
 // renew extends the leases of everything held, running or not, in one call every third of a lease, until the engine
-// closes. Leases that end are the watchdog's business: it looks at handlers anyway, and a lease costs nothing meanwhile.
+// closes. Leases that end are the watchdog's business: it looks at handlers anyway, and a lease costs nothing
+// meanwhile.
 func (c *consumer) renew(ctx context.Context) {
 	_ = leasekeeper.Run(ctx, time.Now(), c.lease, c.renewAll) // which says of single ones that they are lost
 }

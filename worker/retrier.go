@@ -72,8 +72,8 @@ func (c *consumer) retry(r *run, f failed) settlement {
 	return bury(r, reason, f)
 }
 
-// wait is how long d waits after a failed attempt: by its own policy, the handler's function or the handler's policy. It reports
-// false when its time is over.
+// wait is how long d waits after a failed attempt: by its own policy, the handler's function or the handler's policy.
+// It reports false when its time is over.
 func (c *consumer) wait(d *driver.Delivery, f *failed) (time.Duration, bool) {
 	policy := c.retryPolicy
 	switch {
@@ -87,7 +87,8 @@ func (c *consumer) wait(d *driver.Delivery, f *failed) (time.Duration, bool) {
 	return policy.Next(d.Attempt, d.ID, d.ClaimedAt.Sub(d.PublishedAt))
 }
 
-// askBackoff asks the handler's function. It is the user's code: if it panics, that is how the attempt failed, and the policy decides.
+// askBackoff asks the handler's function. It is the user's code: if it panics, that is how the attempt failed, and the
+// policy decides.
 func (c *consumer) askBackoff(d *driver.Delivery, f *failed) (after time.Duration, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -120,7 +121,8 @@ func (f failed) failure(reason driver.Reason) *driver.Failure {
 
 // timedOut settles a run whose handler did not return in time.
 func (c *consumer) timedOut(r *run, took time.Duration) settlement {
-	err := driver.NewError(ErrTimeout, fmt.Sprintf("the handler did not return within %v, nor %v after its context ended", c.timeout, timeoutGrace),
+	err := driver.NewError(ErrTimeout,
+		fmt.Sprintf("the handler did not return within %v, nor %v after its context ended", c.timeout, timeoutGrace),
 		"pass its context on to everything that waits", nil)
 	return c.retry(r, failed{err, ErrTimeout, took})
 }

@@ -22,8 +22,8 @@ const (
 )
 
 // run is one delivery on its way through the worker, and the context of its handler. One is made for each delivery and
-// never used again: a handler may keep its context. Beside live, emits and cancelled it is guarded by engine.mu, and while its
-// handler runs what the handler reads of it does not change.
+// never used again: a handler may keep its context. Beside live, emits and cancelled it is guarded by engine.mu, and
+// while its handler runs what the handler reads of it does not change.
 type run struct {
 	c *consumer
 	d *driver.Delivery
@@ -110,7 +110,8 @@ func (e *engine) judge(r *run, err error) verdict {
 	return v
 }
 
-// report tells the hooks how a handler ended. One whose message goes back uncounted, parked for example, has neither succeeded nor failed.
+// report tells the hooks how a handler ended. One whose message goes back uncounted, parked for example, has neither
+// succeeded nor failed.
 func (e *engine) report(r *run, outcome driver.Outcome, err error, took time.Duration) {
 	switch {
 	case err == nil && e.hooks.Succeeded != nil:

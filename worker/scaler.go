@@ -113,7 +113,9 @@ func (e *engine) loadOfBroker(ctx context.Context, l *Load) error {
 			return err
 		}
 		for _, g := range stats.Groups {
-			if g.Paused || stats.Paused || !slices.ContainsFunc(claiming, func(o *consumer) bool { return o.topic == c.topic && o.group == g.Group }) {
+			if g.Paused || stats.Paused || !slices.ContainsFunc(claiming, func(o *consumer) bool {
+				return o.topic == c.topic && o.group == g.Group
+			}) {
 				continue
 			}
 			l.Depth += g.Ready

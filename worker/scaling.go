@@ -44,8 +44,8 @@ type Load struct {
 const longWait = 5 * time.Second
 
 // ByDepth is the default policy: Min handlers for up to 10 waiting messages, two more for up to 50, half way to Max for
-// up to 100, and Max for more. Few messages that wait long, or that will at the pace of the handlers, count as well, and
-// handlers that are in use are kept, with some to spare.
+// up to 100, and Max for more. Few messages that wait long, or that will at the pace of the handlers, count as well,
+// and handlers that are in use are kept, with some to spare.
 func ByDepth(l Load) int {
 	var n int
 	switch {

@@ -101,8 +101,9 @@ func TestScalingStepsAndOwnPolicy(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		var want atomic.Int64
 		want.Store(100) // more than Max
-		w := worker.New(r.broker, worker.Options{Concurrency: 4, Scaling: worker.Scaling{Min: 2, Max: 9, StepUp: 3, StepDown: 2,
-			Interval: time.Second, Cooldown: 5 * time.Second, Policy: func(worker.Load) int { return int(want.Load()) }}})
+		w := worker.New(r.broker, worker.Options{Concurrency: 4,
+			Scaling: worker.Scaling{Min: 2, Max: 9, StepUp: 3, StepDown: 2,
+				Interval: time.Second, Cooldown: 5 * time.Second, Policy: func(worker.Load) int { return int(want.Load()) }}})
 		worker.HandleRaw(w, topic, func(context.Context, *ferry.Delivery) error { return nil })
 		stop := start(t, w)
 		time.Sleep(500 * time.Millisecond)

@@ -3,8 +3,8 @@ package worker
 import "time"
 
 // The slots are shared by all consumers. Messages that wait are started in turn. But where handlers take long nothing
-// waits, and a slot that becomes free would always go to whoever fetches fastest. So while a consumer that found no slot
-// free fetches again, the others do not fetch more than their share.
+// waits, and a slot that becomes free would always go to whoever fetches fastest. So while a consumer that found no
+// slot free fetches again, the others do not fetch more than their share.
 
 // appetite is how long others hold back for a consumer that fetches. If there was something for it, it came by then.
 const appetite = 20 * time.Millisecond

@@ -53,7 +53,8 @@ func TestConcurrency(t *testing.T) {
 		for r.group("free").Acked+r.group("bounded").Acked < 100 {
 			pause(time.Second)
 		}
-		if took := time.Since(begin); took > 14*time.Second { // 100 seconds of work in 10 slots, which the free topic may have got first
+		// 100 seconds of work in 10 slots, which the free topic may have got first
+		if took := time.Since(begin); took > 14*time.Second {
 			t.Errorf("took %v", took)
 		}
 		if bounded.most != 3 || free.most < 7 || free.most > 10 {

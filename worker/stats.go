@@ -46,9 +46,11 @@ type ConsumerStats struct {
 	Late uint64
 	// Emergencies are dead letters that went to the emergency file because the broker did not take them. Alarm on any.
 	Emergencies uint64
-	// Failures are the failed attempts of Retried and Dead by their reason, in order of reasons. Of reasons of one's own the first 32 are told apart, and the rest is "other".
+	// Failures are the failed attempts of Retried and Dead by their reason, in order of reasons. Of reasons of one's own
+	// the first 32 are told apart, and the rest is "other".
 	Failures []FailureCount
-	// Redelivered are deliveries that were not the first of their message, by their cause: retry, lease_expired, released, rebalance, replay, failover.
+	// Redelivered are deliveries that were not the first of their message, by their cause: retry, lease_expired, released,
+	// rebalance, replay, failover.
 	Redelivered map[string]uint64
 	// Latencies is how long handlers took, and Waits how long messages of a first attempt waited for one.
 	Latencies, Waits Histogram

@@ -42,7 +42,8 @@ func TestStopGivesBackWhatHasNotStarted(t *testing.T) {
 			t.Errorf("stopped after %v, when handlers were done after 2s", took)
 		}
 		g := r.group(topic)
-		if started.Load() != 50 || ended.Load() != 50 || g.Acked != 50 || g.Ready != 10_000-50 || g.Inflight != 0 || g.Redelivered != 0 {
+		if started.Load() != 50 || ended.Load() != 50 || g.Acked != 50 || g.Ready != 10_000-50 || g.Inflight != 0 ||
+			g.Redelivered != 0 {
 			t.Errorf("%d started, %d ended, %+v", started.Load(), ended.Load(), g)
 		}
 		if g.Consumers != 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// A message that keeps losing its lease while its handler runs may be what kills the process. What runs beside it then is
-// lost with it, and must not die of that. So of those suspects no two start within a short time: most handlers have ended
-// by then, and most killers have killed. And on its last chance a message runs with no other suspect beside it, for as long
-// as it takes: whatever dies of its deliveries had its process for itself when it lost the last one.
+// A message that keeps losing its lease while its handler runs may be what kills the process. What runs beside it then
+// is lost with it, and must not die of that. So of those suspects no two start within a short time: most handlers have
+// ended by then, and most killers have killed. And on its last chance a message runs with no other suspect beside it,
+// for as long as it takes: whatever dies of its deliveries had its process for itself when it lost the last one.
 //
 // A suspect costs its slot and holds up its key. Everything else goes on.
 const (

@@ -128,7 +128,8 @@ func suspect(r *rig, n int, name string, opts ...ferry.PublishOption) {
 func loseAll(r *rig) {
 	r.t.Helper()
 	ctx := context.Background()
-	s, err := r.memory.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "victim", Lease: time.Second, MaxRun: 100})
+	s, err := r.memory.Subscribe(ctx,
+		driver.SubscribeOptions{Topic: topic, Instance: "victim", Lease: time.Second, MaxRun: 100})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -400,8 +401,8 @@ func TestWaitingSuspectsGoBack(t *testing.T) {
 	})
 }
 
-// A suspect whose handler has ended is lost with the process until its outcome is stored: the next one waits for that, for two seconds if
-// neither is on its last chance.
+// A suspect whose handler has ended is lost with the process until its outcome is stored: the next one waits for that,
+// for two seconds if neither is on its last chance.
 func TestSuspectEndsWhenItsOutcomeIsStored(t *testing.T) {
 	for _, c := range []struct{ first, second, earliest string }{{"5", "3", "3s"}, {"3", "5", "3s"}, {"3", "3", "2s"}} {
 		t.Run(c.first+" then "+c.second, func(t *testing.T) {
@@ -425,7 +426,8 @@ func TestSuspectEndsWhenItsOutcomeIsStored(t *testing.T) {
 				pause(time.Minute)
 				mustStop(t, stop)
 				if earliest, _ := time.ParseDuration(c.earliest); second < earliest || second > earliest+2*time.Second {
-					t.Errorf("deliveries %s and %s: the second started after %v, want %v or a little later", c.first, c.second, second, earliest)
+					t.Errorf("deliveries %s and %s: the second started after %v, want %v or a little later", c.first, c.second,
+						second, earliest)
 				}
 			})
 		})

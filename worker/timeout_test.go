@@ -74,7 +74,8 @@ func TestZombieKeepsItsSlotAndItsResultIsRefused(t *testing.T) {
 		}
 		pause(time.Second)
 		s := w.Stats()
-		if s.Zombies != 1 || s.Running != 0 || s.Consumers[0].Zombies != 1 || s.Consumers[0].Running != 1 || s.Consumers[0].Retried != 1 {
+		if s.Zombies != 1 || s.Running != 0 || s.Consumers[0].Zombies != 1 || s.Consumers[0].Running != 1 ||
+			s.Consumers[0].Retried != 1 {
 			t.Errorf("%+v", s)
 		}
 		if g := r.group(topic); g.Waiting != 1 || g.Inflight != 0 {

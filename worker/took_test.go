@@ -45,7 +45,8 @@ func TestSettlementsTellHowLongHandlersRan(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		mustStop(t, stop)
 		for _, e := range r.browse("one", driver.StateDone) {
-			if want := time.Duration(e.Body[0]-'0') * time.Second; e.Took != want || e.Instance != "host-7" || !e.SettledAt.After(begin) {
+			if want := time.Duration(e.Body[0]-'0') * time.Second; e.Took != want || e.Instance != "host-7" ||
+				!e.SettledAt.After(begin) {
 				t.Errorf("%s took %v, settled by %q at %v; want %v", e.Body, e.Took, e.Instance, e.SettledAt, want)
 			}
 		}
@@ -54,7 +55,8 @@ func TestSettlementsTellHowLongHandlersRan(t *testing.T) {
 				t.Errorf("%s of a batch took %v", e.Body, e.Took)
 			}
 		}
-		if one, many := len(r.browse("one", driver.StateDone)), len(r.browse("many", driver.StateDone)); one != 3 || many != 3 {
+		if one, many := len(r.browse("one", driver.StateDone)),
+			len(r.browse("many", driver.StateDone)); one != 3 || many != 3 {
 			t.Errorf("%d and %d are done, want 3 of each", one, many)
 		}
 	})

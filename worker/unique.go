@@ -8,14 +8,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// noteUnique tells the keeper of unique ids what a settlement that was answered for good means to them. engine.mu is held.
+// noteUnique tells the keeper of unique ids what a settlement that was answered for good means to them. engine.mu is
+// held.
 func (c *consumer) noteUnique(r *run, s *settlement, err error) {
 	names := c.e.names
 	for _, claim := range r.emits.claimed() {
 		switch {
 		case err == nil && s.Outcome == driver.Ack:
 			names.Stored(claim.id, driver.Receipt{ID: claim.msg.ID})
-		case err == nil, errors.Is(err, ferry.ErrLeaseLost) && !r.doubtful: // the follow-up is not stored, and never will be by us
+		case err == nil, errors.Is(err, ferry.ErrLeaseLost) && !r.doubtful:
+			// the follow-up is not stored, and never will be by us
 			names.UndoLater(claim.id)
 		}
 	}

@@ -28,7 +28,8 @@ type Options struct {
 	// StopTimeout is how long handlers may go on after the context of Run ended. Defaults to 25 seconds, which
 	// leaves time to settle before Kubernetes kills a pod (30 seconds).
 	StopTimeout time.Duration
-	// MaxAttempts is how often a message is tried in all before it is a dead letter, ferry.Unlimited for no end. Defaults to 10.
+	// MaxAttempts is how often a message is tried in all before it is a dead letter, ferry.Unlimited for no end. Defaults
+	// to 10.
 	MaxAttempts int
 	// MaxDeliveries is how many processes a message may cost: one that was lost as often while its handler ran, and whose
 	// holder was never heard of again, becomes a dead letter. Defaults to 5, and is at least 3.
@@ -37,8 +38,9 @@ type Options struct {
 	Retry ferry.RetryPolicy
 	// Emergency is where dead letters go that the broker does not take. Defaults to the broker alone.
 	Emergency Emergency
-	// Logger gets what nobody is told otherwise: panics, failed attempts, dead letters, lost leases, a broker that is away. Of each kind
-	// at most 3 lines are written in a second, and the others counted. It never gets a body. Defaults to that of the broker.
+	// Logger gets what nobody is told otherwise: panics, failed attempts, dead letters, lost leases, a broker that is
+	// away. Of each kind at most 3 lines are written in a second, and the others counted. It never gets a body. Defaults
+	// to that of the broker.
 	Logger *slog.Logger
 }
 
@@ -71,7 +73,8 @@ func New(b *ferry.Broker, o Options) *Worker {
 	return w
 }
 
-// Use wraps every handler in middleware. The first is the outermost. Each message of a batch passes it by itself: see HandleBatch.
+// Use wraps every handler in middleware. The first is the outermost. Each message of a batch passes it by itself: see
+// HandleBatch.
 func (w *Worker) Use(m ...Middleware) {
 	if w == nil {
 		return
@@ -80,7 +83,8 @@ func (w *Worker) Use(m ...Middleware) {
 	defer w.mu.Unlock()
 	for _, one := range m {
 		if one == nil {
-			w.problems = append(w.problems, driver.NewError(ferry.ErrInvalid, "a middleware of the worker is nil", "give it a function", nil))
+			w.problems = append(w.problems,
+				driver.NewError(ferry.ErrInvalid, "a middleware of the worker is nil", "give it a function", nil))
 			continue
 		}
 		w.middleware = append(w.middleware, one)
@@ -133,13 +137,14 @@ func (w *Worker) Check() error {
 func (w *Worker) wrong() error {
 	problems := slices.Clone(w.problems)
 	if len(w.handlers) == 0 {
-		problems = append(problems, driver.NewError(ferry.ErrInvalid, "the worker has no handler", "register one with worker.Handle", nil))
+		problems = append(problems, driver.NewError(ferry.ErrInvalid, "the worker has no handler",
+			"register one with worker.Handle", nil))
 	}
 	return errors.Join(problems...)
 }
 
-// Ready returns a channel that is closed when every subscription stands: from then on each group gets what is published.
-// While the broker is away that takes as long, and if Run returns before, it stays open: wait for both.
+// Ready returns a channel that is closed when every subscription stands: from then on each group gets what is
+// published. While the broker is away that takes as long, and if Run returns before, it stays open: wait for both.
 func (w *Worker) Ready() <-chan struct{} {
 	if w == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package avro is a codec for Avro with a schema registry: bodies are in the Confluent wire format, and a body is read by the schema it was
-// written with, whatever the reader's own schema has become since.
+// Package avro is a codec for Avro with a schema registry: bodies are in the Confluent wire format, and a body is read
+// by the schema it was written with, whatever the reader's own schema has become since.
 package avro
 
 import (
@@ -22,15 +22,16 @@ type Type struct {
 	err    error
 }
 
-// Of gives a Go type its schema, in JSON. Fields are matched by name, or by a tag such as `avro:"name"`. The schema is complete: it refers to
-// no other one.
+// Of gives a Go type its schema, in JSON. Fields are matched by name, or by a tag such as `avro:"name"`. The schema is
+// complete: it refers to no other one.
 func Of[T any](schema string) Type {
 	s, err := avro.Parse(schema)
 	return Type{bare(reflect.TypeFor[T]()), s, err}
 }
 
-// Infer gives a struct type the schema that its fields and their `avro` tags describe: a pointer may be null, `avro:"total,default=0"` has a
-// default, `avro:"sum,alias=total"` was called total before. The record is named after the type, in a namespace.
+// Infer gives a struct type the schema that its fields and their `avro` tags describe: a pointer may be null,
+// `avro:"total,default=0"` has a default, `avro:"sum,alias=total"` was called total before. The record is named after
+// the type, in a namespace.
 func Infer[T any](namespace string) Type {
 	s, err := avro.SchemaFor[T](avro.WithNamespace(namespace))
 	return Type{bare(reflect.TypeFor[T]()), s, err}
@@ -58,7 +59,8 @@ type bound struct {
 	stored registry.Schema
 }
 
-// reader is what a decoder is for: bodies of one schema that become values of one Go type. The type is nil for values without one.
+// reader is what a decoder is for: bodies of one schema that become values of one Go type. The type is nil for values
+// without one.
 type reader struct {
 	id     int
 	goType reflect.Type
@@ -122,8 +124,8 @@ func (c *Codec) boundTo(t reflect.Type) (bound, error) {
 	return b, nil
 }
 
-// Unmarshal decodes a body by the schema it names, as the schema of the type of v reads it: fields that the writer did not have get their
-// defaults, those that the reader does not have are skipped.
+// Unmarshal decodes a body by the schema it names, as the schema of the type of v reads it: fields that the writer did
+// not have get their defaults, those that the reader does not have are skipped.
 func (c *Codec) Unmarshal(ctx context.Context, _ string, data []byte, v any) error {
 	id, rest, err := registry.Split(data)
 	if err != nil {
@@ -138,7 +140,8 @@ func (c *Codec) Unmarshal(ctx context.Context, _ string, data []byte, v any) err
 	case err != nil:
 		return fmt.Errorf("avro: the body does not fit schema %d, which it names: correct the producer: %w", id, err)
 	case len(left) > 0:
-		return fmt.Errorf("avro: %d bytes follow the value of schema %d, which the body names: correct the producer", len(left), id)
+		return fmt.Errorf("avro: %d bytes follow the value of schema %d, which the body names: correct the producer",
+			len(left), id)
 	}
 	return nil
 }

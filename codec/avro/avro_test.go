@@ -59,7 +59,8 @@ type line struct {
 func sample() order {
 	note := "in a hurry"
 	return order{
-		ID: 42, Name: "茶", Note: &note, At: time.UnixMilli(1_767_322_800_123).UTC(), Lines: []line{{"pot", 19.9}}, Tags: map[string]string{"a": "b"},
+		ID: 42, Name: "茶", Note: &note, At: time.UnixMilli(1_767_322_800_123).UTC(), Lines: []line{{"pot", 19.9}},
+		Tags: map[string]string{"a": "b"},
 		Next: &order{ID: 43, At: time.UnixMilli(0).UTC(), Lines: []line{}, Tags: map[string]string{}},
 	}
 }
@@ -90,7 +91,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("got %v, error %v", generic, err)
 		}
 		var anything any
-		if err := c.Unmarshal(t.Context(), "orders", data, &anything); err != nil || anything.(map[string]any)["id"] != int64(42) {
+		if err := c.Unmarshal(t.Context(), "orders", data, &anything); err != nil ||
+			anything.(map[string]any)["id"] != int64(42) {
 			t.Errorf("got %v, error %v", anything, err)
 		}
 	}
@@ -187,7 +189,8 @@ func TestRegistryIsAway(t *testing.T) {
 // What is registered is what the author wrote, with all that is not Avro's.
 func TestSchemaIsRegisteredAsItIs(t *testing.T) {
 	t.Parallel()
-	const text = `{"type": "record", "name": "line", "doc": "one of an order", "fields": [{"name": "item", "type": "string", "pii": true}, {"name": "sum", "type": "double"}]}`
+	const text = `{"type": "record", "name": "line", "doc": "one of an order", ` +
+		`"fields": [{"name": "item", "type": "string", "pii": true}, {"name": "sum", "type": "double"}]}`
 	f := newFake(t)
 	if _, err := newCodec(t, f, avro.Of[line](text)).Marshal(t.Context(), "lines", line{}); err != nil {
 		t.Fatal(err)
@@ -206,33 +209,41 @@ func TestReferences(t *testing.T) {
 			City string `avro:"city"`
 		} `avro:"home"`
 	}
-	f.SeedSchema("city", 1, 1, sr.Schema{Schema: `{"type":"record","name":"Place","namespace":"shop","fields":[{"name":"city","type":"string"}]}`})
-	f.SeedSchema("address", 1, 2, sr.Schema{Schema: `{"type":"record","name":"Address","namespace":"shop","fields":[{"name":"place","type":"shop.Place"}]}`,
+	f.SeedSchema("city", 1, 1, sr.Schema{
+		Schema: `{"type":"record","name":"Place","namespace":"shop","fields":[{"name":"city","type":"string"}]}`})
+	f.SeedSchema("address", 1, 2, sr.Schema{
+		Schema:     `{"type":"record","name":"Address","namespace":"shop","fields":[{"name":"place","type":"shop.Place"}]}`,
 		References: []sr.SchemaReference{{Name: "shop.Place", Subject: "city", Version: 1}}})
 	f.SeedSchema("customers-value", 1, 3, sr.Schema{
-		Schema: `{"type":"record","name":"customer","namespace":"shop","fields":[{"name":"home","type":"shop.Place"},{"name":"work","type":"shop.Address"}]}`,
+		Schema: `{"type":"record","name":"customer","namespace":"shop","fields":[` +
+			`{"name":"home","type":"shop.Place"},{"name":"work","type":"shop.Address"}]}`,
 		References: []sr.SchemaReference{
 			{Name: "shop.Place", Subject: "city", Version: 1}, {Name: "shop.Address", Subject: "address", Version: 1},
 		}})
 	c := newCodec(t, f, avro.Of[customer](
-		`{"type":"record","name":"customer","namespace":"shop","fields":[{"name":"home","type":{"type":"record","name":"Place","fields":[{"name":"city","type":"string"}]}}]}`))
+		`{"type":"record","name":"customer","namespace":"shop","fields":[`+
+			`{"name":"home","type":{"type":"record","name":"Place","fields":[{"name":"city","type":"string"}]}}]}`))
 	body := append(registry.AppendHeader(nil, 3), "\x08Rome\x08Oslo"...)
 	var got customer
 	if err := c.Unmarshal(t.Context(), "customers", body, &got); err != nil || got.Home.City != "Rome" {
 		t.Errorf("got %+v, error %v", got, err)
 	}
 	f.SeedSchema("other", 1, 4, sr.Schema{Schema: `syntax = "proto3";`, Type: sr.TypeProtobuf})
-	if err := c.Unmarshal(t.Context(), "customers", registry.AppendHeader(nil, 4), &got); err == nil || !strings.Contains(err.Error(), "PROTOBUF") {
+	if err := c.Unmarshal(t.Context(), "customers", registry.AppendHeader(nil, 4), &got); err == nil ||
+		!strings.Contains(err.Error(), "PROTOBUF") {
 		t.Errorf("a schema of another type: error %v", err)
 	}
 }
 
 // everything has each kind of type, and a name that leads back to itself.
 const everything = `{"type":"record","name":"all","fields":[
-	{"name":"b","type":"boolean"},{"name":"i","type":"int"},{"name":"l","type":"long"},{"name":"f","type":"float"},{"name":"d","type":"double"},
+	{"name":"b","type":"boolean"},{"name":"i","type":"int"},{"name":"l","type":"long"},
+	{"name":"f","type":"float"},{"name":"d","type":"double"},
 	{"name":"s","type":"string"},{"name":"y","type":"bytes"},{"name":"x","type":{"type":"fixed","name":"fix","size":4}},
-	{"name":"e","type":{"type":"enum","name":"colour","symbols":["RED","BLUE"]}},{"name":"a","type":{"type":"array","items":"long"}},
-	{"name":"n","type":{"type":"array","items":"null"}},{"name":"m","type":{"type":"map","values":{"type":"array","items":"null"}}},
+	{"name":"e","type":{"type":"enum","name":"colour","symbols":["RED","BLUE"]}},
+	{"name":"a","type":{"type":"array","items":"long"}},
+	{"name":"n","type":{"type":"array","items":"null"}},
+	{"name":"m","type":{"type":"map","values":{"type":"array","items":"null"}}},
 	{"name":"u","type":["null","string",{"type":"array","items":"all"}]},
 	{"name":"t","type":{"type":"long","logicalType":"timestamp-micros"}},
 	{"name":"c","type":{"type":"bytes","logicalType":"decimal","precision":20,"scale":2}}]}`
@@ -250,9 +261,11 @@ func filled(t testing.TB) []byte {
 	t.Helper()
 	f := newFake(t)
 	c := newCodec(t, f, avro.Of[all](everything))
-	inner := all{"b": true, "i": 1, "l": 2, "f": 1.5, "d": 2.5, "s": "text", "y": []byte{1}, "x": []byte{1, 2, 3, 4}, "e": "BLUE", "a": []int64{1, 2},
+	inner := all{"b": true, "i": 1, "l": 2, "f": 1.5, "d": 2.5, "s": "text", "y": []byte{1}, "x": []byte{1, 2, 3, 4},
+		"e": "BLUE", "a": []int64{1, 2},
 		"n": []any{nil}, "m": map[string]any{"k": []any{nil}}, "u": nil, "t": time.UnixMicro(1), "c": []byte{5}}
-	outer := all{"b": true, "i": 1, "l": 2, "f": 1.5, "d": 2.5, "s": "text", "y": []byte{1}, "x": []byte{1, 2, 3, 4}, "e": "RED", "a": []int64{},
+	outer := all{"b": true, "i": 1, "l": 2, "f": 1.5, "d": 2.5, "s": "text", "y": []byte{1}, "x": []byte{1, 2, 3, 4},
+		"e": "RED", "a": []int64{},
 		"n": []any{}, "m": map[string]any{}, "u": []any{map[string]any(inner)}, "t": time.UnixMicro(1), "c": []byte{5}}
 	data, err := c.Marshal(t.Context(), "all", outer)
 	if err != nil {
@@ -277,7 +290,8 @@ func TestHostile(t *testing.T) {
 		"array of null": upToArray + "\x00\xfe\xff\xff\xff\x7f\x00",
 		"endless":       strings.Repeat("\xff", 1000),
 	} {
-		if err := codectest.Bounded(t, c, append(append([]byte(nil), header...), rest...), new(any)); err == nil || !strings.HasPrefix(err.Error(), "avro: ") {
+		if err := codectest.Bounded(t, c, append(append([]byte(nil), header...), rest...), new(any)); err == nil ||
+			!strings.HasPrefix(err.Error(), "avro: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -294,7 +308,8 @@ func TestHostileSchemas(t *testing.T) {
 		{`{"type":"map","values":"null"}`, huge},
 		{`{"type":"array","items":{"type":"fixed","name":"F","size":0}}`, huge},
 		{`{"type":"fixed","name":"F","size":2147483647}`, "x"},
-		{strings.Repeat(`{"type":"array","items":`, 5000) + `"int"` + strings.Repeat("}", 5000), strings.Repeat("\x02", 5000)},
+		{strings.Repeat(`{"type":"array","items":`, 5000) + `"int"` + strings.Repeat("}", 5000),
+			strings.Repeat("\x02", 5000)},
 		{`{"type":"record","name":"R","fields":[{"name":"a","type":["null","R"]}]}`, strings.Repeat("\x02", 100_000)},
 		{`{"type":"bytes","logicalType":"decimal","precision":2147483647,"scale":2147483647}`, "\x02\x01"},
 	} {
@@ -306,7 +321,8 @@ func TestHostileSchemas(t *testing.T) {
 		}
 	}
 	f.SeedSchema("endless", 1, 100, sr.Schema{Schema: `{"type":"record","name":"A","fields":[{"name":"a","type":"A"}]}`})
-	if err := c.Unmarshal(t.Context(), "endless", registry.AppendHeader(nil, 100), new(any)); err == nil { // bounded by its depth, not by the body
+	// bounded by its depth, not by the body
+	if err := c.Unmarshal(t.Context(), "endless", registry.AppendHeader(nil, 100), new(any)); err == nil {
 		t.Error("a body without an end was decoded")
 	}
 }

@@ -25,7 +25,8 @@ func (e *IncompatibleError) Error() string {
 	if e.NewReads {
 		reads, wrote = wrote, reads
 	}
-	return fmt.Sprintf("the %s schema cannot read what the %s one wrote: field %s: %s: give new fields a default and keep the types of old ones",
+	return fmt.Sprintf("the %s schema cannot read what the %s one wrote: field %s: %s: give new fields a default and "+
+		"keep the types of old ones",
 		reads, wrote, e.Field, e.Reason)
 }
 
@@ -45,8 +46,8 @@ func incompatible(err error, newReads bool) error {
 	return &IncompatibleError{Field: c.Path, Reason: reason, NewReads: newReads}
 }
 
-// Compatible checks by Avro's rules of resolution whether newer may follow older at a level. The error is an IncompatibleError, or tells which
-// of them is no schema.
+// Compatible checks by Avro's rules of resolution whether newer may follow older at a level. The error is an
+// IncompatibleError, or tells which of them is no schema.
 func Compatible(level registry.Level, older, newer string) error {
 	o, err := avro.Parse(older)
 	if err != nil {
@@ -85,9 +86,10 @@ func compatible(level registry.Level, older, newer *avro.Schema) error {
 	return nil
 }
 
-// Check compares the schema of a value's type with the history of its subject, at the level that the registry has for it: first here, so that
-// the error names version and field, then by the verdict of the registry. A program calls it at its start for what it publishes, so that it does not
-// begin what consumers cannot read. A subject without a history takes any schema.
+// Check compares the schema of a value's type with the history of its subject, at the level that the registry has for
+// it: first here, so that the error names version and field, then by the verdict of the registry. A program calls it at
+// its start for what it publishes, so that it does not begin what consumers cannot read. A subject without a history
+// takes any schema.
 func (c *Codec) Check(ctx context.Context, topic string, v any) error {
 	b, err := c.boundTo(reflect.TypeOf(v))
 	if err != nil {

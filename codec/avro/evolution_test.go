@@ -67,7 +67,8 @@ var evolutions = map[string]struct {
 		writes: fresh{"sum": 2}, noForward: "total",
 	},
 	"record renamed by an alias": {
-		older: record(id), newer: `{"type":"record","name":"Purchase","namespace":"shop","aliases":["Order"],"fields":[` + id + `]}`,
+		older: record(id), newer: `{"type":"record","name":"Purchase","namespace":"shop","aliases":["Order"],"fields":[` +
+			id + `]}`,
 		wrote: old{"id": 1}, reads: fresh{"id": int32(1)},
 		writes: fresh{"id": 2}, noForward: "(root)",
 	},
@@ -104,13 +105,15 @@ var evolutions = map[string]struct {
 	},
 	"enum grew, with a default": {
 		older: record(`{"name":"colour","type":{"type":"enum","name":"Colour","symbols":["OTHER","RED"],"default":"OTHER"}}`),
-		newer: record(`{"name":"colour","type":{"type":"enum","name":"Colour","symbols":["OTHER","RED","BLUE"],"default":"OTHER"}}`),
+		newer: record(`{"name":"colour","type":{"type":"enum","name":"Colour",` +
+			`"symbols":["OTHER","RED","BLUE"],"default":"OTHER"}}`),
 		wrote: old{"colour": "RED"}, reads: fresh{"colour": "RED"},
 		writes: fresh{"colour": "BLUE"}, read: old{"colour": "OTHER"},
 	},
 	"deep inside": {
 		older: record(`{"name":"home","type":{"type":"record","name":"Home","fields":[{"name":"city","type":"string"}]}}`),
-		newer: record(`{"name":"home","type":{"type":"record","name":"Home","fields":[{"name":"city","type":"string"},{"name":"zip","type":"string"}]}}`),
+		newer: record(`{"name":"home","type":{"type":"record","name":"Home","fields":[` +
+			`{"name":"city","type":"string"},{"name":"zip","type":"string"}]}}`),
 		wrote: old{"home": map[string]any{"city": "Rome"}}, noBackward: "home.zip",
 		writes: fresh{"home": map[string]any{"city": "Oslo", "zip": "1"}}, read: old{"home": map[string]any{"city": "Oslo"}},
 	},
@@ -162,7 +165,8 @@ func evolve(t *testing.T, level registry.Level, older, newer, field string, try 
 	}
 	for _, err := range []error{verdict, err} {
 		var i *avro.IncompatibleError
-		if !errors.As(err, &i) || i.Field != field || !errors.Is(err, registry.ErrIncompatible) || !strings.Contains(err.Error(), field) {
+		if !errors.As(err, &i) || i.Field != field || !errors.Is(err, registry.ErrIncompatible) ||
+			!strings.Contains(err.Error(), field) {
 			t.Errorf("%s: error %v, want one that names %s", level, err, field)
 		}
 	}
@@ -175,7 +179,8 @@ func TestCheck(t *testing.T) {
 	v3 := record(id + `,{"name":"sum","type":"int","default":0}`) // follows the second, not the first
 	for level, wrong := range map[sr.CompatibilityLevel]string{
 		sr.CompatNone: "", sr.CompatBackward: "", sr.CompatForward: "", sr.CompatFull: "",
-		sr.CompatBackwardTransitive: "version 1", sr.CompatForwardTransitive: "version 1", sr.CompatFullTransitive: "version 1",
+		sr.CompatBackwardTransitive: "version 1", sr.CompatForwardTransitive: "version 1",
+		sr.CompatFullTransitive: "version 1",
 	} {
 		f := newFake(t, srfake.WithGlobalCompat(level))
 		f.SeedSchema("orders-value", 1, 1, sr.Schema{Schema: v1})
@@ -218,7 +223,8 @@ func TestCheckAsksTheRegistryToo(t *testing.T) {
 func TestCompatibleSaysWhatIsNoSchema(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
-		avro.Compatible(registry.Full, "{", record(id)), avro.Compatible(registry.Full, record(id), "{"), avro.Compatible("SOMETIMES", record(id), record(id)),
+		avro.Compatible(registry.Full, "{", record(id)), avro.Compatible(registry.Full, record(id), "{"),
+		avro.Compatible("SOMETIMES", record(id), record(id)),
 	} {
 		if err == nil || errors.Is(err, registry.ErrIncompatible) {
 			t.Errorf("error %v", err)

@@ -34,7 +34,8 @@ func sample(t testing.TB) (order, []byte) {
 	t.Helper()
 	o := order{
 		ID: -42, Name: "茶", Raw: []byte{0, 0xff}, At: time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC),
-		Lines: []line{{"pot", 19.9}}, Next: &order{ID: 1 << 40, At: time.Unix(0, 0).UTC()}, More: map[string]any{"a": true, "b": nil},
+		Lines: []line{{"pot", 19.9}}, Next: &order{ID: 1 << 40, At: time.Unix(0, 0).UTC()},
+		More: map[string]any{"a": true, "b": nil},
 	}
 	data, err := cbor.Codec.Marshal(t.Context(), "orders", o)
 	if err != nil {
@@ -65,7 +66,8 @@ func TestRoundTrip(t *testing.T) {
 func TestFields(t *testing.T) {
 	_, data := sample(t)
 	var all map[string]any
-	if err := cbor.Codec.Unmarshal(t.Context(), "orders", data, &all); err != nil || all["name"] != "茶" || all["more"].(map[string]any)["a"] != true {
+	if err := cbor.Codec.Unmarshal(t.Context(), "orders", data, &all); err != nil || all["name"] != "茶" ||
+		all["more"].(map[string]any)["a"] != true {
 		t.Errorf("got %v, error %v", all, err)
 	}
 	if raw, ok := all["raw"].([]byte); !ok || string(raw) != "\x00\xff" {

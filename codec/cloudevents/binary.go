@@ -13,8 +13,8 @@ const (
 	kafkaPrefix = "ce_"
 )
 
-// Headers returns the attributes as headers, for a message in binary mode: its body is the data, and its content type that of the data.
-// Values are text as it is, as in Kafka; only over HTTP they are percent-encoded.
+// Headers returns the attributes as headers, for a message in binary mode: its body is the data, and its content type
+// that of the data. Values are text as it is, as in Kafka; only over HTTP they are percent-encoded.
 //
 //	m, err := ferry.NewMessage(ctx, broker, "orders", order)
 //	m.Headers, err = event.Headers()
@@ -51,7 +51,8 @@ func parseBinary(contentType string, headers map[string]string, body []byte) (e 
 		}
 	}
 	if !versioned {
-		return Event{}, errors.New("cloudevents: the message is no event: it has neither the header ce-specversion nor the content type application/cloudevents+json")
+		return Event{}, errors.New("cloudevents: the message is no event: it has neither the header ce-specversion nor the " +
+			"content type application/cloudevents+json")
 	}
 	if contentType == "" {
 		contentType = headers["content-type"]

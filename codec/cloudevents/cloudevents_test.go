@@ -18,9 +18,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func event() cloudevents.Event {
 	return cloudevents.Event{
-		ID: "A234-1234", Source: "/shop", Type: "com.example.order", Subject: "订单 42", Time: time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC),
-		DataContentType: "application/json", DataSchema: "https://example.com/order", Extensions: map[string]string{"traceparent": "00-1"},
-		Data: []byte(`{"id":42}`),
+		ID: "A234-1234", Source: "/shop", Type: "com.example.order", Subject: "订单 42",
+		Time:            time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC),
+		DataContentType: "application/json", DataSchema: "https://example.com/order",
+		Extensions: map[string]string{"traceparent": "00-1"},
+		Data:       []byte(`{"id":42}`),
 	}
 }
 
@@ -29,8 +31,9 @@ func TestBinary(t *testing.T) {
 	e := event()
 	headers, err := e.Headers()
 	want := map[string]string{
-		"ce-specversion": "1.0", "ce-id": "A234-1234", "ce-source": "/shop", "ce-type": "com.example.order", "ce-subject": "订单 42",
-		"ce-time": "2026-01-02T03:04:05.006Z", "ce-dataschema": "https://example.com/order", "ce-traceparent": "00-1",
+		"ce-specversion": "1.0", "ce-id": "A234-1234", "ce-source": "/shop", "ce-type": "com.example.order",
+		"ce-subject": "订单 42",
+		"ce-time":    "2026-01-02T03:04:05.006Z", "ce-dataschema": "https://example.com/order", "ce-traceparent": "00-1",
 	}
 	if err != nil || !maps.Equal(headers, want) {
 		t.Fatalf("headers %v, error %v", headers, err)
@@ -45,7 +48,8 @@ func TestBinary(t *testing.T) {
 // A foreign producer on Kafka has other prefixes, and the content type in a header.
 func TestBinaryOfKafka(t *testing.T) {
 	t.Parallel()
-	headers := map[string]string{"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/s", "ce_type": "t", "content-type": "text/plain"}
+	headers := map[string]string{"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/s", "ce_type": "t",
+		"content-type": "text/plain"}
 	got, err := cloudevents.Parse("", headers, []byte("hello"))
 	want := cloudevents.Event{ID: "1", Source: "/s", Type: "t", DataContentType: "text/plain", Data: []byte("hello")}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -73,7 +77,8 @@ func TestStructured(t *testing.T) {
 			t.Errorf("%s: %s, error %v", name, data, err)
 		}
 		var got cloudevents.Event
-		if err := cloudevents.Structured.Unmarshal(t.Context(), "orders", data, &got); err != nil || !reflect.DeepEqual(got, c.e) {
+		if err := cloudevents.Structured.Unmarshal(t.Context(), "orders", data, &got); err != nil ||
+			!reflect.DeepEqual(got, c.e) {
 			t.Errorf("%s: got %+v, error %v", name, got, err)
 		}
 		parsed, err := cloudevents.Parse("application/cloudevents+json; charset=utf-8", nil, data)
@@ -98,7 +103,8 @@ func TestStructuredDataIntoAnyType(t *testing.T) {
 		`{"specversion":"1.0","id":"1","source":"s","type":"t"}`,
 		`{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"text/plain","data":"hello"}`,
 	} {
-		if err := cloudevents.Structured.Unmarshal(t.Context(), "orders", []byte(body), &order); err == nil || !strings.Contains(err.Error(), "cloudevents.Event") {
+		if err := cloudevents.Structured.Unmarshal(t.Context(), "orders", []byte(body), &order); err == nil ||
+			!strings.Contains(err.Error(), "cloudevents.Event") {
 			t.Errorf("%s: error %v", body, err)
 		}
 	}
@@ -109,7 +115,8 @@ func TestForeignStructured(t *testing.T) {
 	t.Parallel()
 	body := `{"specversion":"1.0","id":"1","source":"s","type":"t","retries":3,"vip":true,"subject":null,"data":[1,2]}`
 	got, err := cloudevents.Parse("application/cloudevents+json", nil, []byte(body))
-	want := cloudevents.Event{ID: "1", Source: "s", Type: "t", Extensions: map[string]string{"retries": "3", "vip": "true"}, Data: []byte("[1,2]")}
+	want := cloudevents.Event{ID: "1", Source: "s", Type: "t",
+		Extensions: map[string]string{"retries": "3", "vip": "true"}, Data: []byte("[1,2]")}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, error %v", got, err)
 	}
@@ -137,7 +144,8 @@ func hostile() map[string]string {
 
 func TestHostile(t *testing.T) {
 	for name, body := range hostile() {
-		if err := codectest.Bounded(t, cloudevents.Structured, []byte(body), new(cloudevents.Event)); err == nil || !strings.HasPrefix(err.Error(), "cloudevents: ") {
+		if err := codectest.Bounded(t, cloudevents.Structured, []byte(body), new(cloudevents.Event)); err == nil ||
+			!strings.HasPrefix(err.Error(), "cloudevents: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -165,7 +173,8 @@ func TestWhatIsNoEvent(t *testing.T) {
 	broken.Data = []byte("{")
 	unnamed := event()
 	unnamed.Extensions = map[string]string{"type": "x"}
-	for name, v := range map[string]any{"text": "x", "nil": (*cloudevents.Event)(nil), "empty": cloudevents.Event{}, "data": broken, "extension": unnamed} {
+	for name, v := range map[string]any{"text": "x", "nil": (*cloudevents.Event)(nil), "empty": cloudevents.Event{},
+		"data": broken, "extension": unnamed} {
 		if _, err := cloudevents.Structured.Marshal(t.Context(), "orders", v); err == nil {
 			t.Errorf("%s was encoded", name)
 		}

@@ -1,5 +1,5 @@
-// Package cloudevents reads and writes CloudEvents 1.0 in both modes: binary, where the attributes are headers and the body is the data, and structured,
-// where one JSON object has all of it.
+// Package cloudevents reads and writes CloudEvents 1.0 in both modes: binary, where the attributes are headers and the
+// body is the data, and structured, where one JSON object has all of it.
 package cloudevents
 
 import (
@@ -23,7 +23,8 @@ type Event struct {
 	Time            time.Time // zero: none
 	DataContentType string    // of Data; empty means JSON
 	DataSchema      string    // a URI
-	// Extensions are further attributes. Their names have lower-case letters and digits. Numbers and truth values are kept as text.
+	// Extensions are further attributes. Their names have lower-case letters and digits. Numbers and truth values are kept
+	// as text.
 	Extensions map[string]string
 	Data       []byte
 }
@@ -40,7 +41,9 @@ func (e *Event) Check() error {
 	}
 	for name := range e.Extensions {
 		if reserved[name] || !attributeName.MatchString(name) {
-			errs = append(errs, fmt.Errorf("cloudevents: an extension is called %q: use lower-case letters and digits, and no name of the specification", name))
+			errs = append(errs, fmt.Errorf(
+				"cloudevents: an extension is called %q: use lower-case letters and digits, and no name of the specification",
+				name))
 		}
 	}
 	return errors.Join(errs...)

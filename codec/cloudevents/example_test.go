@@ -16,7 +16,8 @@ func Example() {
 		ID int `json:"id"`
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	b, err := memory.Open(ctx, memory.Options{Broker: ferry.Options{Codecs: []codec.Codec{codec.JSON, cloudevents.Structured}}})
+	b, err := memory.Open(ctx, memory.Options{
+		Broker: ferry.Options{Codecs: []codec.Codec{codec.JSON, cloudevents.Structured}}})
 	if err != nil {
 		panic(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/codec"
 )
 
-// Structured encodes an Event as one JSON object. It decodes such an object into an Event, and its data, if that is JSON, into a value of any other type: a
-// handler of orders reads both modes.
+// Structured encodes an Event as one JSON object. It decodes such an object into an Event, and its data, if that is
+// JSON, into a value of any other type: a handler of orders reads both modes.
 var Structured codec.Codec = structured{}
 
 type structured struct{}
@@ -44,7 +44,8 @@ func (structured) Unmarshal(_ context.Context, _ string, data []byte, v any) err
 		return nil
 	}
 	if !isJSON(e.DataContentType) {
-		return fmt.Errorf("cloudevents: data of type %s does not decode into a %T: decode into a cloudevents.Event, and its Data as you like", e.DataContentType, v)
+		return fmt.Errorf("cloudevents: data of type %s does not decode into a %T: decode into a cloudevents.Event, and "+
+			"its Data as you like", e.DataContentType, v)
 	}
 	if len(e.Data) == 0 {
 		return fmt.Errorf("cloudevents: the event has no data for a %T: decode into a cloudevents.Event", v)

@@ -1,4 +1,5 @@
-// Package codectest checks what every codec promises of bytes that nobody checked: an error or a value, no panic, and memory in proportion.
+// Package codectest checks what every codec promises of bytes that nobody checked: an error or a value, no panic, and
+// memory in proportion.
 package codectest
 
 import (
@@ -14,8 +15,8 @@ const (
 	besides = 1 << 20
 )
 
-// Bounded decodes data into v and returns the error. It fails the test if that took memory out of proportion to the data. What runs
-// beside it counts, too: tests that call it are not parallel.
+// Bounded decodes data into v and returns the error. It fails the test if that took memory out of proportion to the
+// data. What runs beside it counts, too: tests that call it are not parallel.
 func Bounded(t testing.TB, c codec.Codec, data []byte, v any) error {
 	t.Helper()
 	before := allocated()
@@ -26,15 +27,16 @@ func Bounded(t testing.TB, c codec.Codec, data []byte, v any) error {
 	return err
 }
 
-// allocated returns how many bytes were ever allocated, small ones in steps of some kilobytes. It does not stop the world, which fuzzing
-// would spend most of its time with.
+// allocated returns how many bytes were ever allocated, small ones in steps of some kilobytes. It does not stop the
+// world, which fuzzing would spend most of its time with.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// Mangled decodes every beginning of data, and data with each of its bytes replaced, into what target returns: none may panic.
+// Mangled decodes every beginning of data, and data with each of its bytes replaced, into what target returns: none may
+// panic.
 func Mangled(t testing.TB, c codec.Codec, data []byte, target func() any) {
 	t.Helper()
 	for n := range data {

@@ -123,7 +123,8 @@ func (f *Filter) Undo(ctx context.Context, body []byte, encoding string, a codec
 	}
 	plain, err := aead.Open(nil, nil, body, bound(a))
 	if err != nil {
-		return nil, fmt.Errorf("encrypt: the body is not authentic under key %q: it was changed or cut, or encrypted for another topic, id or key of a message, or with another secret", id)
+		return nil, fmt.Errorf("encrypt: the body is not authentic under key %q: it was changed or cut, or encrypted for "+
+			"another topic, id or key of a message, or with another secret", id)
 	}
 	return plain, nil
 }

@@ -194,8 +194,8 @@ func TestLookup(t *testing.T) {
 	})
 }
 
-// TestLookupOfMany: callers that want the same key at the same time ask once, and share what came of it; if who asked gives
-// up, another one does.
+// TestLookupOfMany: callers that want the same key at the same time ask once, and share what came of it; if who asked
+// gives up, another one does.
 func TestLookupOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stored, encoding, err := filterOf(t, "k").Apply(t.Context(), []byte("body"), about)

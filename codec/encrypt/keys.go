@@ -44,7 +44,8 @@ func (k Key) check() error {
 	return nil
 }
 
-var errID = errors.New("encrypt: the id of a key is empty, too long or no name: use at most 64 letters, digits, '-', '_' or '.'")
+var errID = errors.New("encrypt: the id of a key is empty, too long or no name: use at most 64 letters, digits, '-', " +
+	"'_' or '.'")
 
 func checkID(id string) error {
 	bad := id == "" || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool {
@@ -69,7 +70,8 @@ func ParseKeys(text string) (KeyRing, error) {
 		k := Key{ID: id}
 		var err error
 		if k.Secret, err = base64.StdEncoding.DecodeString(secret); err != nil {
-			return KeyRing{}, fmt.Errorf("encrypt: the secret of key %d is not base64: make one with 'openssl rand -base64 32'", len(all)+1)
+			return KeyRing{}, fmt.Errorf("encrypt: the secret of key %d is not base64: make one with 'openssl rand -base64 32'",
+				len(all)+1)
 		}
 		if err := k.check(); err != nil {
 			return KeyRing{}, err
@@ -101,7 +103,8 @@ func KeysFromEnv(name string) (KeyRing, error) {
 	case path != "":
 		return KeysFromFile(path)
 	case text == "":
-		return KeyRing{}, fmt.Errorf("encrypt: neither %s nor %s_FILE is set: write ID:SECRET, separated by commas, the active one first", name, name)
+		return KeyRing{}, fmt.Errorf("encrypt: neither %s nor %s_FILE is set: write ID:SECRET, separated by commas, the "+
+			"active one first", name, name)
 	}
 	return ParseKeys(text)
 }

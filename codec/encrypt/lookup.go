@@ -37,7 +37,8 @@ type question struct {
 }
 
 func newLookup(ask func(context.Context, string) ([]byte, error)) *lookup {
-	return &lookup{ask: ask, keys: map[string]cipher.AEAD{}, unknown: map[string]time.Time{}, questions: map[string]*question{}}
+	return &lookup{ask: ask, keys: map[string]cipher.AEAD{}, unknown: map[string]time.Time{},
+		questions: map[string]*question{}}
 }
 
 func (l *lookup) key(ctx context.Context, id string) (cipher.AEAD, error) {

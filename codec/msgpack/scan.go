@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// scan looks through data before anything is made of it: it is one value, no deeper than MaxDepth, and has no more of anything than there are bytes
-// for. The decoder alone makes room for as many as a header says, which is 64 MiB for some six bytes.
+// scan looks through data before anything is made of it: it is one value, no deeper than MaxDepth, and has no more of
+// anything than there are bytes for. The decoder alone makes room for as many as a header says, which is 64 MiB for
+// some six bytes.
 func scan(data []byte) error {
 	s := scanner{data}
 	if err := s.value(0); err != nil {
@@ -22,7 +23,8 @@ type scanner struct{ left []byte }
 
 var errTruncated = errors.New("the value is truncated")
 
-// form is what follows the first byte of a value: so many bytes of a length, so many other bytes, and what the length counts.
+// form is what follows the first byte of a value: so many bytes of a length, so many other bytes, and what the length
+// counts.
 type form struct {
 	length, bytes int
 	counts        counted
@@ -46,7 +48,8 @@ var forms = [32]form{
 	0x0a: {0, 4, nothing}, 0x0b: {0, 8, nothing}, // float
 	0x0c: {0, 1, nothing}, 0x0d: {0, 2, nothing}, 0x0e: {0, 4, nothing}, 0x0f: {0, 8, nothing}, // uint
 	0x10: {0, 1, nothing}, 0x11: {0, 2, nothing}, 0x12: {0, 4, nothing}, 0x13: {0, 8, nothing}, // int
-	0x14: {0, 2, nothing}, 0x15: {0, 3, nothing}, 0x16: {0, 5, nothing}, 0x17: {0, 9, nothing}, 0x18: {0, 17, nothing}, // fixext
+	// fixext
+	0x14: {0, 2, nothing}, 0x15: {0, 3, nothing}, 0x16: {0, 5, nothing}, 0x17: {0, 9, nothing}, 0x18: {0, 17, nothing},
 	0x19: {1, 0, ofBytes}, 0x1a: {2, 0, ofBytes}, 0x1b: {4, 0, ofBytes}, // str
 	0x1c: {2, 0, ofValues}, 0x1d: {4, 0, ofValues},
 	0x1e: {2, 0, ofPairs}, 0x1f: {4, 0, ofPairs},

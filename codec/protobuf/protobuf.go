@@ -34,14 +34,16 @@ func (protobuf) Marshal(_ context.Context, _ string, v any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// Unmarshal decodes into a message, or into a pointer to a message, which it makes. Fields that the type does not know are kept.
+// Unmarshal decodes into a message, or into a pointer to a message, which it makes. Fields that the type does not know
+// are kept.
 func (protobuf) Unmarshal(_ context.Context, _ string, data []byte, v any) error {
 	m, err := target(v)
 	if err != nil {
 		return err
 	}
 	if err := (proto.UnmarshalOptions{RecursionLimit: MaxDepth}).Unmarshal(data, m); err != nil {
-		return fmt.Errorf("protobuf: not a %s, or deeper than %d: correct the producer: %w", m.ProtoReflect().Descriptor().FullName(), MaxDepth, err)
+		return fmt.Errorf("protobuf: not a %s, or deeper than %d: correct the producer: %w",
+			m.ProtoReflect().Descriptor().FullName(), MaxDepth, err)
 	}
 	return nil
 }

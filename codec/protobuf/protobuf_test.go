@@ -55,7 +55,8 @@ func TestWhatIsNoMessage(t *testing.T) {
 		}
 	}
 	var text string
-	for name, v := range map[string]any{"text": &text, "nil": nil, "nil message": (*structpb.Value)(nil), "pointer to text": new(*string)} {
+	for name, v := range map[string]any{"text": &text, "nil": nil, "nil message": (*structpb.Value)(nil),
+		"pointer to text": new(*string)} {
 		if err := protobuf.Codec.Unmarshal(t.Context(), "orders", nil, v); err == nil {
 			t.Errorf("nothing was decoded into %s", name)
 		}
@@ -79,7 +80,8 @@ func hostile() map[string][]byte {
 
 func TestHostile(t *testing.T) {
 	for name, data := range hostile() {
-		if err := codectest.Bounded(t, protobuf.Codec, data, new(structpb.Value)); err == nil || !strings.Contains(err.Error(), "google.protobuf.Value") {
+		if err := codectest.Bounded(t, protobuf.Codec, data, new(structpb.Value)); err == nil ||
+			!strings.Contains(err.Error(), "google.protobuf.Value") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

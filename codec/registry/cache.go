@@ -16,8 +16,8 @@ const (
 	maxFailures     = 1000 // bodies may name any id
 )
 
-// cache keeps what the registry said for ever, since schemas do not change, and asks once for callers that want the same.
-// The zero value is ready to use.
+// cache keeps what the registry said for ever, since schemas do not change, and asks once for callers that want the
+// same. The zero value is ready to use.
 type cache[K comparable, V any] struct {
 	mu     sync.Mutex
 	known  map[K]V
@@ -38,7 +38,8 @@ type call[V any] struct {
 	gone  bool // its caller gave up, which says nothing about the registry
 }
 
-// get returns what is known of key, or what load says. A caller that waits for the call of another leaves when its own context ends.
+// get returns what is known of key, or what load says. A caller that waits for the call of another leaves when its own
+// context ends.
 func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context) (V, error)) (value V, err error) {
 	for {
 		mine, other, v, err := c.begin(key)

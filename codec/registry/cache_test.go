@@ -66,7 +66,8 @@ func TestWaitingCallerHasItsOwnTime(t *testing.T) {
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := c.get(short, 1, l.load); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, codec.ErrUnavailable) {
+		if _, err := c.get(short, 1, l.load); !errors.Is(err, context.DeadlineExceeded) ||
+			!errors.Is(err, codec.ErrUnavailable) {
 			t.Errorf("error %v", err)
 		}
 		if err := <-done; err != nil || l.n != 1 {
@@ -116,7 +117,8 @@ func TestPanicEndsTheCall(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _ = c.get(t.Context(), 1, func(context.Context) (string, error) { panic("broken") })
 	}()
-	if v, err := c.get(t.Context(), 1, func(context.Context) (string, error) { return "answer", nil }); v != "answer" || err != nil {
+	if v, err := c.get(t.Context(), 1,
+		func(context.Context) (string, error) { return "answer", nil }); v != "answer" || err != nil {
 		t.Errorf("%q, error %v", v, err)
 	}
 }

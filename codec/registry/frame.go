@@ -17,9 +17,11 @@ func AppendHeader(dst []byte, id int) []byte {
 func Split(body []byte) (id int, rest []byte, err error) {
 	switch {
 	case len(body) < headerLen:
-		return 0, nil, fmt.Errorf("registry: %d bytes are too few for a header of %d: let the producer write the Confluent wire format", len(body), headerLen)
+		return 0, nil, fmt.Errorf("registry: %d bytes are too few for a header of %d: let the producer write the Confluent "+
+			"wire format", len(body), headerLen)
 	case body[0] != 0:
-		return 0, nil, fmt.Errorf("registry: the first byte is %#02x, not 0: let the producer write the Confluent wire format", body[0])
+		return 0, nil, fmt.Errorf("registry: the first byte is %#02x, not 0: "+
+			"let the producer write the Confluent wire format", body[0])
 	}
 	return int(binary.BigEndian.Uint32(body[1:headerLen])), body[headerLen:], nil
 }

@@ -1,5 +1,5 @@
-// Package registry asks a schema registry that speaks Confluent's HTTP API (Confluent, Redpanda, Karapace, Apicurio) for schemas and
-// their ids, and writes and reads the Confluent wire format. Package codec/avro is built on it.
+// Package registry asks a schema registry that speaks Confluent's HTTP API (Confluent, Redpanda, Karapace, Apicurio)
+// for schemas and their ids, and writes and reads the Confluent wire format. Package codec/avro is built on it.
 package registry
 
 import (
@@ -27,8 +27,8 @@ type Options struct {
 	Timeout time.Duration
 	// Subject names the subject of a record type in a topic. Defaults to TopicName.
 	Subject func(topic, record string) string
-	// Register lets a producer add its schema to the subject. Otherwise the schema must be there, as it is where schemas are
-	// reviewed and registered by a pipeline.
+	// Register lets a producer add its schema to the subject. Otherwise the schema must be there, as it is where schemas
+	// are reviewed and registered by a pipeline.
 	Register bool
 }
 
@@ -112,7 +112,8 @@ func splitUser(urls []string) (plain []string, user *url.Userinfo, err error) {
 	for i, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, nil, fmt.Errorf("registry: URL %d of %d is not one of http or https: write it like http://localhost:8081", i+1, len(urls))
+			return nil, nil, fmt.Errorf("registry: URL %d of %d is not one of http or https: "+
+				"write it like http://localhost:8081", i+1, len(urls))
 		}
 		if user == nil {
 			user = u.User
@@ -172,7 +173,8 @@ func (r *Registry) ID(ctx context.Context, subject string, s Schema) (int, error
 	})
 }
 
-// Versions returns the history of a subject, oldest first, or only its newest version. A subject that is not there has none.
+// Versions returns the history of a subject, oldest first, or only its newest version. A subject that is not there has
+// none.
 func (r *Registry) Versions(ctx context.Context, subject string, newestOnly bool) ([]Version, error) {
 	numbers, err := r.versionNumbers(ctx, subject)
 	if err != nil {
@@ -243,7 +245,8 @@ func (r *Registry) Level(ctx context.Context, subject string) (Level, error) {
 	return Level(answer.Level.String()), err
 }
 
-// Compatible asks whether the registry would take a schema as the next version of a subject. A subject that is not there takes any.
+// Compatible asks whether the registry would take a schema as the next version of a subject. A subject that is not
+// there takes any.
 func (r *Registry) Compatible(ctx context.Context, subject string, s Schema, l Level) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -264,13 +267,15 @@ func (r *Registry) Compatible(ctx context.Context, subject string, s Schema, l L
 		}
 		return err
 	case !answer.Is:
-		return fmt.Errorf("registry: %w with subject %s (%s): give new fields a default and keep the types of old ones, or use another topic: %q",
+		return fmt.Errorf("registry: %w with subject %s (%s): give new fields a default and keep the types of old ones, or "+
+			"use another topic: %q",
 			ErrIncompatible, subject, l, answer.Messages)
 	}
 	return nil
 }
 
-// answered returns the schema of an answer, which would be kept for ever. One without a text is not a registry's, but that of something between.
+// answered returns the schema of an answer, which would be kept for ever. One without a text is not a registry's, but
+// that of something between.
 func answered(asked string, s sr.Schema) (Schema, error) {
 	if s.Schema == "" {
 		return Schema{}, unavailable(asked, errors.New("the answer has no schema"))
@@ -278,7 +283,8 @@ func answered(asked string, s sr.Schema) (Schema, error) {
 	return fromWire(s), nil
 }
 
-// answeredID returns the id of an answer, likewise. One that does not fit the header would have bodies name another schema.
+// answeredID returns the id of an answer, likewise. One that does not fit the header would have bodies name another
+// schema.
 func answeredID(asked string, id int, err error) (int, error) {
 	switch {
 	case err != nil:

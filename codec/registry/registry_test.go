@@ -53,7 +53,8 @@ func TestIDsAndSchemas(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	reading, writing := f.client(t, registry.Options{}), f.client(t, registry.Options{Register: true})
-	if _, err := reading.ID(t.Context(), "orders-value", schema); !errors.Is(err, registry.ErrNotFound) || errors.Is(err, codec.ErrUnavailable) {
+	if _, err := reading.ID(t.Context(), "orders-value", schema); !errors.Is(err, registry.ErrNotFound) ||
+		errors.Is(err, codec.ErrUnavailable) {
 		t.Errorf("a schema that nobody registered: error %v", err)
 	}
 	id, err := writing.ID(t.Context(), "orders-value", schema)
@@ -80,21 +81,24 @@ func TestIDsAndSchemas(t *testing.T) {
 	}
 }
 
-// An answer without an id or a schema, of a proxy for example, says nothing about them: it is not kept, and nothing is written with it.
+// An answer without an id or a schema, of a proxy for example, says nothing about them: it is not kept, and nothing is
+// written with it.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{`{}`, `null`, `{"id":0}`, `{"id":-1}`, `{"id":4294967297}`, `<html>`} {
 		f := newFake(t)
 		f.Intercept(func(w http.ResponseWriter, _ *http.Request) bool { _, _ = io.WriteString(w, answer); return true })
 		for _, register := range []bool{false, true} {
-			if id, err := f.client(t, registry.Options{Register: register}).ID(t.Context(), "orders-value", schema); !errors.Is(err, codec.ErrUnavailable) {
+			if id, err := f.client(t, registry.Options{Register: register}).ID(t.Context(), "orders-value",
+				schema); !errors.Is(err, codec.ErrUnavailable) {
 				t.Errorf("%s: id %d, error %v", answer, id, err)
 			}
 		}
 		if s, err := f.client(t, registry.Options{}).Schema(t.Context(), 1); !errors.Is(err, codec.ErrUnavailable) {
 			t.Errorf("%s: %+v, error %v", answer, s, err)
 		}
-		if _, err := f.client(t, registry.Options{}).Referenced(t.Context(), registry.Reference{Subject: "s", Version: 1}); !errors.Is(err, codec.ErrUnavailable) {
+		if _, err := f.client(t, registry.Options{}).Referenced(t.Context(),
+			registry.Reference{Subject: "s", Version: 1}); !errors.Is(err, codec.ErrUnavailable) {
 			t.Errorf("%s: error %v", answer, err)
 		}
 	}
@@ -118,7 +122,8 @@ func TestVersionsAndLevels(t *testing.T) {
 	if err := f.SetCompat("orders-value", sr.CompatForwardTransitive); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.Level(t.Context(), "orders-value"); err != nil || got != registry.ForwardTransitive || !got.Transitive() {
+	if got, err := r.Level(t.Context(), "orders-value"); err != nil ||
+		got != registry.ForwardTransitive || !got.Transitive() {
 		t.Errorf("level %q, error %v", got, err)
 	}
 	all, err := r.Versions(t.Context(), "orders-value", false)
@@ -126,10 +131,12 @@ func TestVersionsAndLevels(t *testing.T) {
 		t.Errorf("versions %+v, error %v", all, err)
 	}
 	asked := f.asked.Load() // each version is a question of its own, asked once
-	if again, err := r.Versions(t.Context(), "orders-value", false); err != nil || len(again) != 2 || f.asked.Load() != asked+1 {
+	if again, err := r.Versions(t.Context(), "orders-value", false); err != nil || len(again) != 2 ||
+		f.asked.Load() != asked+1 {
 		t.Errorf("%d questions, versions %+v, error %v", f.asked.Load()-asked, again, err)
 	}
-	if newest, err := r.Versions(t.Context(), "orders-value", true); err != nil || len(newest) != 1 || newest[0].Schema.Text != `"long"` {
+	if newest, err := r.Versions(t.Context(), "orders-value", true); err != nil || len(newest) != 1 ||
+		newest[0].Schema.Text != `"long"` {
 		t.Errorf("newest %+v, error %v", newest, err)
 	}
 }

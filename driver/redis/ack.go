@@ -49,7 +49,8 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 }
 
 // depart returns what lua/acking.lua reads, or nil, and a claim that may go with it.
-func (s *subscription) depart(request string, shard int, ss []driver.Settlement, run []int) (args []any, with *attachedClaim) {
+func (s *subscription) depart(request string, shard int, ss []driver.Settlement, run []int) (args []any,
+	with *attachedClaim) {
 	tokens := make([]*token, 0, len(run))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -128,5 +128,7 @@ func (c *census) off(group, field string, counted, found int64) {
 		return
 	}
 	c.defects = append(c.defects, defect{what: "total", first: field, second: strconv.FormatInt(found-counted, 10),
-		Problem: driver.Problem{Kind: "count", Group: group, Text: strconv.FormatInt(found, 10) + " messages are counted under " + field + ", which says " + strconv.FormatInt(counted, 10)}})
+		Problem: driver.Problem{Kind: "count", Group: group,
+			Text: strconv.FormatInt(found, 10) + " messages are counted under " + field + ", which says " +
+				strconv.FormatInt(counted, 10)}})
 }

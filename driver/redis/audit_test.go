@@ -31,7 +31,8 @@ func newDamaged(t *testing.T) *damaged {
 	c := goredis.NewClient(&goredis.Options{Addr: redistest.Shared(t).Addr()})
 	t.Cleanup(func() { _ = c.Close() })
 	x := &damaged{T: t, Driver: d, c: c, tag: "{" + prefix + ":jobs:0}:"}
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Hour, MaxRun: 2})
+	s, err := d.Subscribe(t.Context(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Hour, MaxRun: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +88,14 @@ func (x *damaged) settle() {
 	}
 }
 
-// Every structure is damaged in turn. An audit finds it, repairs it, and finds nothing the second time; then every message that
-// still has its body can be consumed.
+// Every structure is damaged in turn. An audit finds it, repairs it, and finds nothing the second time; then every
+// message that still has its body can be consumed.
 func TestAuditRepairsEveryStructure(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{
 		"ids", "delayed", "held", "pending", "segments", "sizes",
-		"g:default:lane1", "g:default:lane0", "g:default:back1", "g:default:chain", "g:default:next", "g:default:timer", "g:default:dead", "g:default:lease",
+		"g:default:lane1", "g:default:lane0", "g:default:back1", "g:default:chain", "g:default:next", "g:default:timer",
+		"g:default:dead", "g:default:lease",
 	} {
 		for _, how := range []string{"delete", "duplicate", "add"} {
 			t.Run(how+" "+suffix, func(t *testing.T) {
@@ -150,7 +152,8 @@ func (x *damaged) damage(how, key string) bool {
 		err = x.c.ZAdd(ctx, key, goredis.Z{Score: 1e13, Member: member}).Err()
 	case "hash delete":
 		fields, _ := x.c.HKeys(ctx, key).Result()
-		fields = slices.DeleteFunc(fields, func(f string) bool { return f == "-" || f == "\x01" }) // those only keep the hash from being a list
+		// those only keep the hash from being a list
+		fields = slices.DeleteFunc(fields, func(f string) bool { return f == "-" || f == "\x01" })
 		err = x.c.HDel(ctx, key, fields[rand.IntN(len(fields))]).Err()
 	case "hash add":
 		value := ghost

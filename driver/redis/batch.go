@@ -53,7 +53,8 @@ func (b *batch) claim(ctx context.Context, j *attachedClaim) (err error) {
 	}
 	switch reply.Text(0) {
 	case "stale":
-		return driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group), "subscribe again", nil)
+		return driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group),
+			"subscribe again", nil)
 	case "ok":
 		return b.read(ctx, reply)
 	}
@@ -86,7 +87,8 @@ func (b *batch) read(ctx context.Context, reply redisconn.Reply) error {
 		}
 	}
 	b.lease = &batchLease{instance: b.s.o.Instance, order: make([]*token, 0, len(items))}
-	b.tokens, b.made, b.ds = make([]token, len(items)), make([]driver.Delivery, len(items)), make([]*driver.Delivery, 0, len(items))
+	b.tokens, b.made, b.ds = make([]token, len(items)), make([]driver.Delivery, len(items)),
+		make([]*driver.Delivery, 0, len(items))
 	states, bodies, edited := reply.Texts(4), reply.Texts(5), reply.Texts(6)
 	if len(bodies) == 0 { // there are too many for the script
 		if bodies, err = sh.bodies(ctx, items); err != nil {
@@ -115,8 +117,8 @@ func (b *batch) keep() {
 	}
 }
 
-// late reports whether the answer came so late that the claim must be asked for again: its lease is half over, or something in it
-// has expired meanwhile.
+// late reports whether the answer came so late that the claim must be asked for again: its lease is half over, or
+// something in it has expired meanwhile.
 func (b *batch) late() bool {
 	now := time.Now()
 	if now.Sub(b.before) > b.s.o.Lease/2 {
@@ -150,7 +152,8 @@ func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
 func (b *batch) add(ctx context.Context, it item, body string, size int, known string) error {
 	s, n := b.s, len(b.ds)
 	t := &b.tokens[n]
-	*t = token{s: s, shard: b.shard, first: b.token, seq: it.seq, lease: b.token, claimed: b.before, until: b.before.Add(s.o.Lease)}
+	*t = token{s: s, shard: b.shard, first: b.token, seq: it.seq, lease: b.token, claimed: b.before,
+		until: b.before.Add(s.o.Lease)}
 	m, err := envelope.Decode(redisconn.Bytes(body))
 	if err == nil {
 		m.Topic, m.PublishedAt = s.o.Topic, it.published

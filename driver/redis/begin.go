@@ -62,8 +62,8 @@ func (s *subscription) begin(ctx context.Context, shard int, ds []*driver.Delive
 	}
 }
 
-// Drain says that Receive is not called again. Leases are of single messages, so nothing else is reserved; what Receive has not
-// returned goes back.
+// Drain says that Receive is not called again. Leases are of single messages, so nothing else is reserved; what Receive
+// has not returned goes back.
 func (s *subscription) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.gate.Drain() {
@@ -87,8 +87,8 @@ func await(ctx context.Context, underWay *sync.WaitGroup) {
 	}
 }
 
-// giveBackUnseen returns what was claimed and never handed out, as if it had not been claimed. What could not be returned is
-// kept for Close.
+// giveBackUnseen returns what was claimed and never handed out, as if it had not been claimed. What could not be
+// returned is kept for Close.
 func (s *subscription) giveBackUnseen(ctx context.Context) error {
 	s.mu.Lock()
 	stray, unknown := s.stray, s.unknown
@@ -102,7 +102,9 @@ func (s *subscription) giveBackUnseen(ctx context.Context) error {
 	err := s.leave(ctx, claims, nil, "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stray = append(s.stray, slices.DeleteFunc(stray, func(d *driver.Delivery) bool { return !s.held[d.Token.(*token)] })...)
+	s.stray = append(s.stray, slices.DeleteFunc(stray, func(d *driver.Delivery) bool {
+		return !s.held[d.Token.(*token)]
+	})...)
 	if err != nil {
 		s.unknown = append(s.unknown, unknown...)
 	}

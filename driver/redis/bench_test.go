@@ -168,7 +168,8 @@ func (l *load) drain(d driver.Driver, n int) {
 	done()
 }
 
-// raw is the least that a queue of these messages costs: a hash of bodies and a list of ids, several messages in one command.
+// raw is the least that a queue of these messages costs: a hash of bodies and a list of ids, several messages in one
+// command.
 func (l *load) raw() {
 	ctx := context.Background()
 	n := max(l.N/loadBatch, 1) * loadBatch
@@ -213,14 +214,15 @@ func (l *load) raw() {
 	})
 }
 
-// BenchmarkHandOver drains with one loop that receives and one that settles, where a Receive has to wait for a settlement: for room, or
-// for the end of a run. It reports how many scripts the server runs for a message.
+// BenchmarkHandOver drains with one loop that receives and one that settles, where a Receive has to wait for a
+// settlement: for room, or for the end of a run. It reports how many scripts the server runs for a message.
 func BenchmarkHandOver(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		keys int
 		o    driver.SubscribeOptions
-	}{{"one at a time", 0, driver.SubscribeOptions{MaxInflight: 1}}, {"runs of 32", 1, driver.SubscribeOptions{MaxRun: 32}}} {
+	}{{"one at a time", 0, driver.SubscribeOptions{MaxInflight: 1}},
+		{"runs of 32", 1, driver.SubscribeOptions{MaxRun: 32}}} {
 		b.Run(c.name, func(b *testing.B) { newLoad(b).handOver(c.keys, c.o) })
 	}
 }

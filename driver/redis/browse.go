@@ -162,7 +162,8 @@ func (b *browser) members(ctx context.Context, key, prefix string) (found []plac
 		from = score
 	}
 	count := int64(b.room() + browseAtATime)
-	zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: from, Max: "+inf", Offset: b.passed, Count: count}).Result()
+	zs, err := b.s.d.client.ZRangeByScoreWithScores(ctx, key,
+		&goredis.ZRangeBy{Min: from, Max: "+inf", Offset: b.passed, Count: count}).Result()
 	if err != nil {
 		return nil, false, redisconn.Classify(err)
 	}

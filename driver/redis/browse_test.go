@@ -63,8 +63,8 @@ func TestTopicsAreTwoCalls(t *testing.T) {
 	}
 }
 
-// TestPageIsOneCall: a page of ready messages takes one call of the server, however many messages are gone before them, and one
-// that is too large for a call takes more of them and is the same.
+// TestPageIsOneCall: a page of ready messages takes one call of the server, however many messages are gone before them,
+// and one that is too large for a call takes more of them and is the same.
 func TestPageIsOneCall(t *testing.T) {
 	t.Parallel()
 	d, counted := counting(t)
@@ -73,7 +73,8 @@ func TestPageIsOneCall(t *testing.T) {
 		msgs = append(msgs, &driver.Message{Topic: "t", ID: fmt.Sprintf("m%d", i), OwnID: true, Body: []byte("x")})
 	}
 	for i := range 3 {
-		msgs = append(msgs, &driver.Message{Topic: "t", ID: fmt.Sprintf("large%d", i), OwnID: true, Body: []byte(strings.Repeat("x", 3<<20))})
+		msgs = append(msgs, &driver.Message{Topic: "t", ID: fmt.Sprintf("large%d", i), OwnID: true,
+			Body: []byte(strings.Repeat("x", 3<<20))})
 	}
 	for _, m := range msgs {
 		if _, err := d.Publish(t.Context(), []*driver.Message{m}, driver.PublishOptions{}); err != nil {

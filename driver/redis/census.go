@@ -70,13 +70,15 @@ func (c *census) wrong(kind, group, what, first, second, text string) {
 	} else if m := c.messages[first]; m != nil {
 		id = unindexID(m.id)
 	}
-	c.defects = append(c.defects, defect{Problem: driver.Problem{Kind: kind, Group: group, ID: id, Text: text}, what: what, first: first, second: second})
+	c.defects = append(c.defects, defect{Problem: driver.Problem{Kind: kind, Group: group, ID: id, Text: text}, what: what,
+		first: first, second: second})
 }
 
 func (c *census) readTopic(ctx context.Context) error {
 	client, keys := c.s.d.client, c.s.keys
 	var err error
-	for key, into := range map[int]*map[string]string{keyTopic: &c.fields, keyPending: &c.pending, keyIDs: &c.ids, keyLive: &c.live, keyGraves: &c.graves} {
+	for key, into := range map[int]*map[string]string{keyTopic: &c.fields, keyPending: &c.pending, keyIDs: &c.ids,
+		keyLive: &c.live, keyGraves: &c.graves} {
 		if *into, err = wholeHash(ctx, client, keys[key]); err != nil {
 			return err
 		}
@@ -130,7 +132,8 @@ func (c *census) readBodies(ctx context.Context) error {
 			case isSeq(list[i]):
 				c.add(list[i], list[i+1])
 			default:
-				c.wrong("foreign", "", "foreign", list[i], "", fmt.Sprintf("the key %s has a field %q, which is no number of a message", c.s.keys[keyBodies], list[i]))
+				c.wrong("foreign", "", "foreign", list[i], "",
+					fmt.Sprintf("the key %s has a field %q, which is no number of a message", c.s.keys[keyBodies], list[i]))
 			}
 		}
 		if cursor = next; cursor == 0 {
@@ -169,7 +172,8 @@ func (c *census) checkSegments(ctx context.Context, sizes map[string]string, fou
 	}
 	for segment, n := range found {
 		if sizes[segment] != strconv.Itoa(n) || !listed[segment] {
-			c.wrong("segment", "", "segment", segment, "", fmt.Sprintf("segment %s has %d messages, not %q, or is listed in another place", segment, n, sizes[segment]))
+			c.wrong("segment", "", "segment", segment, "",
+				fmt.Sprintf("segment %s has %d messages, not %q, or is listed in another place", segment, n, sizes[segment]))
 		}
 		delete(sizes, segment)
 	}

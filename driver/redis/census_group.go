@@ -30,12 +30,14 @@ type groupCensus struct {
 func (g *groupCensus) read(ctx context.Context) error {
 	client := g.c.s.d.client
 	var err error
-	for key, into := range map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next, keyLease: &g.lease, keyState: &g.state, keyLosses: &g.losses} {
+	for key, into := range map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next,
+		keyLease: &g.lease, keyState: &g.state, keyLosses: &g.losses} {
 		if *into, err = wholeHash(ctx, client, g.keys[key]); err != nil {
 			return err
 		}
 	}
-	g.timer, g.gone, g.dead, g.lanes, g.queued = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]int{}
+	g.timer, g.gone, g.dead, g.lanes, g.queued = map[string]bool{}, map[string]bool{}, map[string]bool{},
+		map[string]int{}, map[string]int{}
 	for key, into := range map[int]map[string]bool{keyTimer: g.timer, keyDead: g.dead} {
 		members, err := client.ZRange(ctx, g.keys[key], 0, -1).Result()
 		if err != nil {
@@ -146,7 +148,9 @@ func (g *groupCensus) check() {
 		}
 	}
 	if whole(g.fields, "inflight") != sum(flying) || whole(g.fields, "waiting") != int64(len(waiting)) {
-		g.wrong("count", "counts", "", "", fmt.Sprintf("%d in flight and %d waiting, counted are %s and %s", sum(flying), len(waiting), g.fields["inflight"], g.fields["waiting"]))
+		g.wrong("count", "counts", "", "",
+			fmt.Sprintf("%d in flight and %d waiting, counted are %s and %s", sum(flying), len(waiting), g.fields["inflight"],
+				g.fields["waiting"]))
 	}
 }
 

@@ -73,7 +73,8 @@ func TestFoundClaimBringsNothingExpired(t *testing.T) {
 	closing(t, d)
 	s := subscribe(t, d, "jobs")
 	ttl := 300 * time.Millisecond
-	ms := []*driver.Message{{ID: "short", Topic: "jobs", Key: "k", TTL: ttl}, {ID: "long", Topic: "jobs", Key: "k2", TTL: time.Hour}}
+	ms := []*driver.Message{{ID: "short", Topic: "jobs", Key: "k", TTL: ttl},
+		{ID: "long", Topic: "jobs", Key: "k2", TTL: time.Hour}}
 	if _, err := d.Publish(t.Context(), ms, driver.PublishOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,8 @@ func TestFoundClaimIsPortioned(t *testing.T) {
 	}
 }
 
-// What is released returns before what came after it, although a follower of some key was put at the end of the lane meanwhile.
+// What is released returns before what came after it, although a follower of some key was put at the end of the lane
+// meanwhile.
 func TestReleasedKeepsItsPlaceBesideKeys(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.Shared(t).URL(), namespace())
@@ -178,12 +180,14 @@ func TestReleasedKeepsItsPlaceBesideKeys(t *testing.T) {
 	}
 }
 
-// The followers of a key that became free stand before what was published long after them, and nothing is lost or repeated on the way.
+// The followers of a key that became free stand before what was published long after them, and nothing is lost or
+// repeated on the way.
 func TestFollowersComeBeforeWhatIsMuchYounger(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.Shared(t).URL(), namespace())
 	closing(t, d)
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Minute, MaxRun: 1})
+	s, err := d.Subscribe(t.Context(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Minute, MaxRun: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +214,8 @@ func TestFollowersComeBeforeWhatIsMuchYounger(t *testing.T) {
 		ack(t, s, ds)
 	}
 	drain(t, s, len(ms)-next)
-	if report, err := d.Audit(t.Context(), "jobs", false); err != nil || len(report.Problems) > 0 || report.Stats.Messages != 0 {
+	if report, err := d.Audit(t.Context(), "jobs", false); err != nil || len(report.Problems) > 0 ||
+		report.Stats.Messages != 0 {
 		t.Errorf("Audit at the end: %+v, %v", report, err)
 	}
 }

@@ -58,10 +58,11 @@ type doorbell struct {
 // open returns a driver on a client of its own, which is closed at the end.
 func (b *doorbell) open(t testing.TB) *redis.Driver {
 	t.Helper()
-	c := goredis.NewClient(&goredis.Options{Addr: b.addr, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		b.n.Add(1)
-		return (&net.Dialer{}).DialContext(ctx, network, addr)
-	}})
+	c := goredis.NewClient(&goredis.Options{Addr: b.addr,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			b.n.Add(1)
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		}})
 	t.Cleanup(func() { _ = c.Close() })
 	d, err := redis.New(context.Background(), redis.Options{Client: c, Prefix: namespace()})
 	if err != nil {

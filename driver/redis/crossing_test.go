@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// What is said about a delivery while an extension of it is under way finds it, although the extension has split its lease and
-// nobody has read the answer yet.
+// What is said about a delivery while an extension of it is under way finds it, although the extension has split its
+// lease and nobody has read the answer yet.
 func TestCallsCrossAnExtend(t *testing.T) {
 	t.Parallel()
 	to := func(topic string) []*driver.Message { return []*driver.Message{{ID: "next", Topic: topic}} }
@@ -70,26 +70,30 @@ type crossing struct {
 	read  chan struct{} // closed when its answer may be read
 }
 
-// extendWords is how many words the extension of two deliveries has: the command, the keys of a topic and a group, the arguments.
+// extendWords is how many words the extension of two deliveries has: the command, the keys of a topic and a group, the
+// arguments.
 const extendWords = 3 + 19 + 21 + 3 + 2*2
 
 func newCrossing(t *testing.T) *crossing {
 	x := &crossing{done: make(chan struct{}), read: make(chan struct{})}
-	x.d = openWith(t, redistest.Shared(t).Addr(), namespace(), hook{process: func(ctx context.Context, cmd goredis.Cmder, next goredis.ProcessHook) error {
-		err := next(ctx, cmd)
-		if isScript(cmd) && len(cmd.Args()) == extendWords && err == nil && x.armed.CompareAndSwap(true, false) {
-			close(x.done)
-			<-x.read
-		}
-		return err
-	}})
+	x.d = openWith(t, redistest.Shared(t).Addr(), namespace(),
+		hook{process: func(ctx context.Context, cmd goredis.Cmder, next goredis.ProcessHook) error {
+			err := next(ctx, cmd)
+			if isScript(cmd) && len(cmd.Args()) == extendWords && err == nil && x.armed.CompareAndSwap(true, false) {
+				close(x.done)
+				<-x.read
+			}
+			return err
+		}})
 	closing(t, x.d)
 	var err error
-	if x.s, err = x.d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Minute, MaxRun: 3}); err != nil {
+	if x.s, err = x.d.Subscribe(t.Context(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Minute, MaxRun: 3}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a", "b", "c"} {
-		if _, err := x.d.Publish(t.Context(), []*driver.Message{{ID: id, Topic: "jobs", Key: "k"}}, driver.PublishOptions{}); err != nil {
+		if _, err := x.d.Publish(t.Context(), []*driver.Message{{ID: id, Topic: "jobs", Key: "k"}},
+			driver.PublishOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// A driver that is broken at the seam is found out on a real server too: the suite does not pass because of slowness or luck.
+// A driver that is broken at the seam is found out on a real server too: the suite does not pass because of slowness or
+// luck.
 func TestDefectsAreCaught(t *testing.T) {
 	drivertest.RunDefects(t, harness(redistest.Shared(t).URL(), capabilities(driver.InMemory, driver.InMemory)))
 }

@@ -1,8 +1,8 @@
 // Package redis is the driver for Redis 6.2 and later and Valkey, on a single node, with Sentinel, and as a Cluster.
 //
 // Every change of state is one Lua script; scripts are constants, declare all their keys, use the server's clock only,
-// and can be repeated without harm, so that neither a lost reply nor a retry of the client library does any. All keys of a topic
-// shard share one hash tag. docs/redis.md has the layout with a picture.
+// and can be repeated without harm, so that neither a lost reply nor a retry of the client library does any. All keys
+// of a topic shard share one hash tag. docs/redis.md has the layout with a picture.
 //
 // Where things are:
 //

@@ -24,29 +24,30 @@ func TestCloseCrossesADrain(t *testing.T) {
 	cancelled, received, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	closed := make(chan error, 1)
 	var s driver.Subscription
-	d := openWith(t, redistest.Shared(t).Addr(), namespace(), hook{process: func(ctx context.Context, cmd goredis.Cmder, next goredis.ProcessHook) error {
-		if !isScript(cmd) {
+	d := openWith(t, redistest.Shared(t).Addr(), namespace(),
+		hook{process: func(ctx context.Context, cmd goredis.Cmder, next goredis.ProcessHook) error {
+			if !isScript(cmd) {
+				return next(ctx, cmd)
+			}
+			switch {
+			case stage.Load() == claiming:
+				err := next(ctx, cmd)
+				if err == nil && stage.CompareAndSwap(claiming, 0) { // the server knows the script, and has carried it out
+					close(cancelled)
+					<-received
+				}
+				return err
+			case stage.CompareAndSwap(draining, closing):
+				go func() { closed <- s.Close(context.Background()) }()
+				select {
+				case <-left: // it does not wait for us
+				case <-time.After(100 * time.Millisecond):
+				}
+			case stage.CompareAndSwap(closing, 0):
+				defer close(left)
+			}
 			return next(ctx, cmd)
-		}
-		switch {
-		case stage.Load() == claiming:
-			err := next(ctx, cmd)
-			if err == nil && stage.CompareAndSwap(claiming, 0) { // the server knows the script, and has carried it out
-				close(cancelled)
-				<-received
-			}
-			return err
-		case stage.CompareAndSwap(draining, closing):
-			go func() { closed <- s.Close(context.Background()) }()
-			select {
-			case <-left: // it does not wait for us
-			case <-time.After(100 * time.Millisecond):
-			}
-		case stage.CompareAndSwap(closing, 0):
-			defer close(left)
-		}
-		return next(ctx, cmd)
-	}})
+		}})
 	defer func() { _ = d.Close(context.Background()) }()
 	s = subscribe(t, d, "jobs")
 	publish(t, d, "jobs", "a")

@@ -11,9 +11,9 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// emit publishes follow-ups. Where all of them belong to the shard of the delivery this is one step with its settlement,
-// and done; otherwise they are published if the delivery is still held, and the settlement follows. Their ids derive from
-// the parent's, so that a repeat is a duplicate.
+// emit publishes follow-ups. Where all of them belong to the shard of the delivery this is one step with its
+// settlement, and done; otherwise they are published if the delivery is still held, and the settlement follows. Their
+// ids derive from the parent's, so that a repeat is a duplicate.
 func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement) (done bool, err error) {
 	if s.here(t, x.Emit) {
 		return true, s.emitHere(ctx, t, x)
@@ -29,7 +29,8 @@ func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement)
 // unfull hides that a server without memory refused follow-ups behind what it means for a settlement.
 func unfull(err error) error {
 	if errors.Is(err, driver.ErrFull) {
-		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
+		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored",
+			"settle again when the server has room", err)
 	}
 	return err
 }
@@ -59,7 +60,8 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 	defer s.d.requests.giveBack(r)
 	lease := s.leaseOf(t)
 	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
-		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
+		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, redisshell.Outcome(x),
+			redisconn.Milliseconds(x.After),
 			redisshell.Failure(x, s.o.Instance), s.o.Instance}
 		return p.appendTo(args, r.name(), "f", "")
 	})
@@ -93,5 +95,6 @@ func (s *subscription) check(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	s.drop(t)
 	s.mu.Unlock()
-	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t), "extend leases in time; the message is delivered again", nil)
+	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t),
+		"extend leases in time; the message is delivered again", nil)
 }

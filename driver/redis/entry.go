@@ -37,8 +37,8 @@ type groupView struct {
 	holders   map[string]string // sequence number to instance, of all in flight
 }
 
-// load reads what there is about messages, by their sequence numbers, as some groups see them (nil: all). It returns nil when
-// the topic is gone.
+// load reads what there is about messages, by their sequence numbers, as some groups see them (nil: all). It returns
+// nil when the topic is gone.
 func (s *shard) load(ctx context.Context, seqs []string, only []string) (*view, error) {
 	args := make([]any, len(seqs))
 	for i, seq := range seqs {
@@ -51,7 +51,8 @@ func (s *shard) load(ctx context.Context, seqs []string, only []string) (*view, 
 }
 
 // looking makes a view of what ask answers, which is asked again when the groups have changed.
-func (s *shard) looking(ask func(viewQuery) (seqs []string, reply redisconn.Reply, err error), only []string) (*view, error) {
+func (s *shard) looking(ask func(viewQuery) (seqs []string, reply redisconn.Reply, err error),
+	only []string) (*view, error) {
 	for range staleTries {
 		q := s.viewQuery(only)
 		seqs, reply, err := ask(q)
@@ -95,7 +96,8 @@ func (s *shard) viewQuery(only []string) viewQuery {
 
 // view reads the answer.
 func (q viewQuery) view(s *shard, seqs []string, reply redisconn.Reply) *view {
-	v := &view{s: s, g: q.g, solo: reply.List(0).Text(2), bodies: strung(seqs, reply.List(1)), live: strung(seqs, reply.List(2)),
+	v := &view{s: s, g: q.g, solo: reply.List(0).Text(2), bodies: strung(seqs, reply.List(1)),
+		live:    strung(seqs, reply.List(2)),
 		pending: strung(seqs, reply.List(3)), due: scored(seqs, reply.List(4)), expires: scored(seqs, reply.List(5)),
 		published: map[string]time.Time{}, groups: make([]groupView, len(q.g.names))}
 	for seq, indexed := range strung(seqs, reply.List(6)) {
@@ -243,7 +245,8 @@ func (v *view) deadLetter(e *driver.Entry, st state, record string) *driver.Dead
 	} else if lines[1] == "" {
 		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
 	}
-	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: st.failed, Deliveries: st.lost + 1, Rounds: st.rounds,
+	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: st.failed,
+		Deliveries: st.lost + 1, Rounds: st.rounds,
 		Origin: driver.Origin{Topic: v.s.topic, Group: e.Group, Ref: e.Ref, Instance: lines[1]}}
 	dl.Bury(last)
 	return dl

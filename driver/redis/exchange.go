@@ -25,8 +25,8 @@ type waiter struct {
 	claim chan *attachedClaim
 }
 
-// await waits until there may be something to claim, or a settlement takes the claim of this Receive along. It returns neither a claim
-// nor an error in the first case.
+// await waits until there may be something to claim, or a settlement takes the claim of this Receive along. It returns
+// neither a claim nor an error in the first case.
 func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}) (*attachedClaim, error) {
 	w := &waiter{most: most, claim: make(chan *attachedClaim, 1)}
 	s.mu.Lock()
@@ -47,8 +47,8 @@ func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}
 	return <-w.claim, nil // that cannot be called off any more
 }
 
-// takeAlong returns a claim to go with an acknowledgement, for a Receive that waits, if that may find something then: room, or a key
-// of which nothing is held any more. The caller has the lock.
+// takeAlong returns a claim to go with an acknowledgement, for a Receive that waits, if that may find something then:
+// room, or a key of which nothing is held any more. The caller has the lock.
 func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
 	if len(s.waiting) == 0 || !s.gate.Receives() || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
 		return nil
@@ -71,13 +71,15 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
 	s.waiting = s.waiting[1:]
 	s.gate.Reserve(most)
 	s.claims.Add(1)
-	j := &attachedClaim{claimRequest: claimRequest{shard, s.d.shell.NewToken(), most}, before: time.Now(), news: s.gate.News(),
+	j := &attachedClaim{claimRequest: claimRequest{shard, s.d.shell.NewToken(), most}, before: time.Now(),
+		news:  s.gate.News(),
 		bound: most > before, done: make(chan struct{})}
 	w.claim <- j
 	return j
 }
 
-// freesKey reports whether nothing is held any more of a key of deliveries that leave. A run is in one lease, unless that was split.
+// freesKey reports whether nothing is held any more of a key of deliveries that leave. A run is in one lease, unless
+// that was split.
 func freesKey(leaving []*token) bool {
 	staying := map[string]bool{}
 	var looked *batchLease
@@ -95,7 +97,8 @@ func freesKey(leaving []*token) bool {
 	return slices.ContainsFunc(leaving, func(t *token) bool { return t.key != "" && !staying[t.key] })
 }
 
-// exchange sends an acknowledgement together with a claim, and returns the answer to the first; whoever waits for the claim gets the other.
+// exchange sends an acknowledgement together with a claim, and returns the answer to the first; whoever waits for the
+// claim gets the other.
 func (s *subscription) exchange(ctx context.Context, ack []any, j *attachedClaim) (redisconn.Reply, error) {
 	claim := s.claimArgs(j.claimRequest)
 	args := make([]any, 0, len(claim)+1+len(ack))

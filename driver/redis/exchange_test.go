@@ -34,8 +34,9 @@ type swap struct {
 	failed   chan error
 
 	counting  atomic.Bool
-	exchanges atomic.Int64                                                                    // calls
-	do        atomic.Pointer[func(context.Context, goredis.Cmder, goredis.ProcessHook) error] // instead of the next exchange
+	exchanges atomic.Int64 // calls
+	// instead of the next exchange
+	do atomic.Pointer[func(context.Context, goredis.Cmder, goredis.ProcessHook) error]
 }
 
 // newSwap publishes messages with a key each, or none, and takes what o allows of them.
@@ -45,7 +46,8 @@ func newSwap(t *testing.T, o driver.SubscribeOptions, most int, keys ...string) 
 	w.c.AddHook(hook{process: w.process})
 	t.Cleanup(func() { _ = w.c.Close() })
 	var err error
-	if w.d, err = redis.New(t.Context(), redis.Options{Client: w.c, Prefix: namespace(), Fallback: time.Hour}); err != nil {
+	if w.d, err = redis.New(t.Context(),
+		redis.Options{Client: w.c, Prefix: namespace(), Fallback: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.d.Close(context.Background()) })
@@ -272,7 +274,8 @@ func TestExchangeIsFenced(t *testing.T) {
 	if err != nil || len(leases) != 1 {
 		t.Fatalf("leases %q, %v", leases, err)
 	}
-	if err := w.c.ZAdd(t.Context(), timer, goredis.Z{Score: 1, Member: leases[0]}).Err(); err != nil { // the server believes that it has ended
+	// the server believes that it has ended
+	if err := w.c.ZAdd(t.Context(), timer, goredis.Z{Score: 1, Member: leases[0]}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.ack(); !errors.Is(err, driver.ErrLeaseLost) {
@@ -287,7 +290,8 @@ func TestExchangeIsFenced(t *testing.T) {
 	w.sound(0, 4)
 }
 
-// A settlement that is not simple makes no room yet, so that nothing is claimed with it. Both get what they want, one after the other.
+// A settlement that is not simple makes no room yet, so that nothing is claimed with it. Both get what they want, one
+// after the other.
 func TestExchangeNeedsRoom(t *testing.T) {
 	t.Parallel()
 	w := newSwap(t, driver.SubscribeOptions{MaxInflight: 2}, 2, "", "", "", "")
@@ -340,7 +344,8 @@ func TestExchangeBesideForeignKeys(t *testing.T) {
 			if !settles {
 				w.cancel()
 			}
-			if ds, err := <-w.received, <-w.failed; len(ds) > 0 || settles && !errors.Is(err, driver.ErrNotApplied) || !settles && !errors.Is(err, context.Canceled) {
+			if ds, err := <-w.received, <-w.failed; len(ds) > 0 || settles && !errors.Is(err, driver.ErrNotApplied) ||
+				!settles && !errors.Is(err, context.Canceled) {
 				t.Errorf("received %s, %v", names(ds), err)
 			}
 		})
@@ -355,7 +360,8 @@ func TestExchangeWakesOthers(t *testing.T) {
 	<-w.failed
 	<-w.received
 	w.wait(1)
-	other, err := redis.New(t.Context(), redis.Options{URL: redistest.Shared(t).URL(), Prefix: w.d.Prefix(), Fallback: time.Hour})
+	other, err := redis.New(t.Context(),
+		redis.Options{URL: redistest.Shared(t).URL(), Prefix: w.d.Prefix(), Fallback: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	return errs
 }
 
-// wholeLeases divides deliveries into scripts, so that those of one lease are in the same: extending a part of a lease splits it.
+// wholeLeases divides deliveries into scripts, so that those of one lease are in the same: extending a part of a lease
+// splits it.
 func (s *subscription) wholeLeases(ds []*driver.Delivery, all []int) (runs [][]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

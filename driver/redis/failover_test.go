@@ -11,8 +11,9 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// Nothing that was acknowledged at level replicated(1) is lost when the primary is killed while a consumer works, and producer
-// and consumer go on by themselves. The producer waits for each answer, so no publish is under way at the kill.
+// Nothing that was acknowledged at level replicated(1) is lost when the primary is killed while a consumer works, and
+// producer and consumer go on by themselves. The producer waits for each answer, so no publish is under way at the
+// kill.
 func TestFailOverLosesNothing(t *testing.T) {
 	t.Run("sentinel", func(t *testing.T) {
 		t.Parallel()

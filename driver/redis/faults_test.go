@@ -47,7 +47,8 @@ func fill(t *testing.T, d driver.Driver) int {
 	t.Helper()
 	body := make([]byte, 16<<10)
 	for n := 0; n < 10_000; n++ {
-		_, err := d.Publish(t.Context(), []*driver.Message{{ID: rand.Text(), Topic: "jobs", Body: body}}, driver.PublishOptions{})
+		_, err := d.Publish(t.Context(), []*driver.Message{{ID: rand.Text(), Topic: "jobs", Body: body}},
+			driver.PublishOptions{})
 		if errors.Is(err, driver.ErrFull) {
 			return n
 		}
@@ -103,7 +104,8 @@ func TestServerIsKilledAndRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Kill()
-	if _, err := d.Publish(t.Context(), []*driver.Message{{ID: "x", Topic: "jobs"}}, driver.PublishOptions{}); !errors.Is(err, driver.ErrNotApplied) && !errors.Is(err, driver.ErrUnknown) {
+	if _, err := d.Publish(t.Context(), []*driver.Message{{ID: "x", Topic: "jobs"}},
+		driver.PublishOptions{}); !errors.Is(err, driver.ErrNotApplied) && !errors.Is(err, driver.ErrUnknown) {
 		t.Errorf("Publish without a server: %v", err)
 	}
 	if err := server.Restart(); err != nil {
@@ -141,7 +143,8 @@ func TestReplicatedIsChecked(t *testing.T) {
 // Wrong addresses, passwords and settings are clear errors, and secrets are in none of them.
 func TestBadServersAreRefused(t *testing.T) {
 	t.Parallel()
-	locked := redistest.Single(t, redistest.Options{Password: "hunter2", Config: []string{"maxmemory 100mb", "maxmemory-policy allkeys-lru"}})
+	locked := redistest.Single(t, redistest.Options{Password: "hunter2",
+		Config: []string{"maxmemory 100mb", "maxmemory-policy allkeys-lru"}})
 	for name, c := range map[string]struct {
 		o    redis.Options
 		kind error
@@ -150,14 +153,15 @@ func TestBadServersAreRefused(t *testing.T) {
 		"wrong password": {redis.Options{URL: "redis://:canary7@" + locked.Addr()}, driver.ErrNotApplied},
 		"eviction":       {redis.Options{URL: locked.URL(), Strict: true}, driver.ErrUnsupported},
 		"no server":      {redis.Options{URL: "redis://:canary7@127.0.0.1:1?timeout=200ms"}, driver.ErrNotApplied},
-		"not a cluster":  {redis.Options{URL: strings.Replace(locked.URL(), "redis://", "redis+cluster://", 1)}, driver.ErrInvalid},
-		"scheme":         {redis.Options{URL: "http://:canary7@host"}, driver.ErrInvalid},
-		"port":           {redis.Options{URL: "redis://:canary7@host:port"}, driver.ErrInvalid},
-		"database":       {redis.Options{URL: "redis://:canary7@host/x"}, driver.ErrInvalid},
-		"parameter":      {redis.Options{URL: "redis://:canary7@host?pol=3"}, driver.ErrInvalid},
-		"no primary":     {redis.Options{URL: "redis+sentinel://:canary7@host"}, driver.ErrInvalid},
-		"prefix":         {redis.Options{URL: locked.URL(), Prefix: "a{b}"}, driver.ErrInvalid},
-		"nothing":        {redis.Options{}, driver.ErrInvalid},
+		"not a cluster": {redis.Options{URL: strings.Replace(locked.URL(), "redis://", "redis+cluster://", 1)},
+			driver.ErrInvalid},
+		"scheme":     {redis.Options{URL: "http://:canary7@host"}, driver.ErrInvalid},
+		"port":       {redis.Options{URL: "redis://:canary7@host:port"}, driver.ErrInvalid},
+		"database":   {redis.Options{URL: "redis://:canary7@host/x"}, driver.ErrInvalid},
+		"parameter":  {redis.Options{URL: "redis://:canary7@host?pol=3"}, driver.ErrInvalid},
+		"no primary": {redis.Options{URL: "redis+sentinel://:canary7@host"}, driver.ErrInvalid},
+		"prefix":     {redis.Options{URL: locked.URL(), Prefix: "a{b}"}, driver.ErrInvalid},
+		"nothing":    {redis.Options{}, driver.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

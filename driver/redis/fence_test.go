@@ -13,8 +13,9 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// A stale delivery gains nothing from being extended in one call with the current delivery of the same message, neither when
-// the script is repeated nor when its answer is lost: it was once taken for the current one, by the message's number alone.
+// A stale delivery gains nothing from being extended in one call with the current delivery of the same message, neither
+// when the script is repeated nor when its answer is lost: it was once taken for the current one, by the message's
+// number alone.
 func TestStaleDeliveryIsNotExtendedWithItsSuccessor(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"repeated", "answer lost"} {
@@ -40,7 +41,8 @@ func TestStaleDeliveryIsNotExtendedWithItsSuccessor(t *testing.T) {
 			}
 			publish(t, d, "jobs", "a", "b")
 			stale := take(t, s, 2)
-			for _, err := range s.Settle(t.Context(), []driver.Settlement{{Delivery: stale[0], Outcome: driver.Release}, {Delivery: stale[1], Outcome: driver.Release}}) {
+			for _, err := range s.Settle(t.Context(),
+				[]driver.Settlement{{Delivery: stale[0], Outcome: driver.Release}, {Delivery: stale[1], Outcome: driver.Release}}) {
 				if err != nil {
 					t.Fatal(err)
 				}

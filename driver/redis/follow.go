@@ -42,7 +42,8 @@ func (d *Driver) Follow(ctx context.Context, q driver.FollowQuery) (driver.Follo
 	return page, nil
 }
 
-// end is how far a shard has come: the last sequence number, and how many messages had one. Others went to what became ready again.
+// end is how far a shard has come: the last sequence number, and how many messages had one. Others went to what became
+// ready again.
 type end struct{ seq, published uint64 }
 
 // ends asks all shards at once.

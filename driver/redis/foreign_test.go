@@ -45,7 +45,8 @@ func TestForeignKeysAreRefused(t *testing.T) {
 	}
 }
 
-// Whichever key somebody else takes while the topic is in use, every call either does not need it, or says so and changes nothing.
+// Whichever key somebody else takes while the topic is in use, every call either does not need it, or says so and
+// changes nothing.
 func TestForeignKeysStopNothingHalfWay(t *testing.T) {
 	t.Parallel()
 	for _, version := range redistest.Versions() {
@@ -89,23 +90,28 @@ func newUsurped(t *testing.T, server *redistest.Server, suffix string) *usurped 
 	t.Cleanup(func() { _ = u.c.Close() })
 	u.d = open(t, server.URL(), u.prefix)
 	t.Cleanup(func() { _ = u.d.Close(context.Background()) }) // its subscription may not be able to leave
-	s, err := u.d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Hour, MaxRun: 3})
+	s, err := u.d.Subscribe(t.Context(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "tester", Lease: time.Hour, MaxRun: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.s = s
 	for i := range 12 {
-		m := &driver.Message{ID: fmt.Sprint("m", i), OwnID: i%2 == 0, Topic: "jobs", Key: []string{"", "", "k", "l"}[i%4], Priority: driver.Priority(i % 3)}
+		m := &driver.Message{ID: fmt.Sprint("m", i), OwnID: i%2 == 0, Topic: "jobs", Key: []string{"", "", "k", "l"}[i%4],
+			Priority: driver.Priority(i % 3)}
 		if _, err := u.d.Publish(t.Context(), []*driver.Message{m}, driver.PublishOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	u.held = take(t, s, 8)
-	if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: u.held[7], Outcome: driver.Retry, Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
+	if err := s.Settle(t.Context(),
+		[]driver.Settlement{{Delivery: u.held[7], Outcome: driver.Retry,
+			Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
 		t.Fatal(err)
 	}
 	u.key = fmt.Sprintf("{%s:jobs:0}:%s", u.prefix, suffix)
-	if err := u.c.Rename(t.Context(), u.key, "saved-"+u.key).Err(); err != nil && !strings.Contains(err.Error(), "no such key") {
+	if err := u.c.Rename(t.Context(), u.key, "saved-"+u.key).Err(); err != nil &&
+		!strings.Contains(err.Error(), "no such key") {
 		t.Fatal(err)
 	}
 	if err := u.c.Set(t.Context(), u.key, "foreign", 0).Err(); err != nil {
@@ -125,7 +131,8 @@ func (u *usurped) calls() map[string]func() error {
 	}
 	settle := func(i int, o driver.Outcome) func() error {
 		return func() error {
-			return u.s.Settle(u.Context(), []driver.Settlement{{Delivery: u.held[i], Outcome: o, Failure: &driver.Failure{Error: "x"}}})[0]
+			return u.s.Settle(u.Context(),
+				[]driver.Settlement{{Delivery: u.held[i], Outcome: o, Failure: &driver.Failure{Error: "x"}}})[0]
 		}
 	}
 	return map[string]func() error{

@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// A server that is frozen again and again, each time for two leases, kills no message of a healthy consumer: neither what waits in
-// it nor what its handlers run.
+// A server that is frozen again and again, each time for two leases, kills no message of a healthy consumer: neither
+// what waits in it nor what its handlers run.
 func TestFreezesKillNothing(t *testing.T) {
 	t.Parallel()
 	const messages, freezes, lease = 3000, 8, time.Second
@@ -77,6 +77,7 @@ func TestFreezesKillNothing(t *testing.T) {
 	g := st.Groups[0]
 	t.Logf("%d handled, %d dead, %d lost leases", len(handled), g.Dead, g.Redelivered)
 	if g.Dead > 0 || len(handled) != messages {
-		t.Errorf("%d of %d handled, %d dead after %d freezes of two leases; want all and none", len(handled), messages, g.Dead, freezes)
+		t.Errorf("%d of %d handled, %d dead after %d freezes of two leases; want all and none", len(handled),
+			messages, g.Dead, freezes)
 	}
 }

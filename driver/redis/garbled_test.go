@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// What another program put into our structures ends neither a listing nor an audit, which tells and mends it, nor a consumer.
+// What another program put into our structures ends neither a listing nor an audit, which tells and mends it, nor a
+// consumer.
 func TestGarbledStructures(t *testing.T) {
 	t.Parallel()
 	for name, garble := range map[string]func(ctx context.Context, c *goredis.Client, tag string) error{
@@ -27,7 +28,8 @@ func TestGarbledStructures(t *testing.T) {
 		},
 		"timer": func(ctx context.Context, c *goredis.Client, tag string) error {
 			later := float64(time.Now().Add(time.Hour).UnixMilli())
-			return c.ZAdd(ctx, tag+"g:default:timer", goredis.Z{Score: later, Member: ""}, goredis.Z{Score: later, Member: "x"}).Err()
+			return c.ZAdd(ctx, tag+"g:default:timer", goredis.Z{Score: later, Member: ""},
+				goredis.Z{Score: later, Member: "x"}).Err()
 		},
 		"item of a lane": func(ctx context.Context, c *goredis.Client, tag string) error {
 			return c.RPush(ctx, tag+"g:default:lane1", "x").Err()

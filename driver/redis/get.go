@@ -106,7 +106,8 @@ func (s *shard) invalidEntry(ctx context.Context, seq string) (driver.Entry, boo
 }
 
 func (t *topic) noMessage(target driver.Target) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no message %s", t.name, describe(target)), "it was settled or removed", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no message %s", t.name, describe(target)),
+		"it was settled or removed", nil)
 }
 
 func describe(target driver.Target) string {

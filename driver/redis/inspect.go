@@ -64,7 +64,8 @@ func (d *Driver) infos(ctx context.Context, topics []*topic) (infos []driver.Top
 		if g.epoch != fields["epoch"] {
 			g = t.shards[0].learn(fields["epoch"], fields["groups"])
 		}
-		infos = append(infos, driver.TopicInfo{Topic: t.name, Config: configOf(fields), Paused: fields["paused"] == "1", Groups: sortedNames(g.names)})
+		infos = append(infos, driver.TopicInfo{Topic: t.name, Config: configOf(fields), Paused: fields["paused"] == "1",
+			Groups: sortedNames(g.names)})
 	}
 	return infos, nil
 }
@@ -152,8 +153,10 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 			s.learn(f["epoch"], f["groups"])
 			continue
 		}
-		st := &driver.TopicStats{Topic: s.topic, Paused: f["paused"] == "1", Published: number(f, "published"), Fanned: number(f, "fanned"),
-			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Messages: int64(number(f, "messages")), Bytes: int64(number(f, "bytes")),
+		st := &driver.TopicStats{Topic: s.topic, Paused: f["paused"] == "1", Published: number(f, "published"),
+			Fanned:  number(f, "fanned"),
+			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Messages: int64(number(f, "messages")),
+			Bytes:   int64(number(f, "bytes")),
 			Delayed: reply.Integer(2), Held: reply.Integer(3), Invalid: reply.Integer(4)}
 		for i, name := range g.names {
 			one, err := s.groupStats(ctx, name, g.keys[topicKeys+i*groupKeys:], reply.List(5+i), now)
@@ -179,12 +182,15 @@ func (s *shard) statsKeys(g *groups) []string {
 }
 
 // groupStats makes the statistics of one group of its part of the answer.
-func (s *shard) groupStats(ctx context.Context, name string, keys []string, part redisconn.Reply, now time.Time) (driver.GroupStats, error) {
+func (s *shard) groupStats(ctx context.Context, name string, keys []string, part redisconn.Reply,
+	now time.Time) (driver.GroupStats, error) {
 	f := pairs(part.Texts(0))
-	g := driver.GroupStats{Group: name, Paused: f["paused"] == "1", Received: number(f, "received"), Acked: number(f, "acked"),
+	g := driver.GroupStats{Group: name, Paused: f["paused"] == "1", Received: number(f, "received"),
+		Acked:   number(f, "acked"),
 		Dropped: number(f, "dropped"), Expired: number(f, "expired"), Cancelled: number(f, "cancelled"),
-		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: part.Integer(1), Redelivered: number(f, "redelivered"),
-		Retried: number(f, "retried"), Died: number(f, "graves")}
+		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: part.Integer(1),
+		Redelivered: number(f, "redelivered"),
+		Retried:     number(f, "retried"), Died: number(f, "graves")}
 	if f["o"] == "1" {
 		g.Order = driver.Relaxed
 	}

@@ -46,16 +46,19 @@ const (
 	groupKeys  = 21
 )
 
-// Fields that keep hashes from being lists that are searched; lua/group.lua writes them. No id contains a control character.
+// Fields that keep hashes from being lists that are searched; lua/group.lua writes them. No id contains a control
+// character.
 const (
 	padding   = "-"
 	paddingID = "\x01"
 )
 
-var topicKeyNames = [topicKeys]string{"topic", "bodies", "ids", "live", "graves", "delayed", "held", "expires", "dedup", "windows",
+var topicKeyNames = [topicKeys]string{"topic", "bodies", "ids", "live", "graves", "delayed", "held", "expires",
+	"dedup", "windows",
 	"memory0", "memory1", "segments", "sizes", "invalid", "raw", "problems", "pending", "requests"}
 
-var groupKeyNames = [groupKeys]string{"group", "lane0", "lane1", "lane2", "lane3", "back0", "back1", "back2", "back3", "chain", "next",
+var groupKeyNames = [groupKeys]string{"group", "lane0", "lane1", "lane2", "lane3", "back0", "back1", "back2",
+	"back3", "chain", "next",
 	"state", "lease", "timer", "gone", "dead", "record", "history", "edited", "members", "losses"}
 
 // tagOf is what all keys of a topic shard begin with: a hash tag, so that a cluster keeps them together.

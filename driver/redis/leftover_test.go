@@ -25,7 +25,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	s := subscribe(t, d, "jobs")
 	n := 0
 	for i := range 300 {
-		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 7)}, {Priority: driver.High}, {TTL: time.Hour}, {Delay: time.Millisecond}, {OwnID: true}}
+		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 7)}, {Priority: driver.High}, {TTL: time.Hour},
+			{Delay: time.Millisecond}, {OwnID: true}}
 		for _, m := range ms {
 			m.ID, m.Topic, m.Body = rand.Text(), "jobs", []byte("x")
 		}
@@ -65,7 +66,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 	}
 	slices.Sort(keys)
-	want := []string{"{base:jobs:0}:bodies", "{base:jobs:0}:g:default:group", "{base:jobs:0}:g:default:members", "{base:jobs:0}:ids", "{base:jobs:0}:topic", "{base}:topics"}
+	want := []string{"{base:jobs:0}:bodies", "{base:jobs:0}:g:default:group", "{base:jobs:0}:g:default:members",
+		"{base:jobs:0}:ids", "{base:jobs:0}:topic", "{base}:topics"}
 	if !slices.Equal(keys, want) {
 		t.Errorf("keys left: %q, want %q", keys, want)
 	}
@@ -133,10 +135,11 @@ func TestMemoryReturns(t *testing.T) {
 }
 
 // searching are commands that take longer the more there is.
-var searching = []string{"keys", "scan", "lrem", "lpos", "linsert", "smembers", "hgetall", "hkeys", "hvals", "hscan", "zscan", "sscan", "sort"}
+var searching = []string{"keys", "scan", "lrem", "lpos", "linsert", "smembers", "hgetall", "hkeys", "hvals", "hscan",
+	"zscan", "sscan", "sort"}
 
-// Publishing, claiming, settling, promoting and looking after things never search: what one of them costs does not depend on how
-// much is in flight or queued.
+// Publishing, claiming, settling, promoting and looking after things never search: what one of them costs does not
+// depend on how much is in flight or queued.
 //
 // Lessons: L22, L53
 func TestNothingIsSearched(t *testing.T) {
@@ -149,7 +152,8 @@ func TestNothingIsSearched(t *testing.T) {
 	closing(t, d)
 	s := subscribe(t, d, "jobs")
 	for i := range 40 {
-		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 3)}, {Priority: driver.High}, {TTL: time.Hour}, {Delay: time.Millisecond}, {OwnID: true}}
+		ms := []*driver.Message{{}, {Key: fmt.Sprint(i % 3)}, {Priority: driver.High}, {TTL: time.Hour},
+			{Delay: time.Millisecond}, {OwnID: true}}
 		for _, m := range ms {
 			m.ID, m.Topic = rand.Text(), "jobs"
 		}
@@ -167,7 +171,8 @@ func TestNothingIsSearched(t *testing.T) {
 		}
 		for n, x := range ds {
 			o := []driver.Outcome{driver.Ack, driver.Retry, driver.Dead, driver.Drop}[(i+n)%4]
-			if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: o, Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
+			if err := s.Settle(t.Context(),
+				[]driver.Settlement{{Delivery: x, Outcome: o, Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
 				t.Fatalf("%s: %v", o, err)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// What it costs the server that leases run out is proportional to what was in them, although extensions have split them and others
-// hold much: 4 times as many messages may cost 4 times as much, not 16.
+// What it costs the server that leases run out is proportional to what was in them, although extensions have split them
+// and others hold much: 4 times as many messages may cost 4 times as much, not 16.
 func TestLostLeasesCostWhatWasInThem(t *testing.T) {
 	few, many := costOfLosing(t, 500), costOfLosing(t, 2000)
 	t.Logf("losing 500 took %v of the server, losing 2,000 %v", few, many)
@@ -22,7 +22,8 @@ func TestLostLeasesCostWhatWasInThem(t *testing.T) {
 	}
 }
 
-// costOfLosing returns the CPU time of a server for n messages whose leases run out, while another subscription holds as many.
+// costOfLosing returns the CPU time of a server for n messages whose leases run out, while another subscription holds
+// as many.
 func costOfLosing(t *testing.T, n int) time.Duration {
 	t.Helper()
 	server, ns := redistest.Single(t, redistest.Options{}), namespace()
@@ -58,7 +59,8 @@ func costOfLosing(t *testing.T, n int) time.Duration {
 // holding makes a subscription hold nearly n messages, every second of them in a lease that was split off.
 func holding(t *testing.T, d driver.Driver, instance string, n int) {
 	t.Helper()
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "jobs", Instance: instance, Lease: time.Hour, MaxRun: 4, MaxInflight: n})
+	s, err := d.Subscribe(t.Context(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: instance, Lease: time.Hour, MaxRun: 4, MaxInflight: n})
 	if err != nil {
 		t.Fatal(err)
 	}

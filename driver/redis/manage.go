@@ -26,7 +26,8 @@ func whole(f map[string]string, name string) int64 {
 // fieldsOf writes the configuration of a topic. A bound is divided among the shards, rounded up.
 func fieldsOf(c driver.TopicConfig, shards int) []any {
 	share := func(n int64) int64 { return redisshell.Share(n, shards) }
-	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages), "max_bytes", share(c.MaxBytes),
+	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages),
+		"max_bytes", share(c.MaxBytes),
 		"expired_dead", redisconn.Flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
 }
 
@@ -39,9 +40,11 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 	}
 	switch {
 	case c.Keep > 0 || c.KeepMost > 0:
-		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages", "leave Keep zero, or use the redisstream driver", nil)
+		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages",
+			"leave Keep zero, or use the redisstream driver", nil)
 	case c.Partitions > maxShards:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d shards are too many", c.Partitions), "use at most 1024", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d shards are too many", c.Partitions),
+			"use at most 1024", nil)
 	}
 	return nil
 }
@@ -71,7 +74,8 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 		return err
 	}
 	if c.Partitions != 0 && c.Partitions != len(t.shards) {
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q has %d shards, and keys would move if it had %d", name, len(t.shards), c.Partitions),
+		return driver.NewError(driver.ErrUnsupported,
+			fmt.Sprintf("topic %q has %d shards, and keys would move if it had %d", name, len(t.shards), c.Partitions),
 			"drain the topic, then delete and create it with the other number", nil)
 	}
 	return d.configure(ctx, t, "topic", c)
@@ -80,7 +84,8 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 // configure writes a configuration to every shard.
 func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.TopicConfig) error {
 	if c.Partitions != 0 && c.Partitions != len(t.shards) {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %d shards, not %d", t.name, len(t.shards), c.Partitions),
+		return driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("topic %q has %d shards, not %d", t.name, len(t.shards), c.Partitions),
 			"drain the topic, then delete and create it with the other number", nil)
 	}
 	for _, s := range t.shards {
@@ -94,7 +99,8 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 			if err != nil {
 				return redisconn.Classify(err)
 			}
-			return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(fields), c),
+			return driver.NewError(driver.ErrConflict,
+				fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(fields), c),
 				"use AlterTopic to change it", nil)
 		}
 	}
@@ -176,7 +182,8 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 }
 
 func errNoHistory() error {
-	return driver.NewError(driver.ErrUnsupported, "redis keeps no history", "start at the end, or use the redisstream driver", nil)
+	return driver.NewError(driver.ErrUnsupported, "redis keeps no history",
+		"start at the end, or use the redisstream driver", nil)
 }
 
 // Reset is refused: nothing is kept to go back to.
@@ -222,5 +229,6 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 }
 
 func errMembers(what, topic, group, n string) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("cannot %s: group %q of topic %q has %s consumers", what, group, topic, n), "stop them first", nil)
+	return driver.NewError(driver.ErrConflict,
+		fmt.Sprintf("cannot %s: group %q of topic %q has %s consumers", what, group, topic, n), "stop them first", nil)
 }

@@ -8,8 +8,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// keepHouse says at intervals that the subscriptions of this process live, so that those of dead ones stop counting, and looks,
-// then and after a reconnect, whether the server still gives what it gave.
+// keepHouse says at intervals that the subscriptions of this process live, so that those of dead ones stop counting,
+// and looks, then and after a reconnect, whether the server still gives what it gave.
 func (d *Driver) keepHouse(ctx context.Context) {
 	tick := time.NewTicker(memberLife / 3)
 	defer tick.Stop()

@@ -58,7 +58,8 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	defer d.requests.giveBack(r)
 	request := r.name()
 	reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
-		return []any{request, seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After), text, edit, strconv.Itoa(m.Death), offsetText(g, m.To)}
+		return []any{request, seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After), text, edit, strconv.Itoa(m.Death),
+			offsetText(g, m.To)}
 	})
 	if err != nil {
 		return err
@@ -100,7 +101,8 @@ func (v *view) moved(seq string, m *driver.Move) (text string, edit []byte, ok b
 // mend publishes what an operator wrote in place of an entry that could not be decoded.
 func (d *Driver) mend(ctx context.Context, t *topic, s *shard, seq string, m *driver.Move) error {
 	if m.Edit == nil {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)), "give its content in Edit, or delete it", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)),
+			"give its content in Edit, or delete it", nil)
 	}
 	msg := *m.Edit
 	msg.Topic, msg.Delay, msg.At = t.name, m.After, time.Time{}
@@ -108,12 +110,15 @@ func (d *Driver) mend(ctx context.Context, t *topic, s *shard, seq string, m *dr
 		msg.ID = driver.EmitID(t.name+"/invalid/"+seq, s.index)
 	}
 	if to := t.shardFor(&driver.Message{Key: msg.Key}, uint64(s.index)); to != s {
-		return driver.NewError(driver.ErrUnsupported, "the key belongs to another shard than the entry", "leave the key, or publish it anew and delete the entry", nil)
+		return driver.NewError(driver.ErrUnsupported, "the key belongs to another shard than the entry",
+			"leave the key, or publish it anew and delete the entry", nil)
 	}
-	p := &publication{d: d, msgs: []*driver.Message{&msg}, rs: make([]driver.Receipt, 1), at: s, force: true, replaces: seq}
+	p := &publication{d: d, msgs: []*driver.Message{&msg}, rs: make([]driver.Receipt, 1), at: s,
+		force: true, replaces: seq}
 	p.run(ctx)
 	if p.rs[0].Duplicate {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID), "give another ID in Edit", nil)
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID),
+			"give another ID in Edit", nil)
 	}
 	return p.rs[0].Err
 }

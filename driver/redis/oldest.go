@@ -13,8 +13,8 @@ import (
 // blockersMost bounds how many leases and waits are looked at for what waits behind them.
 const blockersMost = 200
 
-// oldestBehind returns how long the oldest message is ready that waits behind another one of its key, which is held or waits for
-// a retry: it is in no lane. It looks at the leases and waits that end first.
+// oldestBehind returns how long the oldest message is ready that waits behind another one of its key, which is held or
+// waits for a retry: it is in no lane. It looks at the leases and waits that end first.
 func (s *shard) oldestBehind(ctx context.Context, keys []string, now time.Time) (time.Duration, error) {
 	timers, err := s.d.client.ZRange(ctx, keys[keyTimer], 0, blockersMost-1).Result()
 	if err != nil || len(timers) == 0 {
@@ -61,7 +61,8 @@ func blockedKeys(leases, states []string) map[string]string {
 }
 
 // oldestFirst looks at the first message of each key that neither is held nor waits.
-func (s *shard) oldestFirst(ctx context.Context, keys []string, blocked map[string]string, now time.Time) (oldest time.Duration, err error) {
+func (s *shard) oldestFirst(ctx context.Context, keys []string, blocked map[string]string,
+	now time.Time) (oldest time.Duration, err error) {
 	names := make([]string, 0, len(blocked))
 	for key := range blocked {
 		names = append(names, key)

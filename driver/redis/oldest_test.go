@@ -27,18 +27,22 @@ func TestOldestBehindItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := st.Groups[0]
-		if g.Ready != want || want > 0 && (g.Oldest < age || g.Oldest > time.Since(published)+age) || want == 0 && g.Oldest != 0 {
+		if g.Ready != want || want > 0 && (g.Oldest < age || g.Oldest > time.Since(published)+age) ||
+			want == 0 && g.Oldest != 0 {
 			t.Errorf("%s: %d ready, the oldest for %v", when, g.Ready, g.Oldest)
 		}
 	}
 	ds := take(t, s, 1)
 	time.Sleep(age) // that it grows older is what is tested
 	check("its head is held", 1)
-	if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: ds[0], Outcome: driver.Retry, After: time.Hour, Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
+	if err := s.Settle(t.Context(),
+		[]driver.Settlement{{Delivery: ds[0], Outcome: driver.Retry, After: time.Hour,
+			Failure: &driver.Failure{Error: "x"}}})[0]; err != nil {
 		t.Fatal(err)
 	}
 	check("its head waits", 1)
-	if err := d.Move(t.Context(), []driver.Move{{Target: driver.Target{Topic: "jobs", Group: driver.DefaultGroup, ID: "1"}}})[0]; err != nil {
+	if err := d.Move(t.Context(), []driver.Move{
+		{Target: driver.Target{Topic: "jobs", Group: driver.DefaultGroup, ID: "1"}}})[0]; err != nil {
 		t.Fatal(err)
 	}
 	drain(t, s, 2)

@@ -14,7 +14,8 @@ func TestParseErrorsOfBeforeAreRead(t *testing.T) {
 	t.Parallel()
 	x := newDamaged(t)
 	ctx := t.Context()
-	if err := errors.Join(x.c.ZAdd(ctx, x.tag+"invalid", goredis.Z{Score: 900, Member: "900"}).Err(), x.c.HSet(ctx, x.tag+"raw", "900", "rubbish").Err(),
+	if err := errors.Join(x.c.ZAdd(ctx, x.tag+"invalid", goredis.Z{Score: 900, Member: "900"}).Err(),
+		x.c.HSet(ctx, x.tag+"raw", "900", "rubbish").Err(),
 		x.c.HSet(ctx, x.tag+"problems", "900", "no envelope").Err()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ const (
 )
 
 // Publish stores messages: one script for those of one topic shard.
-func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.shell.RefusePublish(ctx, o); err != nil {
 		return rs, refusal.All(rs, err)
@@ -52,7 +53,8 @@ type publication struct {
 func (p *publication) checkAtomic(ctx context.Context) error {
 	unsupported := func(text, hint string) error { return driver.NewError(driver.ErrUnsupported, text, hint, nil) }
 	if len(p.msgs) > publishAtomicly {
-		return unsupported(fmt.Sprintf("%d messages are too many for one step", len(p.msgs)), fmt.Sprintf("publish at most %d atomically", publishAtomicly))
+		return unsupported(fmt.Sprintf("%d messages are too many for one step", len(p.msgs)),
+			fmt.Sprintf("publish at most %d atomically", publishAtomicly))
 	}
 	var first *shard
 	for _, m := range p.msgs {
@@ -70,7 +72,8 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 		}
 		s := t.shardFor(m, p.turn)
 		if first != nil && s != first {
-			return unsupported(fmt.Sprintf("an atomic publish reaches over shards of topic %q", m.Topic), "give the messages one key, or use one shard")
+			return unsupported(fmt.Sprintf("an atomic publish reaches over shards of topic %q", m.Topic),
+				"give the messages one key, or use one shard")
 		}
 		first = s
 	}
@@ -139,8 +142,8 @@ func (p *publication) send(ctx context.Context, x *shardPublish) {
 	}
 }
 
-// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be stored
-// without those before them.
+// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be
+// stored without those before them.
 func (p *publication) find(ctx context.Context, name string) (*topic, error) {
 	if err := p.lost[name]; err != nil {
 		return nil, stayBehind(err)
@@ -162,7 +165,8 @@ func (p *publication) lose(where string, err error) {
 
 // stayBehind is why a message was not sent.
 func stayBehind(err error) error {
-	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored", "publish them again in the same order", err)
+	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored",
+		"publish them again in the same order", err)
 }
 
 func (p *publication) fail(at []int, err error) {
@@ -206,7 +210,8 @@ func (p *publication) deliver(ctx context.Context, x *shardPublish) (redisconn.R
 		}
 		x.topic, x.shard = t, t.shards[x.shard.index]
 	}
-	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.topic.name), "publish again", nil)
+	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.topic.name),
+		"publish again", nil)
 }
 
 // ship sends it once: what is plain by the script for that, unless it has refused.
@@ -235,7 +240,8 @@ func (p *publication) ship(ctx context.Context, x *shardPublish, g *groups, requ
 	return p.d.runAt(ctx, p.o.Level, &p.d.scripts.publish, g.keys, args)
 }
 
-// prepare makes sure that the shard has a group: those that the first shard has, which gets the default one if it has none.
+// prepare makes sure that the shard has a group: those that the first shard has, which gets the default one if it has
+// none.
 func (p *publication) prepare(ctx context.Context, x *shardPublish) (*groups, error) {
 	first, err := x.topic.shards[0].join(ctx, membership{group: driver.DefaultGroup, only: true})
 	if err != nil {

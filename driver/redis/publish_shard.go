@@ -40,7 +40,8 @@ const (
 
 // newShardPublish returns one with room for n messages.
 func newShardPublish(t *topic, s *shard, arena []byte, n int) *shardPublish {
-	return &shardPublish{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n), ids: make([]scriptArg, 0, n), data: make([]scriptArg, 0, n)}
+	return &shardPublish{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n),
+		ids: make([]scriptArg, 0, n), data: make([]scriptArg, 0, n)}
 }
 
 // spent returns memory that can be used again, if there is any.

@@ -62,7 +62,8 @@ func (d *Driver) purgeShard(ctx context.Context, t *topic, s *shard, group strin
 }
 
 // sweep calls the purge script until it has seen all sequence numbers.
-func (s *shard) sweep(ctx context.Context, upto string, call func(g *groups, after string) ([]string, []any)) (int, error) {
+func (s *shard) sweep(ctx context.Context, upto string,
+	call func(g *groups, after string) ([]string, []any)) (int, error) {
 	total, after, stale := 0, "0", 0
 	for after != "" && stale < staleTries {
 		g := s.groups()
@@ -205,16 +206,21 @@ func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply redisco
 		}
 		return t.noMessage(target)
 	case "pending":
-		return driver.NewError(driver.ErrNotFound, fmt.Sprintf("message %s belongs to the topic, not to group %q", describe(target), target.Group), "leave the group out", nil)
+		return driver.NewError(driver.ErrNotFound,
+			fmt.Sprintf("message %s belongs to the topic, not to group %q", describe(target), target.Group),
+			"leave the group out", nil)
 	case "group":
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named", describe(target)), "name the group", nil)
+		return driver.NewError(driver.ErrInvalid,
+			fmt.Sprintf("message %s belongs to groups, and none is named", describe(target)), "name the group", nil)
 	case "outlived":
 		return target.Outlived()
 	case "settled":
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is not dead in group %q, or not settled in the other one", describe(target), target.Group),
+		return driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("message %s is not dead in group %q, or not settled in the other one", describe(target), target.Group),
 			"only dead letters go to another group, and only where that group has settled the message", nil)
 	case "flying":
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)), "try again when its consumer has settled it", nil)
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)),
+			"try again when its consumer has settled it", nil)
 	case "conflict":
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight or ready", describe(target)),
 			"only dead letters, waiting, delayed, held and invalid messages can be moved", nil)

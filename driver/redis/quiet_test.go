@@ -17,10 +17,11 @@ import (
 // looking are the commands of a look after what a lost wake-up left lying: the script, and what it calls.
 var looking = map[string]bool{"evalsha": true, "evalsha_ro": true, "time": true, "exists": true}
 
-// besides are the commands that nobody sends for a topic: of new connections, of the survey and the memberships every 20 s,
-// of replication, and our own INFO.
-var besides = map[string]bool{"ping": true, "replconf": true, "psync": true, "hello": true, "client": true, "client|setinfo": true,
-	"select": true, "cluster|slots": true, "info": true, "config|get": true, "zadd": true, "subscribe": true}
+// besides are the commands that nobody sends for a topic: of new connections, of the survey and the memberships every
+// 20 s, of replication, and our own INFO.
+var besides = map[string]bool{"ping": true, "replconf": true, "psync": true, "hello": true, "client": true,
+	"client|setinfo": true,
+	"select":         true, "cluster|slots": true, "info": true, "config|get": true, "zadd": true, "subscribe": true}
 
 // sentTo returns how many commands of each kind servers were sent.
 func sentTo(t *testing.T, servers []*redistest.Server) map[string]int {
@@ -42,8 +43,8 @@ func sentTo(t *testing.T, servers []*redistest.Server) map[string]int {
 	return sent
 }
 
-// quiet consumes from so many topics and demands that servers are sent nothing but looks, each of so many commands, and each a
-// fallback interval after the last one. A machine that stalls makes them rarer; nothing makes them come sooner.
+// quiet consumes from so many topics and demands that servers are sent nothing but looks, each of so many commands, and
+// each a fallback interval after the last one. A machine that stalls makes them rarer; nothing makes them come sooner.
 func quiet(t *testing.T, d driver.Driver, topics, commands int, servers []*redistest.Server) {
 	t.Helper()
 	closing(t, d)

@@ -32,7 +32,8 @@ func (p *publication) receipts(x *shardPublish, reply redisconn.Reply) error {
 		}
 		return nil
 	case "missing":
-		return driver.NewError(driver.ErrNotFound, "the entry is not there any more", "it was deleted or published meanwhile", nil)
+		return driver.NewError(driver.ErrNotFound, "the entry is not there any more",
+			"it was deleted or published meanwhile", nil)
 	}
 	return reply.ErrShape("publish")
 }

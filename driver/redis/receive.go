@@ -9,8 +9,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// inlineMost is up to how many messages the script of a claim brings the bodies itself: there they cost more, but for few a
-// second round trip costs more than that.
+// inlineMost is up to how many messages the script of a claim brings the bodies itself: there they cost more, but for
+// few a second round trip costs more than that.
 const inlineMost = 8
 
 // claimPatience bounds one claim, whose caller may have given up.
@@ -68,9 +68,10 @@ func (p plan) reserved() int {
 	return n
 }
 
-// reserve returns what an earlier claim brought for nobody, with releases of what cannot be returned, or makes room for a
-// claim.
-func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*driver.Delivery, p plan, news <-chan struct{}, err error) {
+// reserve returns what an earlier claim brought for nobody, with releases of what cannot be returned, or makes room for
+// a claim.
+func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*driver.Delivery, p plan,
+	news <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.gate.Refuse(); err != nil {
@@ -97,8 +98,9 @@ func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*dri
 // closedNews lets a caller go on at once.
 var closedNews = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// takeStray takes what is still held of what a cancelled claim brought. A run is never spread over two calls of Receive: a
-// settlement that returns the rest of it could cross the second one. What does not fit of it is released. The caller has the lock.
+// takeStray takes what is still held of what a cancelled claim brought. A run is never spread over two calls of
+// Receive: a settlement that returns the rest of it could cross the second one. What does not fit of it is released.
+// The caller has the lock.
 func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []*driver.Delivery) {
 	keys := map[string]bool{}
 	rest := s.stray[:0:0]
@@ -207,7 +209,8 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 	return all, nil
 }
 
-// leftNothing notes whether a claim has taken all there was. Then there is nothing more to claim until the next announcement.
+// leftNothing notes whether a claim has taken all there was. Then there is nothing more to claim until the next
+// announcement.
 func (s *subscription) leftNothing(is bool, p plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,8 +259,9 @@ func unlessSome(ds []*driver.Delivery, err error) error {
 // claimTries bounds how often a claim is repeated because its answer took too long.
 const claimTries = 3
 
-// claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is asked for
-// again, and the script renews it, without what has expired. The first time it may be under way with a settlement.
+// claimFrom makes one lease of one shard. Leases are reckoned from before the request; one whose answer comes late is
+// asked for again, and the script renews it, without what has expired. The first time it may be under way with a
+// settlement.
 func (s *subscription) claimFrom(ctx context.Context, a claimRequest, j *attachedClaim) (*batch, error) {
 	for try := 1; ; try++ {
 		b := &batch{s: s, claimRequest: a, before: time.Now()}
@@ -269,7 +273,8 @@ func (s *subscription) claimFrom(ctx context.Context, a claimRequest, j *attache
 				continue
 			}
 			if time.Since(b.before) > s.o.Lease {
-				err = driver.NewError(driver.ErrUnknown, "the server takes longer to answer than a lease lasts", "use longer leases", nil)
+				err = driver.NewError(driver.ErrUnknown, "the server takes longer to answer than a lease lasts",
+					"use longer leases", nil)
 				b.claimed = true
 			}
 		}
@@ -289,8 +294,8 @@ func (s *subscription) claimFrom(ctx context.Context, a claimRequest, j *attache
 	}
 }
 
-// expired reports whether a message with a TTL, which had not expired when it was claimed, has meanwhile. One whose TTL was lifted
-// had.
+// expired reports whether a message with a TTL, which had not expired when it was claimed, has meanwhile. One whose TTL
+// was lifted had.
 func expired(d *driver.Delivery, now time.Time) bool {
 	if d.TTL == 0 {
 		return false

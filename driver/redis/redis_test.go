@@ -68,9 +68,12 @@ func harness(url string, want driver.Capabilities) drivertest.Harness {
 func capabilities(level driver.Durability, levels ...driver.Durability) driver.Capabilities {
 	return driver.Capabilities{
 		Driver: "redis", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
-		Bound: driver.BoundPerShard, AtomicPublish: driver.AtomicPerShard, AtomicEmit: driver.AtomicPerShard, Counts: driver.CountsExact,
-		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryNone, Durability: level, Levels: levels, MaxBody: 4 << 20,
+		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact,
+		IDWindow: time.Minute,
+		Bound:    driver.BoundPerShard, AtomicPublish: driver.AtomicPerShard, AtomicEmit: driver.AtomicPerShard,
+		Counts:  driver.CountsExact,
+		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryNone, Durability: level,
+		Levels: levels, MaxBody: 4 << 20,
 	}
 }
 

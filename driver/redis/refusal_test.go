@@ -22,7 +22,8 @@ func refused(t *testing.T, what string, err, kind error, hint string) {
 	}
 }
 
-// A node of a cluster, a database that is not there, and a server that is too old are refused when the driver is opened.
+// A node of a cluster, a database that is not there, and a server that is too old are refused when the driver is
+// opened.
 func TestWrongServersAreRefused(t *testing.T) {
 	t.Parallel()
 	node := redistest.Cluster(t, redistest.Options{}).Nodes[0]
@@ -47,7 +48,8 @@ func TestWrongServersAreRefused(t *testing.T) {
 // A user who may only read is told so, and nothing is written.
 func TestReadOnlyUserIsRefused(t *testing.T) {
 	t.Parallel()
-	s := redistest.Single(t, redistest.Options{ACL: []string{"user reader on >secret ~* &* +@read +@connection +eval +evalsha +info +time +subscribe"}})
+	s := redistest.Single(t, redistest.Options{
+		ACL: []string{"user reader on >secret ~* &* +@read +@connection +eval +evalsha +info +time +subscribe"}})
 	d, err := redis.New(t.Context(), redis.Options{URL: s.URLAs("reader", "secret")})
 	if err == nil {
 		closing(t, d)
@@ -76,7 +78,8 @@ func TestWrongNamesAreRefused(t *testing.T) {
 	}
 }
 
-// The number of shards cannot change under a topic, whose keys would then live elsewhere; a topic that is deleted may be made anew with another.
+// The number of shards cannot change under a topic, whose keys would then live elsewhere; a topic that is deleted may
+// be made anew with another.
 func TestShardsCannotChange(t *testing.T) {
 	t.Parallel()
 	d := openSharded(t, redistest.Shared(t).URL(), namespace(), 2)

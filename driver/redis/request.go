@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// requests names requests, so that a script can tell one that is repeated. A name is a slot and a number; one slot serves one
-// request at a time, so that the server has to remember only the last answer of each.
+// requests names requests, so that a script can tell one that is repeated. A name is a slot and a number; one slot
+// serves one request at a time, so that the server has to remember only the last answer of each.
 type requests struct {
 	nonce string // of this process
 

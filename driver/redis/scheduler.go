@@ -11,10 +11,10 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// scheduler makes what is due take effect. It knows when something is due next in each shard, sleeps until then, is woken
-// by whatever is due sooner, and looks at everything at intervals in case a wake-up was lost. Any number of processes do this
-// at once: promoting is one atomic script, and whoever comes second finds nothing to do. A node that does not answer holds up its
-// own shards only.
+// scheduler makes what is due take effect. It knows when something is due next in each shard, sleeps until then, is
+// woken by whatever is due sooner, and looks at everything at intervals in case a wake-up was lost. Any number of
+// processes do this at once: promoting is one atomic script, and whoever comes second finds nothing to do. A node that
+// does not answer holds up its own shards only.
 type scheduler struct {
 	d    *Driver
 	kick chan struct{}
@@ -33,7 +33,8 @@ const (
 )
 
 func newScheduler(d *Driver) *scheduler {
-	return &scheduler{d: d, kick: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{}, busy: map[*shard]bool{}}
+	return &scheduler{d: d, kick: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{},
+		busy: map[*shard]bool{}}
 }
 
 // add begins to look after a shard.

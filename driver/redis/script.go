@@ -11,8 +11,10 @@ type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group, ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek, tidy, stats, view, page                                              script
+	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group,
+	ungroup, configure script
+	del, move, purge, drop, invalid, repair, peek, tidy, stats, view,
+	page script
 }
 
 // newScripts puts fragments and operations together.
@@ -24,9 +26,10 @@ func newScripts(flags bool) *scripts {
 	store := luaMemory + "\n" + luaAnswers + "\n" + luaIdentify + "\n" + luaStore
 	group := head + store + luaChain + luaState
 	return &scripts{
-		publish:   plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
-		plain:     plain(luaSlim, luaGuard, luaAnswers, luaPlain),
-		claim:     relief(luaHead, luaClaiming, luaQuick, luaTypes, store, luaChain, luaState, luaLosses, luaLeases, luaClaim),
+		publish: plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
+		plain:   plain(luaSlim, luaGuard, luaAnswers, luaPlain),
+		claim: relief(luaHead, luaClaiming, luaQuick, luaTypes, store, luaChain, luaState, luaLosses,
+			luaLeases, luaClaim),
 		ack:       relief(luaHead, luaMemory, luaAnswers, luaAcking, luaAck),
 		exchange:  relief(luaHead, luaMemory, luaAnswers, luaAcking, luaClaiming, luaExchange),
 		settle:    relief(group, luaLosses, luaLeases, luaSettling, luaSettle),
@@ -39,17 +42,20 @@ func newScripts(flags bool) *scripts {
 		group:     plain(head, luaGroup),
 		ungroup:   relief(head, luaUngroup),
 		configure: relief(head, luaConfigure),
-		del:       relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState, luaFlight, luaDelete),
-		move:      relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState, luaFlight, luaFan, luaMove),
-		purge:     relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState, luaFlight, luaPurge),
-		drop:      relief(guarded, luaDrop),
-		invalid:   relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFlight, luaInvalid),
-		repair:    relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
-		peek:      plain(luaPeek),
-		tidy:      relief(luaTidy),
-		stats:     plain(luaStats),
-		view:      plain(luaIdentify, luaViewing, luaView),
-		page:      plain(luaIdentify, luaViewing, luaPage),
+		del: relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState,
+			luaFlight, luaDelete),
+		move: relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState,
+			luaFlight, luaFan, luaMove),
+		purge: relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState,
+			luaFlight, luaPurge),
+		drop:    relief(guarded, luaDrop),
+		invalid: relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFlight, luaInvalid),
+		repair:  relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
+		peek:    plain(luaPeek),
+		tidy:    relief(luaTidy),
+		stats:   plain(luaStats),
+		view:    plain(luaIdentify, luaViewing, luaView),
+		page:    plain(luaIdentify, luaViewing, luaPage),
 	}
 }
 
@@ -60,7 +66,8 @@ func (d *Driver) run(ctx context.Context, s *script, keys []string, args ...any)
 }
 
 // runAt calls a script at a durability level.
-func (d *Driver) runAt(ctx context.Context, level driver.Durability, s *script, keys []string, args []any) (redisconn.Reply, error) {
+func (d *Driver) runAt(ctx context.Context, level driver.Durability, s *script, keys []string,
+	args []any) (redisconn.Reply, error) {
 	if n := level.Replicas(); n > 0 {
 		reply, err := s.RunReplicated(ctx, d.client, n, keys, args...)
 		return reply, d.nameForeign(ctx, keys, err)

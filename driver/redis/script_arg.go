@@ -2,7 +2,8 @@ package redis
 
 import "sync"
 
-// scriptArg is an argument of a script, in memory that it shares with others of the same call: a pointer to it costs no allocation.
+// scriptArg is an argument of a script, in memory that it shares with others of the same call: a pointer to it costs no
+// allocation.
 type scriptArg []byte
 
 // MarshalBinary is asked by the client library, which copies what it gets.

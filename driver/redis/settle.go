@@ -35,7 +35,8 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		if errs[i] = err; err != nil {
 			continue
 		}
-		if len(run) > 0 && (len(run) >= settleAtOnce || ss[run[0]].Delivery.Token.(*token).shard != t.shard || len(ss[i].Emit) > 0) {
+		if len(run) > 0 && (len(run) >= settleAtOnce || ss[run[0]].Delivery.Token.(*token).shard != t.shard ||
+			len(ss[i].Emit) > 0) {
 			flush()
 		}
 		if len(ss[i].Emit) > 0 {

@@ -155,7 +155,8 @@ func (s *subscription) Close(ctx context.Context) error {
 // claimsAtOnce bounds how many claims one script returns.
 const claimsAtOnce = 20
 
-// leave returns claims, says that the holder of deliveries that had begun lives, and ends the membership, if one is named.
+// leave returns claims, says that the holder of deliveries that had begun lives, and ends the membership, if one is
+// named.
 func (s *subscription) leave(ctx context.Context, claims, begun [][]any, member string) error {
 	var err error
 	run := func(shard int, member string, claims, begun []any) {

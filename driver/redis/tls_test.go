@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// TLS with a certificate on both sides works by URL alone; an authority that is not known, or no certificate, is refused.
+// TLS with a certificate on both sides works by URL alone; an authority that is not known, or no certificate, is
+// refused.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	s := redistest.Single(t, redistest.Options{TLS: true, ClientCerts: true, Password: "hunter2"})
@@ -22,9 +23,12 @@ func TestTLS(t *testing.T) {
 	sub := subscribe(t, d, "jobs")
 	publish(t, d, "jobs", "secret")
 	drain(t, sub, 1)
-	for name, query := range map[string]url.Values{"unknown authority": {"cert": {cert}, "key": {key}}, "no certificate": {"ca": {ca}}} {
+	for name, query := range map[string]url.Values{"unknown authority": {"cert": {cert}, "key": {key}},
+		"no certificate": {"ca": {ca}}} {
 		query.Set("timeout", "2s")
-		if _, err := redis.New(t.Context(), redis.Options{URL: address + "?" + query.Encode()}); !errors.Is(err, driver.ErrNotApplied) && !errors.Is(err, driver.ErrUnknown) {
+		if _, err := redis.New(t.Context(),
+			redis.Options{URL: address + "?" + query.Encode()}); !errors.Is(err, driver.ErrNotApplied) &&
+			!errors.Is(err, driver.ErrUnknown) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

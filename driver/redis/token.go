@@ -15,7 +15,8 @@ type token struct {
 	shard int
 	first string // the claim that brought it, which is its first lease
 	seq   string
-	lease string    // the lease that it was in last: an extension may be splitting it off right now, and scripts look for it
+	// the lease that it was in last: an extension may be splitting it off right now, and scripts look for it
+	lease string
 	until time.Time // by our clock
 
 	claimed time.Time // by our clock, before the request was sent
@@ -145,5 +146,6 @@ func parseState(s string) (state, bool) {
 		}
 	}
 	till, _ := strconv.ParseInt(f[5], 10, 64)
-	return state{failed: n[0], lost: n[1], rounds: n[2], cause: driver.Cause(n[3]), letter: f[4][0], till: time.UnixMilli(till), item: f[6]}, true
+	return state{failed: n[0], lost: n[1], rounds: n[2], cause: driver.Cause(n[3]), letter: f[4][0],
+		till: time.UnixMilli(till), item: f[6]}, true
 }

@@ -56,8 +56,8 @@ func newTopic(d *Driver, name string, shards int) *topic {
 	return t
 }
 
-// shardFor returns where a message belongs: by its key, or by what makes it known again. One that has nothing of that goes where
-// the caller's turn is.
+// shardFor returns where a message belongs: by its key, or by what makes it known again. One that has nothing of that
+// goes where the caller's turn is.
 func (t *topic) shardFor(m *driver.Message, turn uint64) *shard {
 	n := uint64(len(t.shards))
 	by := m.Key
@@ -134,7 +134,8 @@ func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
 		return nil, redisconn.Classify(err)
 	}
 	if shards < 1 || shards > maxShards {
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("the registry says that topic %q has %d shards", name, shards),
+		return nil, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("the registry says that topic %q has %d shards", name, shards),
 			"something else wrote it; look at the key "+registryKey(d.o.Prefix), nil)
 	}
 	t = newTopic(d, name, shards)
@@ -239,17 +240,20 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 	case "ok":
 		return s.learn(reply.Text(1), reply.Text(2)), nil
 	case "shards":
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s shards, not %s", s.topic, reply.Text(1), s.of),
+		return nil, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("topic %q has %s shards, not %s", s.topic, reply.Text(1), s.of),
 			"drain the topic, then delete and create it with the other number", nil)
 	case "order":
 		other := driver.Strict
 		if reply.Text(1) == "1" {
 			other = driver.Relaxed
 		}
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", m.group, s.topic, other, m.order),
+		return nil, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("group %q of topic %q has %s order, not %s", m.group, s.topic, other, m.order),
 			"use the same order for all members, or delete the group first", nil)
 	case "full":
-		return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has the most groups a topic can have", s.topic), "delete groups that are not used", nil)
+		return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has the most groups a topic can have", s.topic),
+			"delete groups that are not used", nil)
 	}
 	return nil, reply.ErrShape("group")
 }
@@ -270,13 +274,15 @@ func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []an
 		}
 		s.learn(reply.Text(2), reply.Text(3))
 	}
-	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the groups of topic %q keep changing", s.topic), "try again", nil)
+	return nil, driver.NewError(driver.ErrNotApplied,
+		fmt.Sprintf("the groups of topic %q keep changing", s.topic), "try again", nil)
 }
 
 // gone says that a topic was deleted meanwhile.
 func (d *Driver) gone(t *topic) error {
 	d.forgetTopic(t)
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", t.name), "it was deleted meanwhile", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", t.name),
+		"it was deleted meanwhile", nil)
 }
 
 func (t *topic) noGroup(name string, names []string) error {

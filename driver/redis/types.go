@@ -13,12 +13,13 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// Types of our keys. Scripts cannot roll back, so each looks at the types of what it will write before it does; lua/types.lua
-// has them in the same order.
+// Types of our keys. Scripts cannot roll back, so each looks at the types of what it will write before it does;
+// lua/types.lua has them in the same order.
 var (
 	topicKeyTypes = [topicKeys]string{"hash", "hash", "hash", "hash", "hash", "zset", "zset", "zset", "hash", "zset",
 		"hash", "hash", "zset", "hash", "zset", "hash", "hash", "hash", "hash"}
-	groupKeyTypes = [groupKeys]string{"hash", "list", "list", "list", "list", "zset", "zset", "zset", "zset", "hash", "hash",
+	groupKeyTypes = [groupKeys]string{"hash", "list", "list", "list", "list", "zset", "zset", "zset", "zset",
+		"hash", "hash",
 		"hash", "hash", "zset", "set", "zset", "hash", "hash", "hash", "zset", "hash"}
 )
 
@@ -62,7 +63,8 @@ func (d *Driver) checkTypes(ctx context.Context, keys, types []string) error {
 	}
 	for i, c := range cmds {
 		if t := c.Val(); t != "none" && t != types[i] {
-			return driver.NewError(driver.ErrConflict, fmt.Sprintf("the key %s is a %s, and should be a %s", keys[i], t, types[i]),
+			return driver.NewError(driver.ErrConflict,
+				fmt.Sprintf("the key %s is a %s, and should be a %s", keys[i], t, types[i]),
 				"something else writes keys with this prefix; use another Options.Prefix, or delete the key", nil)
 		}
 	}

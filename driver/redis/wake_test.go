@@ -14,11 +14,13 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// Without the fallback scan nothing is left lying: whoever waits is told, or taken along, whatever else happens at the same time.
+// Without the fallback scan nothing is left lying: whoever waits is told, or taken along, whatever else happens at the
+// same time.
 func TestNothingWaitsForTheFallback(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]driver.SubscribeOptions{
-		"defaults": {}, "little room": {MaxInflight: 3}, "runs": {MaxRun: 4}, "little room for runs": {MaxInflight: 3, MaxRun: 4},
+		"defaults": {}, "little room": {MaxInflight: 3}, "runs": {MaxRun: 4},
+		"little room for runs": {MaxInflight: 3, MaxRun: 4},
 	} {
 		for _, shards := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s, %d shards", name, shards), func(t *testing.T) {
@@ -44,7 +46,8 @@ func newRace(t *testing.T, o driver.SubscribeOptions, shards int) *race {
 	r.o.Topic, r.o.Lease = "jobs", time.Minute
 	prefix := namespace()
 	for i := range r.drivers {
-		d, err := redis.New(t.Context(), redis.Options{URL: redistest.Shared(t).URL(), Prefix: prefix, Fallback: time.Hour, Shards: shards})
+		d, err := redis.New(t.Context(),
+			redis.Options{URL: redistest.Shared(t).URL(), Prefix: prefix, Fallback: time.Hour, Shards: shards})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,9 +7,10 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// ack ends plain deliveries, and returns those that turned out not to be plain. What a partition has more of than one call takes follows
-// only if all before it is done: nothing may end before another of its key.
-func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map[*partition][]int, errs []error) map[*partition][]int {
+// ack ends plain deliveries, and returns those that turned out not to be plain. What a partition has more of than one
+// call takes follows only if all before it is done: nothing may end before another of its key.
+func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map[*partition][]int,
+	errs []error) map[*partition][]int {
 	odd := map[*partition][]int{}
 	for len(acks) > 0 {
 		var calls []*scriptCall

@@ -15,8 +15,8 @@ import (
 // auditTries bounds how often a partition is counted again because it changed meanwhile.
 const auditTries = 3
 
-// Audit looks at every message of a topic, some in each call of a script, and repairs what is wrong with it in the same step. The counts of
-// a partition are compared only if they did not change while it was looked at.
+// Audit looks at every message of a topic, some in each call of a script, and repairs what is wrong with it in the same
+// step. The counts of a partition are compared only if they did not change while it was looked at.
 func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.AuditReport, error) {
 	if err := driver.CheckName("topic", name); err != nil {
 		return driver.AuditReport{}, err
@@ -72,7 +72,8 @@ func (a *auditing) run(ctx context.Context) error {
 		a.checked += n
 		for _, x := range r.List(2) {
 			p := redisconn.ReplyOf(x)
-			a.problems = append(a.problems, driver.Problem{Kind: p.Text(0), Group: p.Text(1), ID: p.Text(2), Text: p.Text(3), Fixed: p.Text(4) == "1"})
+			a.problems = append(a.problems,
+				driver.Problem{Kind: p.Text(0), Group: p.Text(1), ID: p.Text(2), Text: p.Text(3), Fixed: p.Text(4) == "1"})
 			a.quiet = a.quiet && p.Text(4) != "1" // what is found changes with it
 		}
 		for what, n := range mapOf(r.List(3)) {
@@ -92,8 +93,9 @@ func (a *auditing) run(ctx context.Context) error {
 	return err
 }
 
-// compare compares what was counted with what was found, and mends the counters. They are reckoned from others: what is ready, for
-// example, is what was received and is nothing else; a difference is added, so that it does not matter what is counted meanwhile.
+// compare compares what was counted with what was found, and mends the counters. They are reckoned from others: what is
+// ready, for example, is what was received and is nothing else; a difference is added, so that it does not matter what
+// is counted meanwhile.
 func (a *auditing) compare(ctx context.Context) error {
 	for _, key := range slices.Sorted(maps.Keys(a.counted)) {
 		group, what, _ := strings.Cut(key, " ")
@@ -102,7 +104,8 @@ func (a *auditing) compare(ctx context.Context) error {
 		if !compared || counted == a.found[key] {
 			continue
 		}
-		p := driver.Problem{Kind: "count", Group: group, Text: fmt.Sprintf("partition %d, %s: %d counted, %d found", a.p.index, c.text, counted, a.found[key])}
+		p := driver.Problem{Kind: "count", Group: group,
+			Text: fmt.Sprintf("partition %d, %s: %d counted, %d found", a.p.index, c.text, counted, a.found[key])}
 		if a.fix && c.field != "" {
 			hash := a.p.key
 			if group != "" {
@@ -118,9 +121,10 @@ func (a *auditing) compare(ctx context.Context) error {
 	return nil
 }
 
-// counters are what lua/audit.lua counts, and the field that a difference is added to; none where it is the size of a structure, which is
-// mended by what is in it.
+// counters are what lua/audit.lua counts, and the field that a difference is added to; none where it is the size of a
+// structure, which is mended by what is in it.
 var counters = map[string]struct{ text, field string }{
-	"R": {"ready", "received"}, "I": {"in flight", ""}, "W": {"waiting", ""}, "D": {"dead", ""}, "messages": {"messages", "messages"}, "bytes": {"bytes", "bytes"},
+	"R": {"ready", "received"}, "I": {"in flight", ""}, "W": {"waiting", ""}, "D": {"dead", ""},
+	"messages": {"messages", "messages"}, "bytes": {"bytes", "bytes"},
 	"published": {"published and never heard of again", "published"},
 }

@@ -14,14 +14,17 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// everything is a topic of one partition and two groups with something in every structure. It returns the subscription of the group default.
+// everything is a topic of one partition and two groups with something in every structure. It returns the subscription
+// of the group default.
 func everything(t *testing.T, keep time.Duration) (*world, driver.Subscription) {
 	w := newWorld(t)
 	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: keep}))
 	w.ok(w.d.EnsureGroup(w.ctx(), "jobs", "other", driver.GroupOptions{}))
-	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "host-1", Lease: time.Hour, MaxRun: 2})
+	s, err := w.d.Subscribe(w.ctx(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "host-1", Lease: time.Hour, MaxRun: 2})
 	w.ok(err)
-	o, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Group: "other", Instance: "host-1", Lease: time.Hour, MaxRun: 10})
+	o, err := w.d.Subscribe(w.ctx(),
+		driver.SubscribeOptions{Topic: "jobs", Group: "other", Instance: "host-1", Lease: time.Hour, MaxRun: 10})
 	w.ok(err)
 	add := func(m driver.Message) {
 		m.Topic, m.Body = "jobs", []byte("body of "+m.ID)
@@ -42,9 +45,11 @@ func everything(t *testing.T, keep time.Duration) (*world, driver.Subscription) 
 	w.ok(o.Close(w.ctx()))
 	w.settle(s, driver.Ack, ds["kept"])
 	for id, outcome := range map[string]driver.Outcome{"waits": driver.Retry, "dead": driver.Dead, "again": driver.Dead} {
-		w.ok(s.Settle(w.ctx(), []driver.Settlement{{Delivery: ds[id], Outcome: outcome, After: time.Hour, Failure: &driver.Failure{Error: "x"}}})[0])
+		w.ok(s.Settle(w.ctx(), []driver.Settlement{
+			{Delivery: ds[id], Outcome: outcome, After: time.Hour, Failure: &driver.Failure{Error: "x"}}})[0])
 	}
-	w.ok(w.d.Move(w.ctx(), []driver.Move{{Target: driver.Target{Topic: "jobs", Group: "default", ID: "again"}, After: time.Hour}})[0])
+	w.ok(w.d.Move(w.ctx(), []driver.Move{
+		{Target: driver.Target{Topic: "jobs", Group: "default", ID: "again"}, After: time.Hour}})[0])
 	w.ok(s.Extend(w.ctx(), []*driver.Delivery{ds["chained0"]})[0])
 	for lane, p := range map[string]driver.Priority{"low": driver.Low, "high": driver.High, "urgent": driver.Urgent} {
 		add(driver.Message{ID: lane, Priority: p})
@@ -71,7 +76,9 @@ func (w *world) spoil(how, name string) bool {
 	var members []string
 	switch kind {
 	case "hash":
-		members = slices.DeleteFunc(slices.Sorted(maps.Keys(w.c.HGetAll(ctx, key).Val())), func(f string) bool { return f == "" })
+		members = slices.DeleteFunc(slices.Sorted(maps.Keys(w.c.HGetAll(ctx, key).Val())), func(f string) bool {
+			return f == ""
+		})
 	case "zset":
 		members = w.c.ZRange(ctx, key, 0, -1).Val()
 	case "set":
@@ -89,7 +96,8 @@ func (w *world) spoil(how, name string) bool {
 	case "all":
 		w.ok(w.c.Del(ctx, key).Err())
 	case "ghost":
-		ghost := map[string]string{"delayed": "0000000000000099ghost", "held": "0000000000000099ghost", "laters": "ghost", "later": "", "windows": "ghost"}
+		ghost := map[string]string{"delayed": "0000000000000099ghost", "held": "0000000000000099ghost", "laters": "ghost",
+			"later": "", "windows": "ghost"}
 		member, ok := ghost[name]
 		if !ok {
 			member = "99-1"
@@ -108,16 +116,18 @@ func (w *world) spoil(how, name string) bool {
 	return true
 }
 
-// spoilable are the structures of a partition. What is in "told" only tells of a message, and no loss of it can be seen.
+// spoilable are the structures of a partition. What is in "told" only tells of a message, and no loss of it can be
+// seen.
 var (
-	spoilable = strings.Fields(`later laters delayed held ids meta left graves expires kept windows dedup invalid raw g:default:dead g:default:off g:default:state
-		g:default:flight g:default:claims g:default:lease g:default:busy g:default:chain g:default:offer g:default:lane0 g:default:lane1 g:default:lane2 g:default:lane3
+	spoilable = strings.Fields(`later laters delayed held ids meta left graves expires kept windows dedup invalid raw
+		g:default:dead g:default:off g:default:state g:default:flight g:default:claims g:default:lease g:default:busy
+		g:default:chain g:default:offer g:default:lane0 g:default:lane1 g:default:lane2 g:default:lane3
 		g:default:wait g:default:record g:default:history g:default:edited g:other:skip`)
 	told = []string{"meta", "g:default:record", "g:default:history", "g:default:edited", "g:other:skip"}
 )
 
-// Every structure is damaged in every way. An audit finds it, mends it, and finds nothing the next time; no message is lost that still has
-// its content somewhere.
+// Every structure is damaged in every way. An audit finds it, mends it, and finds nothing the next time; no message is
+// lost that still has its content somewhere.
 func TestAuditMendsEveryStructure(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []time.Duration{0, time.Hour} {
@@ -127,7 +137,8 @@ func TestAuditMendsEveryStructure(t *testing.T) {
 					w, s := everything(t, keep)
 					w.sound()
 					if w.spoil(how, name) {
-						w.mends(how == "ghost" || !slices.Contains(told, name) && (how == "all" || name != "left")) // one that is not noted is needed by one group
+						// one that is not noted is needed by one group
+						w.mends(how == "ghost" || !slices.Contains(told, name) && (how == "all" || name != "left"))
 						w.ok(s.Close(w.ctx()))
 						w.drain(name)
 					} else if how != "ghost" && (name != "kept" || keep > 0) {
@@ -145,7 +156,9 @@ func (w *world) mends(something bool) {
 	for _, fix := range []bool{false, true} {
 		report, err := w.d.Audit(w.ctx(), "jobs", fix)
 		w.ok(err)
-		if something && len(report.Problems) == 0 || slices.ContainsFunc(report.Problems, func(p driver.Problem) bool { return p.Fixed != fix }) {
+		if something && len(report.Problems) == 0 || slices.ContainsFunc(report.Problems, func(p driver.Problem) bool {
+			return p.Fixed != fix
+		}) {
 			w.Errorf("with repair %v: %+v", fix, report.Problems)
 		}
 	}
@@ -155,10 +168,13 @@ func (w *world) mends(something bool) {
 // drain demands every message of the group default but the settled one, and leaves nothing.
 func (w *world) drain(spoilt string) {
 	w.Helper()
-	want := strings.Fields("flown waits dead again chained0 chained1 chained2 chained3 low high urgent ready delayed held expires skipped")
+	want := strings.Fields("flown waits dead again chained0 chained1 chained2 chained3 low high urgent ready delayed " +
+		"held expires skipped")
 	gone := map[string][]string{"later": {"delayed", "held"}, "g:default:edited": {"dead", "again"}}[spoilt]
-	for id, group := range map[string]string{"waits": driver.DefaultGroup, "dead": driver.DefaultGroup, "again": driver.DefaultGroup, "delayed": "", "held": ""} {
-		_ = w.d.Move(w.ctx(), []driver.Move{{Target: driver.Target{Topic: "jobs", Group: group, ID: id}}}) // where it is ready already, that is refused
+	for id, group := range map[string]string{"waits": driver.DefaultGroup, "dead": driver.DefaultGroup,
+		"again": driver.DefaultGroup, "delayed": "", "held": ""} {
+		// where it is ready already, that is refused
+		_ = w.d.Move(w.ctx(), []driver.Move{{Target: driver.Target{Topic: "jobs", Group: group, ID: id}}})
 	}
 	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "host-2", Lease: time.Hour})
 	w.ok(err)
@@ -186,7 +202,8 @@ func TestAuditMendsCounts(t *testing.T) {
 	for _, x := range []struct {
 		hash, field string
 		by          int64
-	}{{"topic", "messages", -3}, {"topic", "bytes", 1000}, {"topic", "published", 7}, {"topic", "fanned", -1}, {"g:default:group", "received", 5},
+	}{{"topic", "messages", -3}, {"topic", "bytes", 1000}, {"topic", "published", 7}, {"topic", "fanned", -1},
+		{"g:default:group", "received", 5},
 		{"g:default:group", "acked", -1}, {"g:other:group", "cancelled", 2}, {"left", "", 1}, {"graves", "", 1}} {
 		t.Run(x.hash+" "+x.field, func(t *testing.T) {
 			w, _ := everything(t, time.Hour)

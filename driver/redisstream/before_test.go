@@ -7,7 +7,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// What programs of before have stored is read: a settled message that does not tell how, and a parse error without a time.
+// What programs of before have stored is read: a settled message that does not tell how, and a parse error without a
+// time.
 func TestRecordsOfBeforeAreRead(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, Keep: time.Hour}))
@@ -32,7 +33,8 @@ func TestRecordsOfBeforeAreRead(t *testing.T) {
 		return redis.call('ZADD', KEYS[2], 1, '1-1')`, []string{w.part("raw"), w.part("invalid")}).Err())
 	page, err := w.d.Browse(w.ctx(), driver.Query{Topic: "jobs", State: driver.StateInvalid})
 	w.ok(err)
-	if len(page.Entries) != 1 || page.Entries[0].Problem != "no body" || !page.Entries[0].FoundAt.IsZero() || string(page.Entries[0].Raw) != "rubbish" {
+	if len(page.Entries) != 1 || page.Entries[0].Problem != "no body" || !page.Entries[0].FoundAt.IsZero() ||
+		string(page.Entries[0].Raw) != "rubbish" {
 		t.Errorf("%+v", page.Entries)
 	}
 }

@@ -36,7 +36,8 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 	return errs
 }
 
-// noteBegun reads the answer to one call. What has begun, or may have, is spoken of once more when the subscription is closed.
+// noteBegun reads the answer to one call. What has begun, or may have, is spoken of once more when the subscription is
+// closed.
 func (s *subscription) noteBegun(c *scriptCall, ds []*driver.Delivery, run []int, errs []error) {
 	results := c.reply.Text(1)
 	if c.err == nil && c.reply.Text(0) == "stale" {

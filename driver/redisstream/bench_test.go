@@ -195,7 +195,9 @@ func (l *load) raw() {
 	})
 	l.phase("drain", n, func() {
 		workers(loadWorkers, func(int) bool {
-			got, err := l.client.XReadGroup(ctx, &goredis.XReadGroupArgs{Group: "g", Consumer: "c", Streams: []string{"raw", ">"}, Count: loadBatch, Block: -1}).Result()
+			got, err := l.client.XReadGroup(ctx,
+				&goredis.XReadGroupArgs{Group: "g", Consumer: "c", Streams: []string{"raw", ">"}, Count: loadBatch,
+					Block: -1}).Result()
 			if err != nil {
 				return false
 			}

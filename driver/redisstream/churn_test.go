@@ -34,7 +34,8 @@ const (
 // Consumers join and leave at random: every message is handled, and those of a key in order.
 func TestOrderWhileConsumersComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := &churn{T: t, url: redistest.Shared(t).URL(), prefix: "c" + rand.Text(), seed: mrand.Uint64(), next: map[string]int{}}
+	c := &churn{T: t, url: redistest.Shared(t).URL(), prefix: "c" + rand.Text(), seed: mrand.Uint64(),
+		next: map[string]int{}}
 	t.Logf("seed %d", c.seed)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -46,7 +47,8 @@ func TestOrderWhileConsumersComeAndGo(t *testing.T) {
 	for n := range churnEach {
 		var ms []*driver.Message
 		for k := range churnKeys {
-			ms = append(ms, &driver.Message{ID: fmt.Sprintf("%d-%d", k, n), Topic: "jobs", Key: strconv.Itoa(k), Body: strconv.AppendInt(nil, int64(n), 10)})
+			ms = append(ms, &driver.Message{ID: fmt.Sprintf("%d-%d", k, n), Topic: "jobs", Key: strconv.Itoa(k),
+				Body: strconv.AppendInt(nil, int64(n), 10)})
 		}
 		if _, err := d.Publish(ctx, ms, driver.PublishOptions{}); err != nil {
 			t.Error(err)
@@ -57,7 +59,8 @@ func TestOrderWhileConsumersComeAndGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := st.Groups[0]; c.done != churnKeys*churnEach || g.Acked != churnKeys*churnEach || g.Redelivered != 0 || st.Messages != 0 {
+	if g := st.Groups[0]; c.done != churnKeys*churnEach || g.Acked != churnKeys*churnEach ||
+		g.Redelivered != 0 || st.Messages != 0 {
 		t.Errorf("%d handled of %d: %+v", c.done, churnKeys*churnEach, st)
 	}
 	if err := d.Close(context.Background()); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// smallClaim is how many entries are read by the claim script itself, in one round trip. For more, the owner reads: that takes three,
-// but their bodies do not pass through a script, which would cost the server more than reading them. What was read before and put aside
-// is given out by the script, as many as there is room for.
+// smallClaim is how many entries are read by the claim script itself, in one round trip. For more, the owner reads:
+// that takes three, but their bodies do not pass through a script, which would cost the server more than reading them.
+// What was read before and put aside is given out by the script, as many as there is room for.
 const smallClaim = 16
 
 // claimed is what came of a claim.
@@ -122,7 +122,8 @@ func (c *claim) answer(ctx context.Context, reply redisconn.Reply, err error) (r
 	defer c.hold(len(c.got.ds))
 	for _, v := range reply.List(4) {
 		item := redisconn.ReplyOf(v)
-		if err := c.take(ctx, item, item.List(5), history{item.Text(1), item.Text(2), item.Text(3), item.Text(4)}); err != nil {
+		if err := c.take(ctx, item, item.List(5),
+			history{item.Text(1), item.Text(2), item.Text(3), item.Text(4)}); err != nil {
 			return false, err
 		}
 	}
@@ -137,11 +138,12 @@ func (c *claim) answer(ctx context.Context, reply redisconn.Reply, err error) (r
 	return reply.Text(3) == "1", nil
 }
 
-// history is what was before a delivery: failed attempts, lost leases, its cause, and when the message was published; empty where there
-// is nothing to tell.
+// history is what was before a delivery: failed attempts, lost leases, its cause, and when the message was published;
+// empty where there is nothing to tell.
 type history struct{ failed, lost, cause, published string }
 
-// historyOfNote reads what META has of an entry that was never delivered: published, bytes, expires, cause (and since when it is due), id.
+// historyOfNote reads what META has of an entry that was never delivered: published, bytes, expires, cause (and since
+// when it is due), id.
 func historyOfNote(note string) history {
 	if note == "" {
 		return history{}
@@ -154,7 +156,8 @@ func historyOfNote(note string) history {
 	return history{cause: cause, published: f[0]}
 }
 
-// take makes a delivery of an entry, of which item begins with the id. One that cannot be decoded goes to the parse errors.
+// take makes a delivery of an entry, of which item begins with the id. One that cannot be decoded goes to the parse
+// errors.
 func (c *claim) take(ctx context.Context, item, fields redisconn.Reply, h history) error {
 	if len(c.room) == 0 {
 		c.room = make([]taken, 1)
@@ -196,7 +199,8 @@ func (c *claim) fill(x *taken, fields redisconn.Reply, h history) error {
 		return err
 	}
 	t.name, t.key, t.size = m.ID, m.Key, size
-	x.Delivery = driver.Delivery{Message: m, Group: c.s.o.Group, Ref: ref, Attempt: 1, Deliveries: 1, ClaimedAt: c.now, LeaseUntil: t.until, Token: t}
+	x.Delivery = driver.Delivery{Message: m, Group: c.s.o.Group, Ref: ref, Attempt: 1, Deliveries: 1, ClaimedAt: c.now,
+		LeaseUntil: t.until, Token: t}
 	if h.cause != "" {
 		failed, _ := strconv.Atoi(h.failed)
 		lost, _ := strconv.Atoi(h.lost)

@@ -14,16 +14,19 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-var everyState = []driver.State{driver.StateDelayed, driver.StateHeld, driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead,
+var everyState = []driver.State{driver.StateDelayed, driver.StateHeld, driver.StateReady, driver.StateInflight,
+	driver.StateWaiting, driver.StateDead,
 	driver.StateInvalid, driver.StateDone}
 
-// garble puts values into a structure that cannot be read, or members and scores that do not fit each other. It tells whether there was
-// something to garble.
+// garble puts values into a structure that cannot be read, or members and scores that do not fit each other. It tells
+// whether there was something to garble.
 func (w *world) garble(how, name string) bool {
 	ctx, key := w.ctx(), w.part(name)
 	switch kind := w.c.Type(ctx, key).Val(); {
 	case kind == "hash" && how == "value":
-		fields := slices.DeleteFunc(slices.Sorted(maps.Keys(w.c.HGetAll(ctx, key).Val())), func(f string) bool { return f == "" })
+		fields := slices.DeleteFunc(slices.Sorted(maps.Keys(w.c.HGetAll(ctx, key).Val())), func(f string) bool {
+			return f == ""
+		})
 		if len(fields) == 0 {
 			return false
 		}
@@ -123,8 +126,8 @@ func TestGarbledRegistry(t *testing.T) {
 	}
 }
 
-// A lane may offer a message that its key does not have, or whose key waits: a random history met a claim that then named no message to a
-// command, which the server refuses, so that nobody got anything any more.
+// A lane may offer a message that its key does not have, or whose key waits: a random history met a claim that then
+// named no message to a command, which the server refuses, so that nobody got anything any more.
 func TestKeyIsOfferedWithoutItsFirst(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()

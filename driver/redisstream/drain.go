@@ -2,8 +2,8 @@ package redisstream
 
 import "context"
 
-// Drain gives up every partition at once: what is held stays leased to its holder whoever owns its partition, and keeps its key from others.
-// What unanswered claims took goes back, because no claim follows that would bring it.
+// Drain gives up every partition at once: what is held stays leased to its holder whoever owns its partition, and keeps
+// its key from others. What unanswered claims took goes back, because no claim follows that would bring it.
 func (s *subscription) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	if s.gate.Closed() {

@@ -16,7 +16,8 @@ func (w *world) stats() driver.GroupStats {
 	return st.Groups[0]
 }
 
-// A member that drains owns nothing from then on, whatever it holds: another owns every partition at once. It is a member until it closes.
+// A member that drains owns nothing from then on, whatever it holds: another owns every partition at once. It is a
+// member until it closes.
 func TestDrainGivesUpEveryPartition(t *testing.T) {
 	w := newWorld(t)
 	a := w.subscribe("a", time.Hour)
@@ -113,7 +114,8 @@ func TestCloseTakesItsCountBack(t *testing.T) {
 	w.sound()
 }
 
-// The word of a holder that comes after the end of its lease, and before anybody has noticed that, is as good as a later one.
+// The word of a holder that comes after the end of its lease, and before anybody has noticed that, is as good as a
+// later one.
 func TestLateWordBeforeTheLossIsNoticed(t *testing.T) {
 	for name, speak := range map[string]func(w *world, s driver.Subscription, d *driver.Delivery) error{
 		"extend": func(w *world, s driver.Subscription, d *driver.Delivery) error {
@@ -189,7 +191,8 @@ func TestClosedIsNoMember(t *testing.T) {
 		a := w.subscribe("a", time.Hour)
 		drained := make(chan error, 1)
 		go func() { drained <- a.Drain(w.ctx()) }()
-		for deadline := time.Now().Add(time.Duration(i) * 100 * time.Microsecond); time.Now().Before(deadline); { // at another moment of it each time
+		// at another moment of it each time
+		for deadline := time.Now().Add(time.Duration(i) * 100 * time.Microsecond); time.Now().Before(deadline); {
 		}
 		w.ok(a.Close(w.ctx()))
 		w.ok(<-drained)

@@ -11,7 +11,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// decode reads the fields of an entry, and tells their size. One that another program added has no version and needs no more than a body.
+// decode reads the fields of an entry, and tells their size. One that another program added has no version and needs no
+// more than a body.
 func decode(fields redisconn.Reply, id string) (*driver.Message, int, error) {
 	var room [12]envelope.Pair
 	pairs, size, ours := room[:0], 0, false
@@ -71,7 +72,8 @@ func wall(ms string) time.Time {
 	return time.UnixMilli(n)
 }
 
-var stateOf = map[string]driver.State{"L": driver.StateDelayed, "H": driver.StateHeld, "R": driver.StateReady, "I": driver.StateInflight,
+var stateOf = map[string]driver.State{"L": driver.StateDelayed, "H": driver.StateHeld, "R": driver.StateReady,
+	"I": driver.StateInflight,
 	"W": driver.StateWaiting, "D": driver.StateDead, "X": driver.StateInvalid, "K": driver.StateDone}
 
 // letterOf is a state as scripts call it.
@@ -152,7 +154,8 @@ func deadLetter(e *driver.Entry, failed, lost, rounds int, record redisconn.Repl
 	} else if record.Text(1) == "" {
 		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
 	}
-	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: failed, Deliveries: lost + 1, Rounds: rounds,
+	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: failed,
+		Deliveries: lost + 1, Rounds: rounds,
 		Origin: driver.Origin{Topic: e.Topic, Group: e.Group, Ref: e.Ref, Instance: record.Text(1)}}
 	dl.Bury(last)
 	return dl

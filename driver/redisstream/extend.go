@@ -27,8 +27,8 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	return errs
 }
 
-// byLease puts deliveries of one partition in order of their leases, and returns the arguments that tell of each lease and how many
-// deliveries it has, which follow if they are to be between.
+// byLease puts deliveries of one partition in order of their leases, and returns the arguments that tell of each lease
+// and how many deliveries it has, which follow if they are to be between.
 func byLease(run []int, at func(int) *token, between bool) (order []int, leases int, args []any) {
 	rest := map[string][]int{}
 	var names []string
@@ -54,7 +54,8 @@ func byLease(run []int, at func(int) *token, between bool) (order []int, leases 
 func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver.Delivery, run []int, errs []error) {
 	begun := time.Now()
 	order, leases, args := byLease(run, func(i int) *token { return ds[i].Token.(*token) }, true)
-	reply, err := part.run(ctx, &s.d.scripts.extend, append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)...)
+	reply, err := part.run(ctx, &s.d.scripts.extend,
+		append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)...)
 	results := reply.Text(1)
 	if err == nil && reply.Text(0) == "stale" {
 		err = s.gone(errStale)

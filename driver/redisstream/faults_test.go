@@ -51,7 +51,8 @@ func (w *world) fill() int {
 	w.Helper()
 	body := make([]byte, 16<<10)
 	for n := 0; n < 10_000; n++ {
-		_, err := w.d.Publish(w.ctx(), []*driver.Message{{ID: rand.Text(), Topic: "jobs", Body: body}}, driver.PublishOptions{})
+		_, err := w.d.Publish(w.ctx(), []*driver.Message{{ID: rand.Text(), Topic: "jobs", Body: body}},
+			driver.PublishOptions{})
 		if errors.Is(err, driver.ErrFull) {
 			return n
 		}
@@ -103,12 +104,14 @@ func (v *valve) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pr
 	}
 }
 
-// An owner is paused past its ownership just before it reads, and then goes on: it reads nothing, and what others read keeps its order.
+// An owner is paused past its ownership just before it reads, and then goes on: it reads nothing, and what others read
+// keeps its order.
 func TestOwnerPausedBeforeItReads(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
 	v, paused := w.pausable()
-	s, err := paused.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "paused", Lease: time.Minute, MaxRun: 100})
+	s, err := paused.Subscribe(w.ctx(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "paused", Lease: time.Minute, MaxRun: 100})
 	w.ok(err)
 	w.publish(0, 200, "k")
 	first := w.take(s, 16) // there is more, so that the next time it reads itself
@@ -171,12 +174,14 @@ func (w *world) steal() {
 	w.ok(w.c.Del(w.ctx(), key+"members").Err())
 }
 
-// An owner is paused past its lease with deliveries in hand, and then goes on: none of its acknowledgements is accepted, and nothing is lost.
+// An owner is paused past its lease with deliveries in hand, and then goes on: none of its acknowledgements is
+// accepted, and nothing is lost.
 func TestOwnerPausedPastItsLease(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
 	v, paused := w.pausable()
-	s, err := paused.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "paused", Lease: time.Second, MaxRun: 100})
+	s, err := paused.Subscribe(w.ctx(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "paused", Lease: time.Second, MaxRun: 100})
 	w.ok(err)
 	w.publish(0, 50, "")
 	w.publish(50, 100, "k")
@@ -188,7 +193,8 @@ func TestOwnerPausedPastItsLease(t *testing.T) {
 		w.ok(err)
 		return st.Groups[0].Inflight == 0
 	})
-	other, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Instance: "other", Lease: time.Minute, MaxRun: 100})
+	other, err := w.d.Subscribe(w.ctx(),
+		driver.SubscribeOptions{Topic: "jobs", Instance: "other", Lease: time.Minute, MaxRun: 100})
 	w.ok(err)
 	again := w.take(other, 100)
 	for _, d := range again {
@@ -219,7 +225,8 @@ func TestEntriesReadByOneWhoDied(t *testing.T) {
 	w.onePartition()
 	w.publish(0, 30, "k")
 	w.ok(w.c.HSet(w.ctx(), fmt.Sprintf("{%s/jobs/0}:g:default:group", w.prefix), "reading", 1).Err())
-	read, err := w.c.XReadGroup(w.ctx(), &goredis.XReadGroupArgs{Group: "default", Consumer: "ghost", Streams: []string{w.stream(0), ">"}, Count: 20}).Result()
+	read, err := w.c.XReadGroup(w.ctx(),
+		&goredis.XReadGroupArgs{Group: "default", Consumer: "ghost", Streams: []string{w.stream(0), ">"}, Count: 20}).Result()
 	w.ok(err)
 	if len(read[0].Messages) != 20 {
 		t.Fatalf("%d entries read", len(read[0].Messages))
@@ -231,7 +238,8 @@ func TestEntriesReadByOneWhoDied(t *testing.T) {
 		if want := fmt.Sprintf("m%04d", i); d.ID != want || d.Deliveries != 1 || d.Attempt != 1 {
 			t.Fatalf("%s came where %s was due, deliveries %d", d.ID, want, d.Deliveries)
 		}
-		pending, err := w.c.XPendingExt(w.ctx(), &goredis.XPendingExtArgs{Stream: w.stream(0), Group: "default", Start: "-", End: "+", Count: 1}).Result()
+		pending, err := w.c.XPendingExt(w.ctx(),
+			&goredis.XPendingExtArgs{Stream: w.stream(0), Group: "default", Start: "-", End: "+", Count: 1}).Result()
 		w.ok(err)
 		if pending[0].Consumer != "host-1" {
 			t.Errorf("%s is pending with %s", d.ID, pending[0].Consumer)

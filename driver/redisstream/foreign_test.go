@@ -11,13 +11,18 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// comeAndGo are the keys that exist only while there is something in them, so that another program could take their names.
-var comeAndGo = []string{"meta", "ids", "left", "graves", "later", "dedup", "raw", "laters", "delayed", "held", "expires", "windows", "kept", "invalid",
-	"g:default:state", "g:default:flight", "g:default:busy", "g:default:claims", "g:default:offer", "g:default:record", "g:default:history",
-	"g:default:edited", "g:default:lane0", "g:default:lane1", "g:default:lane2", "g:default:lane3", "g:default:chain", "g:default:wait",
+// comeAndGo are the keys that exist only while there is something in them, so that another program could take their
+// names.
+var comeAndGo = []string{"meta", "ids", "left", "graves", "later", "dedup", "raw", "laters", "delayed", "held",
+	"expires", "windows", "kept", "invalid",
+	"g:default:state", "g:default:flight", "g:default:busy", "g:default:claims", "g:default:offer", "g:default:record",
+	"g:default:history",
+	"g:default:edited", "g:default:lane0", "g:default:lane1", "g:default:lane2", "g:default:lane3",
+	"g:default:chain", "g:default:wait",
 	"g:default:lease", "g:default:dead", "g:default:off", "g:default:skip"}
 
-// Whichever name somebody else takes for a while, every call works or says so, and when it is free again nothing is missing or stuck.
+// Whichever name somebody else takes for a while, every call works or says so, and when it is free again nothing is
+// missing or stuck.
 func TestForeignKeysLoseNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range comeAndGo {
@@ -53,7 +58,8 @@ type usurped struct {
 func (u *usurped) usurp(name string) {
 	u.Helper()
 	u.key = fmt.Sprintf("{%s/jobs/0}:%s", u.prefix, name)
-	if err := u.c.Rename(u.ctx(), u.key, u.key+"-saved").Err(); err != nil && !strings.Contains(err.Error(), "no such key") {
+	if err := u.c.Rename(u.ctx(), u.key, u.key+"-saved").Err(); err != nil &&
+		!strings.Contains(err.Error(), "no such key") {
 		u.Fatal(err)
 	}
 	u.ok(u.c.Set(u.ctx(), u.key, "foreign", 0).Err())
@@ -65,7 +71,8 @@ func (u *usurped) restore() {
 		u.Errorf("somebody else's key has become %q", got)
 	}
 	u.ok(u.c.Del(u.ctx(), u.key).Err())
-	if err := u.c.Rename(u.ctx(), u.key+"-saved", u.key).Err(); err != nil && !strings.Contains(err.Error(), "no such key") {
+	if err := u.c.Rename(u.ctx(), u.key+"-saved", u.key).Err(); err != nil &&
+		!strings.Contains(err.Error(), "no such key") {
 		u.Fatal(err)
 	}
 }
@@ -119,7 +126,8 @@ func (u *usurped) accepted(err error, taken bool, what string) bool {
 		return true
 	}
 	var ours *driver.Error
-	if !taken || !errors.Is(err, driver.ErrNotApplied) || !errors.As(err, &ours) || !strings.Contains(ours.Hint, "Options.Prefix") {
+	if !taken || !errors.Is(err, driver.ErrNotApplied) || !errors.As(err, &ours) ||
+		!strings.Contains(ours.Hint, "Options.Prefix") {
 		u.Errorf("%s: got %v, want no error, or one that says what to do", what, err)
 	}
 	u.refused++

@@ -43,7 +43,8 @@ func TestOldServerIsRefused(t *testing.T) {
 	}
 }
 
-// Who creates a topic writes it into the registry first, and may die before there is a partition: whoever comes next finishes it.
+// Who creates a topic writes it into the registry first, and may die before there is a partition: whoever comes next
+// finishes it.
 func TestTopicThatWasNeverFinished(t *testing.T) {
 	for name, use := range map[string]func(w *world){
 		"publish":   func(w *world) { w.publish(0, 5, "") },
@@ -71,12 +72,14 @@ func TestRetentionThatDropsWarns(t *testing.T) {
 	w.onePartition()
 	w.publish(0, 5, "")
 	var log bytes.Buffer
-	d, err := redisstream.New(w.ctx(), redisstream.Options{URL: w.url, Prefix: w.prefix, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	d, err := redisstream.New(w.ctx(),
+		redisstream.Options{URL: w.url, Prefix: w.prefix, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	w.ok(err)
 	w.ok(d.Retain(w.ctx(), "jobs", driver.Retention{Entries: 2, DropUnsettled: true}))
 	_, err = d.Trim(w.ctx(), "jobs")
 	w.ok(errors.Join(err, d.Close(w.ctx())))
-	if !strings.Contains(log.String(), "retention dropped messages that were not settled") || !strings.Contains(log.String(), "dropped=3") {
+	if !strings.Contains(log.String(), "retention dropped messages that were not settled") ||
+		!strings.Contains(log.String(), "dropped=3") {
 		t.Errorf("logged %q", &log)
 	}
 }
@@ -90,7 +93,8 @@ func TestKillerMessageDies(t *testing.T) {
 	for range 5 {
 		w.ok(s.Begin(w.ctx(), w.take(s, 1))[0])
 		tokens := w.c.ZRange(w.ctx(), w.part("g:default:lease"), 0, -1).Val()
-		w.ok(w.c.ZAdd(w.ctx(), w.part("g:default:lease"), goredis.Z{Score: 1, Member: tokens[0]}).Err()) // as if its time were over
+		// as if its time were over
+		w.ok(w.c.ZAdd(w.ctx(), w.part("g:default:lease"), goredis.Z{Score: 1, Member: tokens[0]}).Err())
 		w.ok(w.c.HSet(w.ctx(), w.part("topic"), "next", 1).Err())
 	}
 	w.ok(s.Drain(w.ctx())) // not Close: it is never heard of again
@@ -129,7 +133,8 @@ func TestForeignCursors(t *testing.T) {
 		driver.StateDelayed: {"0:s0-0", "x:1"},
 	} {
 		for _, cursor := range cursors {
-			if _, err := w.d.Browse(w.ctx(), driver.Query{Topic: "jobs", Group: "default", State: state, Cursor: cursor}); !errors.Is(err, driver.ErrInvalid) {
+			if _, err := w.d.Browse(w.ctx(),
+				driver.Query{Topic: "jobs", Group: "default", State: state, Cursor: cursor}); !errors.Is(err, driver.ErrInvalid) {
 				t.Errorf("Browse of %s behind %q: %v, want ErrInvalid", state, cursor, err)
 			}
 		}

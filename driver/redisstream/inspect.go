@@ -168,7 +168,8 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 }
 
 func errNoMessage(target driver.Target) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no message %q %v", target.Topic, target.ID, target.Ref),
+	return driver.NewError(driver.ErrNotFound,
+		fmt.Sprintf("topic %q has no message %q %v", target.Topic, target.ID, target.Ref),
 		"it may be settled, deleted or expired", nil)
 }
 
@@ -191,7 +192,8 @@ func placeText(target driver.Target) string {
 	return "r" + streamID(target.Ref)
 }
 
-// Browse returns a page of entries in one state, oldest first: dead letters of all partitions together, others one partition after the other.
+// Browse returns a page of entries in one state, oldest first: dead letters of all partitions together, others one
+// partition after the other.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	q, err := q.Resolve(d.caps)
 	if err != nil {
@@ -253,7 +255,8 @@ func (d *Driver) browsable(t *topic, q driver.Query, reply redisconn.Reply) erro
 	return nil
 }
 
-func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter string, at int, rest string) (driver.Page, error) {
+func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter string, at int,
+	rest string) (driver.Page, error) {
 	page := driver.Page{}
 	for ; at < len(t.parts); at++ {
 		limit, scan := q.Limit-len(page.Entries), q.MaxScan-page.Scanned

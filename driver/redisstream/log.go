@@ -31,7 +31,8 @@ func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partitio
 	all := make([]driver.Partition, len(replies))
 	for i, r := range replies {
 		p := t.parts[i]
-		all[i] = driver.Partition{Partition: int32(i), Entries: r.Number(1), First: p.ref(r.Text(2)), Last: p.ref(r.Text(3)), Memory: r.Number(4)}
+		all[i] = driver.Partition{Partition: int32(i), Entries: r.Number(1), First: p.ref(r.Text(2)), Last: p.ref(r.Text(3)),
+			Memory: r.Number(4)}
 		for _, x := range r.List(5) {
 			g := redisconn.ReplyOf(x)
 			all[i].Groups = append(all[i].Groups, partitionGroup(g))
@@ -44,7 +45,9 @@ func partitionGroup(g redisconn.Reply) driver.PartitionGroup {
 	pg := driver.PartitionGroup{Group: g.Text(0), Owner: g.Text(1), Lag: g.Number(2), Pending: g.Number(3)}
 	for _, x := range g.List(4) {
 		c := redisconn.ReplyOf(x)
-		pg.Consumers = append(pg.Consumers, driver.PartitionConsumer{Instance: c.Text(0), Pending: c.Number(1), Idle: time.Duration(c.Number(2)) * time.Millisecond})
+		pg.Consumers = append(pg.Consumers,
+			driver.PartitionConsumer{Instance: c.Text(0), Pending: c.Number(1),
+				Idle: time.Duration(c.Number(2)) * time.Millisecond})
 	}
 	slices.SortFunc(pg.Consumers, func(a, b driver.PartitionConsumer) int { return cmp.Compare(a.Instance, b.Instance) })
 	return pg
@@ -91,7 +94,8 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 }
 
 func (p *partition) pendingEntry(v redisconn.Reply) driver.PendingEntry {
-	return driver.PendingEntry{Ref: p.ref(v.Text(0)), Instance: v.Text(1), Idle: time.Duration(v.Number(2)) * time.Millisecond,
+	return driver.PendingEntry{Ref: p.ref(v.Text(0)), Instance: v.Text(1),
+		Idle:       time.Duration(v.Number(2)) * time.Millisecond,
 		Deliveries: int(v.Number(3)), State: stateOf[v.Text(4)], ID: v.Text(5)}
 }
 
@@ -107,5 +111,6 @@ func (d *Driver) Replay(ctx context.Context, name, group string, o driver.Replay
 	if o.From.From == driver.FromEnd {
 		o.From.From = driver.FromBegin
 	}
-	return d.rewind(ctx, t, t.parts, rewind{group: group, from: o.From, to: o.To, cause: driver.CauseReplay, dry: o.DryRun, force: true})
+	return d.rewind(ctx, t, t.parts,
+		rewind{group: group, from: o.From, to: o.To, cause: driver.CauseReplay, dry: o.DryRun, force: true})
 }

@@ -72,16 +72,20 @@ func TestPending(t *testing.T) {
 	if len(page.Entries) != 2 || len(all) != 3 || rest.Next != "" {
 		t.Fatalf("pages %+v and %+v", page, rest)
 	}
-	if e := all[0]; e.ID != "m0000" || e.Deliveries != 2 || e.Instance != "host-1" || e.State != driver.StateInflight || e.Ref != ds[0].Ref {
+	if e := all[0]; e.ID != "m0000" || e.Deliveries != 2 || e.Instance != "host-1" || e.State != driver.StateInflight ||
+		e.Ref != ds[0].Ref {
 		t.Errorf("the first pending one is %+v", e)
 	}
-	if other, err := w.d.Pending(w.ctx(), driver.PendingQuery{Topic: "jobs", Group: "default", Instance: "host-2"}); err != nil || len(other.Entries) > 0 {
+	if other, err := w.d.Pending(w.ctx(),
+		driver.PendingQuery{Topic: "jobs", Group: "default", Instance: "host-2"}); err != nil || len(other.Entries) > 0 {
 		t.Errorf("of another instance: %+v, %v", other, err)
 	}
-	if _, err := w.d.Pending(w.ctx(), driver.PendingQuery{Topic: "jobs", Group: "none"}); !errors.Is(err, driver.ErrNotFound) {
+	if _, err := w.d.Pending(w.ctx(),
+		driver.PendingQuery{Topic: "jobs", Group: "none"}); !errors.Is(err, driver.ErrNotFound) {
 		t.Errorf("of an unknown group: %v", err)
 	}
-	if _, err := w.d.Pending(w.ctx(), driver.PendingQuery{Topic: "jobs", Group: "default", Cursor: "0:x"}); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := w.d.Pending(w.ctx(),
+		driver.PendingQuery{Topic: "jobs", Group: "default", Cursor: "0:x"}); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("a malformed cursor: %v", err)
 	}
 }
@@ -95,7 +99,8 @@ func TestReplayOfARange(t *testing.T) {
 	w.publish(0, 6, "")
 	ds := w.take(s, 6)
 	w.settle(s, driver.Ack, ds...)
-	o := driver.ReplayOptions{From: driver.Position{From: driver.FromRef, Ref: ds[1].Ref}, To: driver.Position{From: driver.FromRef, Ref: ds[4].Ref}, DryRun: true}
+	o := driver.ReplayOptions{From: driver.Position{From: driver.FromRef, Ref: ds[1].Ref},
+		To: driver.Position{From: driver.FromRef, Ref: ds[4].Ref}, DryRun: true}
 	for range 2 {
 		report, err := w.d.Replay(w.ctx(), "jobs", "default", o)
 		w.ok(err)
@@ -129,7 +134,8 @@ func TestRange(t *testing.T) {
 	w.ok(w.d.StoreRaw(w.ctx(), "jobs", []byte("rubbish")))
 	all, err := w.d.Range(w.ctx(), driver.RangeQuery{Topic: "jobs"})
 	w.ok(err)
-	if es := all.Entries; len(es) != 6 || es[0].ID != "m0000" || es[4].Key != "k" || string(es[2].Body) != "2" || string(es[5].Raw) != "rubbish" || es[5].State != driver.StateInvalid || !all.Next.IsZero() {
+	if es := all.Entries; len(es) != 6 || es[0].ID != "m0000" || es[4].Key != "k" || string(es[2].Body) != "2" ||
+		string(es[5].Raw) != "rubbish" || es[5].State != driver.StateInvalid || !all.Next.IsZero() {
 		t.Fatalf("%+v", all)
 	}
 	at := func(i int) driver.Position { return driver.Position{From: driver.FromRef, Ref: all.Entries[i].Ref} }
@@ -139,10 +145,13 @@ func TestRange(t *testing.T) {
 	q.From.Ref = first.Next
 	rest, err := w.d.Range(w.ctx(), q)
 	w.ok(err)
-	if len(first.Entries) != 2 || first.Entries[0].ID != "m0001" || len(rest.Entries) != 1 || rest.Entries[0].ID != "m0003" || !rest.Next.IsZero() {
+	if len(first.Entries) != 2 || first.Entries[0].ID != "m0001" || len(rest.Entries) != 1 ||
+		rest.Entries[0].ID != "m0003" || !rest.Next.IsZero() {
 		t.Errorf("%+v, then %+v", first, rest)
 	}
-	for _, q := range []driver.RangeQuery{{Topic: "jobs", From: driver.Position{From: driver.FromTime, Time: time.Now().Add(time.Hour)}}, {Topic: "jobs", To: driver.Position{From: driver.FromBegin}}} {
+	for _, q := range []driver.RangeQuery{
+		{Topic: "jobs", From: driver.Position{From: driver.FromTime, Time: time.Now().Add(time.Hour)}},
+		{Topic: "jobs", To: driver.Position{From: driver.FromBegin}}} {
 		if none, err := w.d.Range(w.ctx(), q); err != nil || len(none.Entries) > 0 {
 			t.Errorf("%+v: %+v, %v", q, none, err)
 		}
@@ -189,7 +198,8 @@ func TestChangeOfPartitions(t *testing.T) {
 	w.sound()
 }
 
-// A message that redis-cli adds with the fields that docs/redisstream.md names is delivered; one without them is kept whole among the parse errors.
+// A message that redis-cli adds with the fields that docs/redisstream.md names is delivered; one without them is kept
+// whole among the parse errors.
 func TestRedisCLI(t *testing.T) {
 	cli, err := exec.LookPath("redis-cli")
 	if err != nil {
@@ -207,19 +217,24 @@ func TestRedisCLI(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	run("XADD", w.stream(0), "*", "what", "is this", "and", "that")
-	id := run("XADD", w.stream(0), "*", "body", `{"order":7}`, "key", "customer-42", "ct", "application/json", "h:trace", "abc", "pri", "1")
+	id := run("XADD", w.stream(0), "*", "body", `{"order":7}`, "key", "customer-42", "ct", "application/json",
+		"h:trace", "abc", "pri", "1")
 	d := w.take(s, 1)[0]
-	if d.ID != id || d.Key != "customer-42" || d.ContentType != "application/json" || d.Headers["trace"] != "abc" || d.Priority != driver.High {
+	if d.ID != id || d.Key != "customer-42" || d.ContentType != "application/json" || d.Headers["trace"] != "abc" ||
+		d.Priority != driver.High {
 		t.Errorf("delivered %+v", d.Message)
 	}
-	if out := run("XPENDING", w.stream(0), "default", "-", "+", "10"); !strings.Contains(out, id) || !strings.Contains(out, "host-1") {
+	if out := run("XPENDING", w.stream(0), "default", "-", "+", "10"); !strings.Contains(out, id) ||
+		!strings.Contains(out, "host-1") {
 		t.Errorf("XPENDING: %s", out)
 	}
-	if out := run("XINFO", "GROUPS", w.stream(0)); !strings.Contains(out, "default") || !strings.Contains(out, "pending\n1") {
+	if out := run("XINFO", "GROUPS", w.stream(0)); !strings.Contains(out, "default") ||
+		!strings.Contains(out, "pending\n1") {
 		t.Errorf("XINFO GROUPS: %s", out)
 	}
 	run("XGROUP", "CREATE", w.stream(0), "tool", "0") // a group that is not ours disturbs nobody
-	if out := run("XREADGROUP", "GROUP", "tool", "cli", "STREAMS", w.stream(0), ">"); !strings.Contains(out, "application/json") {
+	if out := run("XREADGROUP", "GROUP", "tool", "cli", "STREAMS", w.stream(0),
+		">"); !strings.Contains(out, "application/json") {
 		t.Errorf("XREADGROUP: %s", out)
 	}
 	if out := run("XRANGE", w.stream(0), "-", "+"); !strings.Contains(out, "customer-42") {
@@ -228,7 +243,8 @@ func TestRedisCLI(t *testing.T) {
 	w.settle(s, driver.Ack, d)
 	page, err := w.d.Browse(w.ctx(), driver.Query{Topic: "jobs", State: driver.StateInvalid})
 	w.ok(err)
-	if len(page.Entries) != 1 || !strings.Contains(string(page.Entries[0].Raw), `"what" "is this"`) || !strings.Contains(string(page.Entries[0].Raw), `"and" "that"`) {
+	if len(page.Entries) != 1 || !strings.Contains(string(page.Entries[0].Raw), `"what" "is this"`) ||
+		!strings.Contains(string(page.Entries[0].Raw), `"and" "that"`) {
 		t.Errorf("parse errors: %+v", page.Entries)
 	}
 	w.sound()

@@ -14,15 +14,18 @@ import (
 
 // configOf reads the configuration of a topic.
 func configOf(f map[string]string) driver.TopicConfig {
-	return driver.TopicConfig{MaxMessages: whole(f, "all_messages"), MaxBytes: whole(f, "all_bytes"), Keep: time.Duration(whole(f, "keep_ns")),
+	return driver.TopicConfig{MaxMessages: whole(f, "all_messages"), MaxBytes: whole(f, "all_bytes"),
+		Keep:        time.Duration(whole(f, "keep_ns")),
 		ExpiredDead: f["expired_dead"] == "1", Partitions: int(whole(f, "asked"))}
 }
 
 // configFields writes the configuration of a topic. A bound is divided among the partitions, rounded up.
 func configFields(c driver.TopicConfig, partitions int) []any {
 	part := func(n int64) int64 { return redisshell.Share(n, partitions) }
-	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages), "max_bytes", part(c.MaxBytes),
-		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", redisconn.Flag(c.ExpiredDead), "asked", c.Partitions, "configured", "1"}
+	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages),
+		"max_bytes", part(c.MaxBytes),
+		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", redisconn.Flag(c.ExpiredDead),
+		"asked", c.Partitions, "configured", "1"}
 }
 
 func checkConfig(topic string, c driver.TopicConfig) error {
@@ -34,9 +37,11 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 	}
 	switch {
 	case c.KeepMost > 0:
-		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only", "set Keep, and leave KeepMost zero", nil)
+		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only",
+			"set Keep, and leave KeepMost zero", nil)
 	case c.Partitions > maxPartitions:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions), "use at most 1024", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions),
+			"use at most 1024", nil)
 	}
 	return nil
 }
@@ -99,7 +104,8 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 	if err != nil {
 		return redisconn.Classify(err)
 	}
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(f), c), "use AlterTopic to change it", nil)
+	return driver.NewError(driver.ErrConflict,
+		fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(f), c), "use AlterTopic to change it", nil)
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.
@@ -156,9 +162,10 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 	return err
 }
 
-// sweep calls a script again and again until it has worked through a partition: it is given a cursor as its last argument, and answers
-// with the next one.
-func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int, each func(reply redisconn.Reply) error, args ...any) error {
+// sweep calls a script again and again until it has worked through a partition: it is given a cursor as its last
+// argument, and answers with the next one.
+func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int,
+	each func(reply redisconn.Reply) error, args ...any) error {
 	one, cursor := &topic{name: t.name, parts: []*partition{p}}, ""
 	for {
 		replies, err := d.each(ctx, one, s, group, append(args[:len(args):len(args)], cursor)...)

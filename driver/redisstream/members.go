@@ -18,15 +18,16 @@ const (
 	maxLife = 10 * time.Second
 )
 
-// calm is how long a member waits at most before it looks again who has come or gone: many may at once, and everybody is told of each.
+// calm is how long a member waits at most before it looks again who has come or gone: many may at once, and everybody
+// is told of each.
 const calm = 50 * time.Millisecond
 
-// life is how long this member owns its partitions without being heard of: a part of the lease, so that they have a new owner when the
-// leases of one who died end, also when the first who took over died as well.
+// life is how long this member owns its partitions without being heard of: a part of the lease, so that they have a new
+// owner when the leases of one who died end, also when the first who took over died as well.
 func (s *subscription) life() time.Duration { return min(max(s.o.Lease/4, minLife), maxLife) }
 
-// beat is how often this member says that it lives. It is also the grace in which the member that should own a partition may take it,
-// before anybody does.
+// beat is how often this member says that it lives. It is also the grace in which the member that should own a
+// partition may take it, before anybody does.
 func (s *subscription) beat() time.Duration { return s.life() / 5 }
 
 // keepOwning renews membership and ownership, and moves partitions when members come and go, until ctx ends.
@@ -63,8 +64,8 @@ func (s *subscription) rebalance() {
 	}
 }
 
-// balance says that we live, in every partition, and owns those that are ours by the plan. The members that the servers answer
-// with may change the plan, so that it is done again.
+// balance says that we live, in every partition, and owns those that are ours by the plan. The members that the servers
+// answer with may change the plan, so that it is done again.
 func (s *subscription) balance(ctx context.Context) error {
 	s.balancing.Lock()
 	defer s.balancing.Unlock()
@@ -117,7 +118,8 @@ func (s *subscription) balance(ctx context.Context) error {
 }
 
 func (s *subscription) claimOwnership(mine, draining bool) []any {
-	return []any{s.o.Group, s.id, s.life().Milliseconds(), redisconn.Flag(mine), s.o.Instance, s.beat().Milliseconds(), redisconn.Flag(draining)}
+	return []any{s.o.Group, s.id, s.life().Milliseconds(), redisconn.Flag(mine), s.o.Instance, s.beat().Milliseconds(),
+		redisconn.Flag(draining)}
 }
 
 // owns notes with which epoch we own a partition, or "" that we do not.
@@ -142,8 +144,9 @@ func (s *subscription) dispossess(i int, epoch string) {
 	s.rebalance()
 }
 
-// share plans which member owns which partition: by rendezvous hashing, so that everybody who knows the same members finds the
-// same plan without a leader, and few partitions move when one comes or goes; but none gets more than its fair share.
+// share plans which member owns which partition: by rendezvous hashing, so that everybody who knows the same members
+// finds the same plan without a leader, and few partitions move when one comes or goes; but none gets more than its
+// fair share.
 func share(members []string, partitions int) []string {
 	if len(members) == 0 {
 		return nil
@@ -185,5 +188,6 @@ func (s *subscription) gone(err error) error {
 	if !errors.Is(err, errStale) {
 		return err
 	}
-	return driver.NewError(driver.ErrClosed, "topic "+s.o.Topic+" or group "+s.o.Group+" was deleted", "subscribe again", nil)
+	return driver.NewError(driver.ErrClosed, "topic "+s.o.Topic+" or group "+s.o.Group+" was deleted",
+		"subscribe again", nil)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Nobody looks while a delay or a wait ends: whoever looks later is told since when the message is due, not since when that was noticed.
+// Nobody looks while a delay or a wait ends: whoever looks later is told since when the message is due, not since when
+// that was noticed.
 func TestOldestOfWhatWasNoticedLate(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()

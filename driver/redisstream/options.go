@@ -13,7 +13,8 @@ import (
 
 // Options of a Driver. One of URL and Client is required.
 type Options struct {
-	// URL says where the server is, as in package redis: redis://host, rediss://, redis+sentinel://h1,h2/master, redis+cluster://h1,h2.
+	// URL says where the server is, as in package redis: redis://host, rediss://, redis+sentinel://h1,h2/master,
+	// redis+cluster://h1,h2.
 	URL string
 	// Client is used instead of URL. It is never closed by the driver.
 	Client goredis.UniversalClient

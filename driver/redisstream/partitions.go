@@ -8,9 +8,10 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// repartition changes the number of partitions of a topic in which there is nothing: keys go elsewhere afterwards. First every partition is
-// closed, which is refused where there is something; then the registry is changed; then they are opened. Until then publishing answers
-// that it should be tried again. Whoever finds it half done, after a crash, finishes it.
+// repartition changes the number of partitions of a topic in which there is nothing: keys go elsewhere afterwards.
+// First every partition is closed, which is refused where there is something; then the registry is changed; then they
+// are opened. Until then publishing answers that it should be tried again. Whoever finds it half done, after a crash,
+// finishes it.
 func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, error) {
 	for _, p := range t.parts {
 		reply, err := p.run(ctx, &d.scripts.split, "close", n)
@@ -65,6 +66,8 @@ func (d *Driver) reopen(ctx context.Context, t *topic) error {
 }
 
 func (d *Driver) otherPartitions(kind error, t *topic, n int, busy string) error {
-	return driver.NewError(kind, fmt.Sprintf("topic %q has %d partitions and %s; with %d partitions keys would move", t.name, len(t.parts), busy, n),
-		"pause publishing, let consumers drain the topic and stop them, remove dead letters, delayed messages and what is kept (Purge, Trim), then try again", nil)
+	return driver.NewError(kind, fmt.Sprintf("topic %q has %d partitions and %s; with %d partitions keys would move",
+		t.name, len(t.parts), busy, n),
+		"pause publishing, let consumers drain the topic and stop them, remove dead letters, delayed messages and what is "+
+			"kept (Purge, Trim), then try again", nil)
 }

@@ -16,7 +16,8 @@ const (
 )
 
 // Publish stores messages: one script for those of one partition.
-func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.shell.RefusePublish(ctx, o); err != nil {
 		return rs, refusal.All(rs, err)
@@ -43,8 +44,8 @@ type publication struct {
 	lost map[string]error // topics that could not be found
 }
 
-// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be stored
-// without those before them.
+// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be
+// stored without those before them.
 func (p *publication) find(ctx context.Context, name string) (*topic, error) {
 	if err := p.lost[name]; err != nil {
 		return nil, stayBehind(err)
@@ -61,14 +62,16 @@ func (p *publication) find(ctx context.Context, name string) (*topic, error) {
 
 // stayBehind is why a message was not sent.
 func stayBehind(err error) error {
-	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored", "publish them again in the same order", err)
+	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored",
+		"publish them again in the same order", err)
 }
 
 // checkAtomic refuses what is not one step.
 func (p *publication) checkAtomic(ctx context.Context) error {
 	unsupported := func(text, hint string) error { return driver.NewError(driver.ErrUnsupported, text, hint, nil) }
 	if len(p.msgs) > publishAtomicly {
-		return unsupported(fmt.Sprintf("%d messages are too many for one step", len(p.msgs)), fmt.Sprintf("publish at most %d atomically", publishAtomicly))
+		return unsupported(fmt.Sprintf("%d messages are too many for one step", len(p.msgs)),
+			fmt.Sprintf("publish at most %d atomically", publishAtomicly))
 	}
 	var first *partition
 	for _, m := range p.msgs {
@@ -83,7 +86,8 @@ func (p *publication) checkAtomic(ctx context.Context) error {
 		}
 		part := t.partFor(m, p.turn)
 		if first != nil && part != first {
-			return unsupported("an atomic publish reaches over topics or partitions", "give the messages one topic and one key, or use one partition")
+			return unsupported("an atomic publish reaches over topics or partitions",
+				"give the messages one topic and one key, or use one partition")
 		}
 		first = part
 	}

@@ -92,7 +92,8 @@ func (x *partitionPublish) encodePlain(msgs []*driver.Message, flags string) {
 			prio = n + 1
 		}
 	}
-	x.args = append(make([]any, 0, 5+len(shapes.head)+len(values)+len(x.at)), flags, len(x.at), size, prio, len(shapes.names))
+	x.args = append(make([]any, 0, 5+len(shapes.head)+len(values)+len(x.at)), flags, len(x.at), size,
+		prio, len(shapes.names))
 	x.args = append(x.args, shapes.head...)
 	if len(shapes.names) == 1 {
 		x.args = append(x.args, values...)
@@ -123,7 +124,8 @@ func fieldsOf(m *driver.Message) (fields redisconn.Reply, size int) {
 
 func argsOf(m *driver.Message) []any {
 	fields, size := fieldsOf(m)
-	return append([]any{m.ID, redisconn.DelayText(m), redisconn.Milliseconds(m.TTL), m.DedupID, redisconn.Milliseconds(m.DedupWindow), redisconn.Flag(m.OwnID), size, len(fields)}, fields...)
+	return append([]any{m.ID, redisconn.DelayText(m), redisconn.Milliseconds(m.TTL), m.DedupID,
+		redisconn.Milliseconds(m.DedupWindow), redisconn.Flag(m.OwnID), size, len(fields)}, fields...)
 }
 
 // receipt reads what became of a message.

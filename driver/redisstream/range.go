@@ -24,7 +24,8 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 		return page, err
 	}
 	if int(q.Partition) >= len(t.parts) {
-		return page, driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic %q has no partition %d", q.Topic, q.Partition), fmt.Sprintf("use 0 to %d", len(t.parts)-1), nil)
+		return page, driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic %q has no partition %d", q.Topic, q.Partition),
+			fmt.Sprintf("use 0 to %d", len(t.parts)-1), nil)
 	}
 	p := t.parts[q.Partition]
 	one := &topic{name: t.name, parts: []*partition{p}}

@@ -10,9 +10,9 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// claimDeep claims where there is much: the claim script checks that we are the owner and gives what is not plain; then we read the stream
-// ourselves, in a transaction that fails if the ownership has changed since; then what was read is booked. Entries that were read and
-// never booked, because we died, are found by the next claim.
+// claimDeep claims where there is much: the claim script checks that we are the owner and gives what is not plain; then
+// we read the stream ourselves, in a transaction that fails if the ownership has changed since; then what was read is
+// booked. Entries that were read and never booked, because we died, are found by the next claim.
 func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int) (claimed, error) {
 	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.shell.NewToken(), begun: time.Now()}
 	node, err := redisconn.NodeOf(ctx, s.d.client, c.part.key)
@@ -74,7 +74,8 @@ func (c *claim) unwatch(ctx context.Context, conn *goredis.Conn) { _ = conn.Do(c
 func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) (redisconn.Reply, error) {
 	var result *goredis.Cmd
 	_, err := conn.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		result = redisconn.DoOnce(ctx, p, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS", c.part.stream(), ">")
+		result = redisconn.DoOnce(ctx, p, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS",
+			c.part.stream(), ">")
 		return nil
 	})
 	if errors.Is(err, goredis.TxFailedErr) {

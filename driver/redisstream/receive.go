@@ -11,7 +11,8 @@ const (
 	claimPatience = 30 * time.Second // bounds one claim, whose caller may have given up
 	claimMost     = 500              // bounds one script
 
-	// gathering is for how long what was taken waits for more from other partitions: it is due now, and its lease has begun.
+	// gathering is for how long what was taken waits for more from other partitions: it is due now, and its lease has
+	// begun.
 	gathering = 2 * time.Millisecond
 )
 
@@ -84,7 +85,8 @@ func (s *subscription) untilDue(room bool) time.Duration {
 	return max(wait, 0)
 }
 
-// claim takes from the partitions that we own and that may have something, in turn. It is never cut short by ctx: what it took must be known.
+// claim takes from the partitions that we own and that may have something, in turn. It is never cut short by ctx: what
+// it took must be known.
 func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery, error) {
 	defer s.work.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)

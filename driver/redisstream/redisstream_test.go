@@ -66,9 +66,12 @@ func harness(url string, want driver.Capabilities) drivertest.Harness {
 func capabilities(level driver.Durability, levels ...driver.Durability) driver.Capabilities {
 	return driver.Capabilities{
 		Driver: "redisstream", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerPartition, IDWindow: time.Minute,
-		Bound: driver.BoundPerPartition, AtomicPublish: driver.AtomicPerPartition, AtomicEmit: driver.AtomicNever, Counts: driver.CountsExact,
-		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true, Durability: level, Levels: levels, MaxBody: 4 << 20,
+		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerPartition,
+		IDWindow: time.Minute,
+		Bound:    driver.BoundPerPartition, AtomicPublish: driver.AtomicPerPartition, AtomicEmit: driver.AtomicNever,
+		Counts:  driver.CountsExact,
+		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true, Durability: level,
+		Levels: levels, MaxBody: 4 << 20,
 	}
 }
 

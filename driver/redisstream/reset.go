@@ -28,14 +28,16 @@ func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOp
 	if err != nil {
 		return driver.ResetReport{}, err
 	}
-	return d.rewind(ctx, t, t.parts, rewind{group: group, from: o.To, skip: true, cause: driver.CauseReplay, dry: o.DryRun, force: o.Force})
+	return d.rewind(ctx, t, t.parts,
+		rewind{group: group, from: o.To, skip: true, cause: driver.CauseReplay, dry: o.DryRun, force: o.Force})
 }
 
 // rewind works through partitions. Whether it may be done is looked at first, everywhere.
 func (d *Driver) rewind(ctx context.Context, t *topic, parts []*partition, r rewind) (driver.ResetReport, error) {
 	report := driver.ResetReport{}
 	args := func(p *partition, look bool) []any {
-		return []any{r.group, positionText(placeIn(r.from, p)), positionText(placeIn(r.to, p)), redisconn.Flag(r.skip), int(r.cause), redisconn.Flag(r.dry), redisconn.Flag(r.force), redisconn.Flag(look)}
+		return []any{r.group, positionText(placeIn(r.from, p)), positionText(placeIn(r.to, p)), redisconn.Flag(r.skip),
+			int(r.cause), redisconn.Flag(r.dry), redisconn.Flag(r.force), redisconn.Flag(look)}
 	}
 	add := func(reply redisconn.Reply) error {
 		replayed, _ := strconv.Atoi(reply.Text(1))

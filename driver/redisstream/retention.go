@@ -22,8 +22,10 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 		return err
 	}
 	part := func(all int64) int64 { return redisshell.Share(all, len(t.parts)) }
-	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", redisconn.Milliseconds(r.Age), "retain_entries", part(r.Entries),
-		"retain_bytes", part(r.Bytes), "retain_drop", redisconn.Flag(r.DropUnsettled), "retains", redisconn.Flag(r != driver.Retention{}),
+	_, err = d.each(ctx, t, &d.scripts.configure, "", "topic", "", "retain_age", redisconn.Milliseconds(r.Age),
+		"retain_entries", part(r.Entries),
+		"retain_bytes", part(r.Bytes), "retain_drop", redisconn.Flag(r.DropUnsettled), "retains",
+		redisconn.Flag(r != driver.Retention{}),
 		"retain_age_ns", int64(r.Age), "retain_all_entries", r.Entries, "retain_all_bytes", r.Bytes)
 	return err
 }
@@ -41,7 +43,8 @@ func (d *Driver) Retention(ctx context.Context, name string) (driver.Retention, 
 	if err != nil {
 		return driver.Retention{}, redisconn.Classify(err)
 	}
-	return driver.Retention{Age: time.Duration(whole(f, "retain_age_ns")), Entries: whole(f, "retain_all_entries"), Bytes: whole(f, "retain_all_bytes"),
+	return driver.Retention{Age: time.Duration(whole(f, "retain_age_ns")), Entries: whole(f, "retain_all_entries"),
+		Bytes:         whole(f, "retain_all_bytes"),
 		DropUnsettled: f["retain_drop"] == "1"}, nil
 }
 
@@ -58,7 +61,8 @@ func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, erro
 	for _, p := range t.parts {
 		for more := true; more; {
 			one, again, err := d.trim(ctx, t, p)
-			report.Removed, report.Dropped, report.Waits = report.Removed+one.Removed, report.Dropped+one.Dropped, report.Waits || one.Waits
+			report.Removed, report.Dropped, report.Waits = report.Removed+one.Removed, report.Dropped+one.Dropped,
+				report.Waits || one.Waits
 			if err != nil {
 				return report, err
 			}
@@ -68,8 +72,8 @@ func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, erro
 	return report, nil
 }
 
-// trim removes some entries of a partition, and tells whether there are more to remove. Done by an owner (its group, member and
-// epoch), it removes nothing when that is not the owner any more.
+// trim removes some entries of a partition, and tells whether there are more to remove. Done by an owner (its group,
+// member and epoch), it removes nothing when that is not the owner any more.
 func (d *Driver) trim(ctx context.Context, t *topic, p *partition, by ...any) (driver.TrimReport, bool, error) {
 	replies, err := d.each(ctx, &topic{name: t.name, parts: []*partition{p}}, &d.scripts.trim, "", by...)
 	if err != nil || replies[0].Text(0) == "lost" {
@@ -78,7 +82,8 @@ func (d *Driver) trim(ctx context.Context, t *topic, p *partition, by ...any) (d
 	r := replies[0]
 	report := driver.TrimReport{Removed: int(r.Number(1)), Dropped: int(r.Number(2)), Waits: r.Text(4) == "1"}
 	if report.Dropped > 0 {
-		d.o.Logger.Warn("ferry: retention dropped messages that were not settled", "topic", t.name, "partition", p.index, "dropped", report.Dropped)
+		d.o.Logger.Warn("ferry: retention dropped messages that were not settled", "topic", t.name, "partition", p.index,
+			"dropped", report.Dropped)
 	}
 	return report, r.Text(3) == "1", nil
 }

@@ -38,8 +38,8 @@ func (w *world) pass(d time.Duration) {
 	w.until("time passes", func() bool { return w.c.Time(w.ctx()).Val().After(begun.Add(d)) })
 }
 
-// Retention removes what is settled and waits for the rest, unless it may drop it. Only without an owner, who applies it too, is it
-// certain what one Trim does.
+// Retention removes what is settled and waits for the rest, unless it may drop it. Only without an owner, who applies
+// it too, is it certain what one Trim does.
 func TestRetention(t *testing.T) {
 	w, s := kept(t, time.Minute)
 	w.ok(s.Close(w.ctx()))
@@ -64,7 +64,8 @@ func TestRetention(t *testing.T) {
 
 // Each bound removes what is beyond it: age, number and memory.
 func TestRetentionBounds(t *testing.T) {
-	for name, r := range map[string]driver.Retention{"age": {Age: time.Millisecond}, "entries": {Entries: 1}, "bytes": {Bytes: 1}} {
+	for name, r := range map[string]driver.Retention{"age": {Age: time.Millisecond}, "entries": {Entries: 1},
+		"bytes": {Bytes: 1}} {
 		t.Run(name, func(t *testing.T) {
 			w, s := kept(t, time.Minute)
 			w.ok(s.Close(w.ctx()))

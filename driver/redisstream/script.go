@@ -27,17 +27,19 @@ func newScripts(flags bool) *scripts {
 	plain := func(name string, parts ...string) script { return script{a.Plain(parts...), name} }
 	relief := func(name string, parts ...string) script { return script{a.Relief(parts...), name} }
 	return &scripts{
-		create:    plain("create", luaHead, luaTypes, luaTyped, luaCreate),
-		publish:   plain("publish", luaPublish),
-		store:     plain("store", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaStore),
-		claim:     relief("claim", luaGate, luaTypes, luaLease, luaQuick, luaHead, luaState, luaFan, luaAdvance, luaRead, luaLost, luaClaim),
-		book:      relief("book", luaGuard, luaTypes, luaLease, luaBooked, luaHead, luaState, luaRead, luaBook),
-		begin:     relief("begin", luaHead, luaTypes, luaTyped, luaState, luaHeld, luaBegin),
-		ack:       relief("ack", luaHear, luaAck, luaAckEach, luaAckKeys, luaHead, luaState, luaBehind),
-		settle:    relief("settle", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaHear, luaHeld, luaSettle),
-		extend:    relief("extend", luaHear, luaExtend),
-		own:       relief("own", luaHead, luaTypes, luaTyped, luaRetire, luaOwn),
-		leave:     relief("leave", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaLost, luaRetire, luaHear, luaLeave),
+		create:  plain("create", luaHead, luaTypes, luaTyped, luaCreate),
+		publish: plain("publish", luaPublish),
+		store:   plain("store", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaStore),
+		claim: relief("claim", luaGate, luaTypes, luaLease, luaQuick, luaHead, luaState, luaFan, luaAdvance,
+			luaRead, luaLost, luaClaim),
+		book:   relief("book", luaGuard, luaTypes, luaLease, luaBooked, luaHead, luaState, luaRead, luaBook),
+		begin:  relief("begin", luaHead, luaTypes, luaTyped, luaState, luaHeld, luaBegin),
+		ack:    relief("ack", luaHear, luaAck, luaAckEach, luaAckKeys, luaHead, luaState, luaBehind),
+		settle: relief("settle", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaHear, luaHeld, luaSettle),
+		extend: relief("extend", luaHear, luaExtend),
+		own:    relief("own", luaHead, luaTypes, luaTyped, luaRetire, luaOwn),
+		leave: relief("leave", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaLost, luaRetire,
+			luaHear, luaLeave),
 		group:     plain("group", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaGroup),
 		ungroup:   relief("ungroup", luaHead, luaTypes, luaTyped, luaState, luaRead, luaSweep, luaNames, luaUngroup),
 		drop:      relief("drop", luaHead, luaTypes, luaTyped, luaNames, luaDrop),
@@ -48,14 +50,16 @@ func newScripts(flags bool) *scripts {
 		del:       relief("delete", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaDelete),
 		move:      relief("move", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaMove),
 		purge:     relief("purge", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaSweep, luaPurge),
-		reset:     relief("reset", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaSweep, luaReplay, luaReset),
-		invalid:   relief("invalid", luaHead, luaTypes, luaTyped, luaState, luaRead, luaInvalid),
-		progress:  relief("progress", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaNames, luaProgress),
-		pending:   relief("pending", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaPending),
-		span:      relief("span", luaHead, luaTypes, luaTyped, luaState, luaReplay, luaSpan),
-		trim:      relief("trim", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaTrim),
-		split:     relief("split", luaHead, luaTypes, luaTyped, luaNames, luaSplit),
-		audit:     relief("audit", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaSweep, luaBelongs, luaNumbers, luaAudit),
+		reset: relief("reset", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaSweep,
+			luaReplay, luaReset),
+		invalid:  relief("invalid", luaHead, luaTypes, luaTyped, luaState, luaRead, luaInvalid),
+		progress: relief("progress", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaNames, luaProgress),
+		pending:  relief("pending", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaPending),
+		span:     relief("span", luaHead, luaTypes, luaTyped, luaState, luaReplay, luaSpan),
+		trim:     relief("trim", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaTrim),
+		split:    relief("split", luaHead, luaTypes, luaTyped, luaNames, luaSplit),
+		audit: relief("audit", luaHead, luaTypes, luaTyped, luaState, luaFan, luaAdvance, luaRead, luaSweep, luaBelongs,
+			luaNumbers, luaAudit),
 	}
 }
 
@@ -65,7 +69,8 @@ func (p *partition) run(ctx context.Context, s *script, args ...any) (redisconn.
 }
 
 // runAt calls a script at a durability level: for replicated(n) it waits until n replicas have it.
-func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script, args []any) (reply redisconn.Reply, err error) {
+func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script,
+	args []any) (reply redisconn.Reply, err error) {
 	if n := level.Replicas(); n > 0 {
 		reply, err = s.RunReplicated(ctx, p.d.client, n, p.keys(), append([]any{p.of}, args...)...)
 	} else {

@@ -44,8 +44,8 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	return errs
 }
 
-// settleRun sends settlements: first the plain ones, which are acknowledgements that do not depend on another outcome of their key, then
-// the rest in order.
+// settleRun sends settlements: first the plain ones, which are acknowledgements that do not depend on another outcome
+// of their key, then the rest in order.
 func (s *subscription) settleRun(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {
 	acks, rest := s.sort(ss, run)
 	for part, list := range s.ack(ctx, ss, acks, errs) {
@@ -111,7 +111,8 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 }
 
 // settle sends settlements of one partition. It returns why none of them is known to be done.
-func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) error {
+func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int,
+	errs []error) error {
 	args := []any{s.o.Group, s.o.Instance, len(run)}
 	for _, i := range run {
 		x := &ss[i]
@@ -152,8 +153,8 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 	return err
 }
 
-// emit publishes follow-ups if the delivery is still held. That is not one step with the settlement; their ids derive from the
-// parent's, so that a repeat is a duplicate.
+// emit publishes follow-ups if the delivery is still held. That is not one step with the settlement; their ids derive
+// from the parent's, so that a repeat is a duplicate.
 func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*driver.Message) error {
 	t := d.Token.(*token)
 	reply, err := t.part.run(ctx, &s.d.scripts.settle, s.o.Group, s.o.Instance, 1, t.id, t.lease, "?", 0, "", 0)
@@ -167,7 +168,8 @@ func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*dri
 	p.run(ctx)
 	err = refusal.Of(p.rs)
 	if errors.Is(err, driver.ErrFull) { // the server is out of memory
-		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored", "settle again when the server has room", err)
+		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored",
+			"settle again when the server has room", err)
 	}
 	return err
 }

@@ -32,8 +32,8 @@ func (d *dying) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// The head of a key needs more than its followers to be acknowledged, because it was returned once. Who dies in between has not
-// acknowledged the followers alone: they would never come again behind it.
+// The head of a key needs more than its followers to be acknowledged, because it was returned once. Who dies in between
+// has not acknowledged the followers alone: they would never come again behind it.
 func TestFollowersAreNotAcknowledgedBeforeTheirHead(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
@@ -79,13 +79,15 @@ func TestLapsedLeaseIsRefused(t *testing.T) {
 		return now.UnixMilli() > int64(ends[0].Score)
 	})
 	for i, o := range []driver.Outcome{driver.Ack, driver.Retry} {
-		if err := s.Settle(w.ctx(), []driver.Settlement{{Delivery: ds[i], Outcome: o}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+		if err := s.Settle(w.ctx(), []driver.Settlement{{Delivery: ds[i], Outcome: o}})[0]; !errors.Is(err,
+			driver.ErrLeaseLost) {
 			t.Errorf("%s of a lapsed lease: %v", o, err)
 		}
 	}
 }
 
-// A delivery that ended is refused although the lease of its claim goes on for others, and although another holds the message now.
+// A delivery that ended is refused although the lease of its claim goes on for others, and although another holds the
+// message now.
 func TestEndedDeliveryIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()

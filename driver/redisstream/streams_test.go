@@ -17,7 +17,8 @@ import (
 	"github.com/ferrymq/ferry/internal/stall"
 )
 
-// Standard tools see the same numbers: what XINFO calls lag and pending is what Stats calls ready, in flight and waiting.
+// Standard tools see the same numbers: what XINFO calls lag and pending is what Stats calls ready, in flight and
+// waiting.
 func TestXInfoAgreesWithStats(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()
@@ -35,7 +36,8 @@ func TestXInfoAgreesWithStats(t *testing.T) {
 	if len(groups) != 1 || groups[0].Lag != g.Ready || groups[0].Pending != g.Inflight+g.Waiting || groups[0].Lag != 11 {
 		t.Errorf("XINFO GROUPS says %+v, Stats says %+v", groups, g)
 	}
-	pending, err := w.c.XPendingExt(w.ctx(), &goredis.XPendingExtArgs{Stream: w.stream(0), Group: "default", Start: "-", End: "+", Count: 100}).Result()
+	pending, err := w.c.XPendingExt(w.ctx(),
+		&goredis.XPendingExtArgs{Stream: w.stream(0), Group: "default", Start: "-", End: "+", Count: 100}).Result()
 	w.ok(err)
 	if len(pending) != 3 || pending[0].Consumer != "host-1" {
 		t.Errorf("XPENDING says %+v, want 3 of host-1", pending)
@@ -61,13 +63,15 @@ func TestMemoryReturnsAfterADrain(t *testing.T) {
 	for i, k := range keys {
 		keys[i] = k[strings.Index(k, ":")+1:]
 	}
-	if want := "g:default:busy g:default:fence g:default:flight g:default:group g:default:members g:default:names g:default:owner groups ids left meta stream topic"; strings.Join(keys, " ") != want {
+	if want := "g:default:busy g:default:fence g:default:flight g:default:group g:default:members g:default:names " +
+		"g:default:owner groups ids left meta stream topic"; strings.Join(keys, " ") != want {
 		t.Errorf("keys left: %v, want %s", keys, want)
 	}
 	if n := w.c.XLen(w.ctx(), w.stream(0)).Val(); n != 0 {
 		t.Errorf("%d entries left in the stream", n)
 	}
-	for _, name := range []string{"g:default:busy", "g:default:flight", "ids", "left", "meta"} { // one field says that it is no list pack
+	// one field says that it is no list pack
+	for _, name := range []string{"g:default:busy", "g:default:flight", "ids", "left", "meta"} {
 		if n := w.c.HLen(w.ctx(), strings.TrimSuffix(w.stream(0), "stream")+name).Val(); n != 1 {
 			t.Errorf("%s has %d fields, want none of a message", name, n-1)
 		}
@@ -143,7 +147,8 @@ func TestStaleOwnerIsRefused(t *testing.T) {
 	w.settle(s, driver.Ack, w.take(s, 1)...)
 	owner := fmt.Sprintf("{%s/jobs/0}:g:default:owner", w.prefix)
 	epoch := w.c.HGet(w.ctx(), owner, "epoch").Val()
-	w.ok(w.c.HSet(w.ctx(), owner, "member", "another", "epoch", epoch+"1", "until", time.Now().Add(time.Hour).UnixMilli()).Err())
+	w.ok(w.c.HSet(w.ctx(), owner, "member", "another", "epoch", epoch+"1", "until",
+		time.Now().Add(time.Hour).UnixMilli()).Err())
 	ctx, cancel := context.WithTimeout(w.Context(), 300*time.Millisecond)
 	defer cancel()
 	if ds, err := s.Receive(ctx, 1); err == nil {

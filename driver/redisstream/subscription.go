@@ -33,7 +33,8 @@ type subscription struct {
 	looked time.Time // when all partitions were looked at whatever we knew of them
 	turn   int       // which partition is claimed from first
 	held   map[*token]bool
-	begun  map[*token]bool // deliveries that have begun, whether they are held or not, until the server has heard of them again
+	// deliveries that have begun, whether they are held or not, until the server has heard of them again
+	begun map[*token]bool
 }
 
 // stake is what a subscription knows of one partition.
@@ -73,7 +74,8 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o), gate: redisshell.NewGate(o.MaxInflight),
+	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o),
+		gate: redisshell.NewGate(o.MaxInflight),
 		kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}}
 	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: o.Start}
 	if s.t, err = d.joinAll(ctx, o.Topic, m); err != nil {

@@ -19,7 +19,8 @@ import (
 // registryKey is a hash of all topics of a namespace and their numbers of partitions, in a slot of its own.
 func registryKey(prefix string) string { return "{" + prefix + "}/topics" }
 
-// partitionKey is the hash of one partition; its other keys begin with the same tag, so that a cluster keeps them together.
+// partitionKey is the hash of one partition; its other keys begin with the same tag, so that a cluster keeps them
+// together.
 func partitionKey(prefix, topic string, n int) string {
 	return "{" + prefix + "/" + topic + "/" + strconv.Itoa(n) + "}:topic"
 }
@@ -45,8 +46,9 @@ func (p *partition) stream() string { return p.sibling("stream") }
 // sibling is another key of the partition.
 func (p *partition) sibling(name string) string { return strings.TrimSuffix(p.key, "topic") + name }
 
-// keys are those that a script is called with. Scripts make the names of all others from the first. The second never exists: while a cluster
-// moves the slot, the server answers TRYAGAIN to whoever names a key that is not there, and so nothing is written on either side.
+// keys are those that a script is called with. Scripts make the names of all others from the first. The second never
+// exists: while a cluster moves the slot, the server answers TRYAGAIN to whoever names a key that is not there, and so
+// nothing is written on either side.
 func (p *partition) keys() []string { return []string{p.key, p.sibling("none")} }
 
 // fence is the key that changes whenever the owner of the partition in a group does.
@@ -55,7 +57,8 @@ func (p *partition) fence(group string) string { return p.sibling("g:" + group +
 func (d *Driver) newTopic(name string, n int) *topic {
 	t := &topic{name: name}
 	for i := range n {
-		t.parts = append(t.parts, &partition{d: d, topic: name, index: i, of: strconv.Itoa(n), key: partitionKey(d.o.Prefix, name, i)})
+		t.parts = append(t.parts, &partition{d: d, topic: name, index: i, of: strconv.Itoa(n),
+			key: partitionKey(d.o.Prefix, name, i)})
 	}
 	return t
 }
@@ -89,8 +92,10 @@ func (d *Driver) registered(ctx context.Context, name string) (int, error) {
 	}
 	n, err := strconv.Atoi(said)
 	if err != nil || n < 1 || n > maxPartitions {
-		return 0, driver.NewError(driver.ErrConflict, fmt.Sprintf("the registry says that topic %q has %.20q partitions", name, said),
-			"something else writes to "+registryKey(d.o.Prefix)+"; set the field to the right number, or use another Options.Prefix", nil)
+		return 0, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("the registry says that topic %q has %.20q partitions", name, said),
+			"something else writes to "+registryKey(d.o.Prefix)+
+				"; set the field to the right number, or use another Options.Prefix", nil)
 	}
 	return n, nil
 }
@@ -115,7 +120,8 @@ func (d *Driver) forget(t *topic) {
 	d.mu.Unlock()
 }
 
-// ensure returns a topic, and creates it if it does not exist: first in the registry, then each partition. Both may be repeated.
+// ensure returns a topic, and creates it if it does not exist: first in the registry, then each partition. Both may be
+// repeated.
 func (d *Driver) ensure(ctx context.Context, name string, partitions int) (*topic, error) {
 	t, err := d.lookup(ctx, name)
 	if err != nil || t != nil {
@@ -145,8 +151,8 @@ func (d *Driver) ensure(ctx context.Context, name string, partitions int) (*topi
 	return d.learn(t), nil
 }
 
-// remake finds a topic that turned out to be stale again. One that is in the registry may lack partitions: whoever creates it has not
-// come so far, or never will.
+// remake finds a topic that turned out to be stale again. One that is in the registry may lack partitions: whoever
+// creates it has not come so far, or never will.
 func (d *Driver) remake(ctx context.Context, t *topic) (*topic, error) {
 	d.forget(t)
 	again, err := d.ensure(ctx, t.name, 0)
@@ -165,7 +171,8 @@ func (t *topic) create(ctx context.Context) error {
 	return nil
 }
 
-// create makes a partition, unless a key of ours has another type: scripts cannot roll back, so that must be found before.
+// create makes a partition, unless a key of ours has another type: scripts cannot roll back, so that must be found
+// before.
 func (p *partition) create(ctx context.Context) error {
 	for key, want := range map[string]string{p.key: "hash", p.stream(): "stream"} {
 		kind, err := p.d.client.Type(ctx, key).Result()
@@ -179,10 +186,13 @@ func (p *partition) create(ctx context.Context) error {
 	}
 	reply, err := p.run(ctx, &p.d.scripts.create)
 	if err == nil && reply.Text(0) == "closed" {
-		err = driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the number of partitions of topic %q is being changed", p.topic), "try again; if it stays so, repeat AlterTopic", nil)
+		err = driver.NewError(driver.ErrNotApplied,
+			fmt.Sprintf("the number of partitions of topic %q is being changed", p.topic),
+			"try again; if it stays so, repeat AlterTopic", nil)
 	}
 	if err == nil && reply.Text(0) == "other" {
-		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, reply.Text(1), p.of),
+		err = driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, reply.Text(1), p.of),
 			"drain the topic, then delete and create it with the other number", nil)
 	}
 	return err
@@ -201,7 +211,8 @@ func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
 }
 
 func errNoTopic(name string) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name), "publish to it, or create it: 'ferry topic create'", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name),
+		"publish to it, or create it: 'ferry topic create'", nil)
 }
 
 func (t *topic) noGroup(name string, names []string) error {
@@ -229,7 +240,8 @@ func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, ar
 	return replies, nil
 }
 
-// partFor returns the partition of a message: by its key, else by its own or dedup id, so that repeats meet, else in turn.
+// partFor returns the partition of a message: by its key, else by its own or dedup id, so that repeats meet, else in
+// turn.
 func (t *topic) partFor(m *driver.Message, turn uint64) *partition {
 	by := m.Key
 	switch {
@@ -264,7 +276,8 @@ func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
 	case "stale":
 		return nil, errStale
 	case "order":
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
+		return nil, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
 			"use the same order for all members, or delete the group first", nil)
 	}
 	if reply.Text(0) == "keep" {

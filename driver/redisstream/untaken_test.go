@@ -14,14 +14,15 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// What an owner has read is not taken on before it is booked. In between it may end: it expires, or somebody deletes it. It is
-// counted once then, and nobody gets it.
+// What an owner has read is not taken on before it is booked. In between it may end: it expires, or somebody deletes
+// it. It is counted once then, and nobody gets it.
 
 // reads notes that an owner has read what is in the stream, and has not lived to take it on.
 func (w *world) reads(group string) {
 	w.Helper()
 	w.ok(w.c.HSet(w.ctx(), fmt.Sprintf("{%s/jobs/0}:g:%s:group", w.prefix, group), "reading", 1).Err())
-	w.ok(w.c.XReadGroup(w.ctx(), &goredis.XReadGroupArgs{Group: group, Consumer: "ghost", Streams: []string{w.stream(0), ">"}}).Err())
+	w.ok(w.c.XReadGroup(w.ctx(), &goredis.XReadGroupArgs{Group: group, Consumer: "ghost",
+		Streams: []string{w.stream(0), ">"}}).Err())
 }
 
 // ended demands that a group has settled everything, so much of it by acknowledgements.
@@ -30,7 +31,8 @@ func (w *world) ended(group string, acked, expired, cancelled uint64) {
 	st, err := w.d.Stats(w.ctx(), "jobs")
 	w.ok(err)
 	i := slices.IndexFunc(st.Groups, func(g driver.GroupStats) bool { return g.Group == group })
-	if g := st.Groups[i]; st.Messages != 0 || g.Acked != acked || g.Expired != expired || g.Cancelled != cancelled || g.Ready != 0 {
+	if g := st.Groups[i]; st.Messages != 0 || g.Acked != acked || g.Expired != expired ||
+		g.Cancelled != cancelled || g.Ready != 0 {
 		w.Errorf("%+v", st)
 	}
 }
@@ -38,7 +40,8 @@ func (w *world) ended(group string, acked, expired, cancelled uint64) {
 // ackAll acknowledges what a group gets, and demands that it is this.
 func (w *world) ackAll(group string, want ...string) {
 	w.Helper()
-	s, err := w.d.Subscribe(w.ctx(), driver.SubscribeOptions{Topic: "jobs", Group: group, Instance: "host-1", Lease: time.Minute})
+	s, err := w.d.Subscribe(w.ctx(),
+		driver.SubscribeOptions{Topic: "jobs", Group: group, Instance: "host-1", Lease: time.Minute})
 	w.ok(err)
 	var got []string
 	for _, d := range w.take(s, len(want)) {
@@ -68,7 +71,8 @@ func TestUntakenEntryExpires(t *testing.T) {
 		t.Run(fmt.Sprintf("dead letter %v", dead), func(t *testing.T) {
 			w := newWorld(t)
 			w.ok(w.d.EnsureTopic(w.ctx(), "jobs", driver.TopicConfig{Partitions: 1, ExpiredDead: dead}))
-			_, err := w.d.Publish(w.ctx(), []*driver.Message{{Topic: "jobs", ID: "late", TTL: 50 * time.Millisecond}, {Topic: "jobs", ID: "stays"}},
+			_, err := w.d.Publish(w.ctx(),
+				[]*driver.Message{{Topic: "jobs", ID: "late", TTL: 50 * time.Millisecond}, {Topic: "jobs", ID: "stays"}},
 				driver.PublishOptions{})
 			w.ok(err)
 			w.reads("default")
@@ -87,7 +91,8 @@ func TestUntakenEntryExpires(t *testing.T) {
 	}
 }
 
-// TestUntakenEntryOfTwoGroups: one group is to skip an entry that its owner has read, and another is the last that needed it.
+// TestUntakenEntryOfTwoGroups: one group is to skip an entry that its owner has read, and another is the last that
+// needed it.
 func TestUntakenEntryOfTwoGroups(t *testing.T) {
 	w := newWorld(t)
 	w.onePartition()

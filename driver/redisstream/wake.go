@@ -65,7 +65,8 @@ func (n *notifier) sourceOf(channel string) source {
 	return n.topics[channel]
 }
 
-// announce tells the subscriptions of a topic, or of one group of it, that a partition may have something to claim, or that members changed.
+// announce tells the subscriptions of a topic, or of one group of it, that a partition may have something to claim, or
+// that members changed.
 func (d *Driver) announce(from source, group string, members bool) {
 	for _, s := range d.shell.Subscriptions(func(s *subscription) bool { return s.belongs(from.topic, group) }) {
 		if members {

@@ -35,7 +35,8 @@ func newWorld(t *testing.T) *world {
 func worldOn(t *testing.T, server *redistest.Server) *world {
 	t.Helper()
 	prefix := "w" + rand.Text()
-	w := &world{T: t, d: open(t, server.URL(), prefix), c: goredis.NewClient(&goredis.Options{Addr: server.Addr()}), url: server.URL(), prefix: prefix}
+	w := &world{T: t, d: open(t, server.URL(), prefix), c: goredis.NewClient(&goredis.Options{Addr: server.Addr()}),
+		url: server.URL(), prefix: prefix}
 	t.Cleanup(func() {
 		if err := errors.Join(w.d.Close(context.Background()), w.c.Close()); err != nil {
 			t.Error(err)

@@ -20,7 +20,8 @@ func operatorsBlock(s *suite) {
 	if v := s.refused("m2", true, item("user", "a", r)); v.After != guard.Forever {
 		s.Errorf("%+v, want a block for good", v)
 	}
-	if st := s.status("user", "a"); st.Block == nil || !st.Block.Until.IsZero() || st.Actor != "tester" || st.Reason != "test" {
+	if st := s.status("user", "a"); st.Block == nil || !st.Block.Until.IsZero() || st.Actor != "tester" ||
+		st.Reason != "test" {
 		s.Errorf("%+v, want a block for good by tester", st)
 	}
 	s.change(guard.Change{Action: guard.ActionUnblock, Limit: "user", Key: "a"})
@@ -52,11 +53,13 @@ func overrides(s *suite) {
 	r := s.rule(guard.Rule{Limit: 1, Window: time.Hour})
 	s.admitted("m0", item("user", "a", r))
 	s.refused("m1", false, item("user", "a", r))
-	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "a", For: time.Hour, Rule: *s.rule(guard.Rule{Limit: 3, Window: time.Hour})})
+	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "a", For: time.Hour,
+		Rule: *s.rule(guard.Rule{Limit: 3, Window: time.Hour})})
 	s.admitted("m2", item("user", "a", r))
 	s.admitted("m3", item("user", "a", r))
 	s.refused("m4", false, item("user", "a", r))
-	if st := s.status("user", "a"); st.Override == nil || st.Override.Rule.Limit != 3 || st.Rule.Limit != 1 || st.Used != 3 {
+	if st := s.status("user", "a"); st.Override == nil || st.Override.Rule.Limit != 3 ||
+		st.Rule.Limit != 1 || st.Used != 3 {
 		s.Errorf("%+v, want an override of 3", st)
 	}
 	if p := s.list(guard.Query{Kind: guard.KindOverridden}); len(p.Keys) != 1 || p.Keys[0].Key != "a" {
@@ -65,7 +68,8 @@ func overrides(s *suite) {
 	s.change(guard.Change{Action: guard.ActionClear, Limit: "user", Key: "a"})
 	s.refused("m5", false, item("user", "a", r))
 	s.admitted("m6", item("user", "b", r))
-	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "b", For: 2 * s.unit, Rule: guard.Rule{Unlimited: true}})
+	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "b", For: 2 * s.unit,
+		Rule: guard.Rule{Unlimited: true}})
 	s.pass(3 * s.unit)
 	s.refused("m7", false, item("user", "b", r))
 }
@@ -93,8 +97,9 @@ func rulesAreShared(s *suite) {
 	other := s.instances()[1]
 	limiter := func(st guard.Store) *guard.Limiter {
 		l, err := guard.NewLimiter(st, guard.LimiterOptions{Limits: []guard.Limit{{
-			Name: "user", Rule: guard.Rule{Limit: 1, Window: time.Hour}, Groups: map[string]guard.Rule{"vip": {Limit: 2, Window: time.Hour}},
-			Group: func(_ context.Context, key string) string { return strings.TrimSuffix(key, "-a") },
+			Name: "user", Rule: guard.Rule{Limit: 1, Window: time.Hour},
+			Groups: map[string]guard.Rule{"vip": {Limit: 2, Window: time.Hour}},
+			Group:  func(_ context.Context, key string) string { return strings.TrimSuffix(key, "-a") },
 		}}})
 		s.must(err)
 		return l
@@ -114,7 +119,8 @@ func rulesAreShared(s *suite) {
 	passes(two, "vip-a", 2)
 	admin, err := guard.NewAdmin(s.store, "tester")
 	s.must(err)
-	s.must(admin.SetRule(s.ctx, "user", "", guard.Rule{Limit: 4, Window: time.Hour, Penalty: guard.Penalty{After: 100}}, "campaign"))
+	s.must(admin.SetRule(s.ctx, "user", "",
+		guard.Rule{Limit: 4, Window: time.Hour, Penalty: guard.Penalty{After: 100}}, "campaign"))
 	passes(two, "-a", 3)
 	passes(one, "vip-a", 0)
 	s.must(admin.SetRule(s.ctx, "user", "vip", guard.Rule{Unlimited: true}, "contract"))
@@ -126,7 +132,8 @@ func rulesAreShared(s *suite) {
 	}
 	rules, err := other.Rules(s.ctx)
 	s.must(err)
-	if len(rules) != 2 || rules[0].Group != "" || rules[0].Rule.Limit != 4 || rules[1].Group != "vip" || !rules[1].Rule.Unlimited ||
+	if len(rules) != 2 || rules[0].Group != "" || rules[0].Rule.Limit != 4 || rules[1].Group != "vip" ||
+		!rules[1].Rule.Unlimited ||
 		rules[1].Actor != "tester" || rules[1].Reason != "contract" || time.Since(rules[1].At).Abs() > time.Minute {
 		s.Errorf("the rules are %+v", rules)
 	}
@@ -143,7 +150,8 @@ func rulesPace(s *suite) {
 	if v := s.refused("m1", false, named); v.Step != time.Hour {
 		s.Errorf("%+v, want a step of an hour", v)
 	}
-	s.change(guard.Change{Action: guard.ActionSetRule, Limit: "user", Rule: *s.rule(guard.Rule{Limit: 4, Window: time.Hour, Burst: 1})})
+	s.change(guard.Change{Action: guard.ActionSetRule, Limit: "user",
+		Rule: *s.rule(guard.Rule{Limit: 4, Window: time.Hour, Burst: 1})})
 	s.admitted("m2", named)
 	v := s.refused("m3", false, named)
 	if v.Step != 15*time.Minute {
@@ -158,7 +166,8 @@ func rulesPace(s *suite) {
 }
 
 func rulesBounded(s *suite) {
-	set := guard.Change{Action: guard.ActionSetRule, Limit: "user", Rule: guard.Rule{Unlimited: true}, Actor: "tester", Reason: "test"}
+	set := guard.Change{Action: guard.ActionSetRule, Limit: "user", Rule: guard.Rule{Unlimited: true},
+		Actor: "tester", Reason: "test"}
 	for i := range store.MaxSharedRules {
 		set.Group = number(i)
 		s.must(s.store.Change(s.ctx, set))
@@ -217,7 +226,8 @@ func audited(s *suite) {
 	s.change(guard.Change{Action: guard.ActionForceOpen, Key: "billing"})
 	all, err := s.store.Audit(s.ctx, 2)
 	s.must(err)
-	if len(all) != 2 || all[0].Action != guard.ActionForceOpen || all[1].Action != guard.ActionUnblock || all[1].Actor != "tester" ||
+	if len(all) != 2 || all[0].Action != guard.ActionForceOpen || all[1].Action != guard.ActionUnblock ||
+		all[1].Actor != "tester" ||
 		all[1].Reason != "test" || all[1].Key != "a" || time.Since(all[1].At).Abs() > time.Minute {
 		s.Errorf("the audit list says %+v", all)
 	}
@@ -232,7 +242,9 @@ func audited(s *suite) {
 
 func breakersForced(s *suite) {
 	other := s.instances()[1]
-	s.must2(s.store.Report(s.ctx, "one", []guard.BreakerStatus{{Name: "billing", State: guard.StateOpen, Failures: 7}, {Name: "mail", State: guard.StateClosed}}))
+	s.must2(s.store.Report(s.ctx, "one",
+		[]guard.BreakerStatus{{Name: "billing", State: guard.StateOpen, Failures: 7},
+			{Name: "mail", State: guard.StateClosed}}))
 	s.change(guard.Change{Action: guard.ActionForceClosed, Key: "billing"})
 	forced, err := other.Report(s.ctx, "two", []guard.BreakerStatus{{Name: "billing", State: guard.StateClosed}})
 	if s.must(err); len(forced) != 1 || forced[0] != (store.Forced{Name: "billing", State: guard.StateClosed}) {
@@ -240,7 +252,8 @@ func breakersForced(s *suite) {
 	}
 	all, err := other.Reports(s.ctx)
 	s.must(err)
-	if len(all) != 3 || all[0].Name != "billing" || all[0].Instance != "one" || all[0].Failures != 7 || all[1].Instance != "two" || all[2].Name != "mail" {
+	if len(all) != 3 || all[0].Name != "billing" || all[0].Instance != "one" || all[0].Failures != 7 ||
+		all[1].Instance != "two" || all[2].Name != "mail" {
 		s.Errorf("the reports are %+v", all)
 	}
 	s.change(guard.Change{Action: guard.ActionReleaseForce, Key: "billing"})
@@ -264,7 +277,8 @@ func survives(s *suite) {
 	s.refused("m1", false, item("user", "a", r))
 	s.change(guard.Change{Action: guard.ActionBlock, Limit: "user", Key: "b"})
 	s.change(guard.Change{Action: guard.ActionWhitelist, Limit: "user", Key: "c"})
-	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "d", For: time.Hour, Rule: *s.rule(guard.Rule{Limit: 2, Window: time.Hour})})
+	s.change(guard.Change{Action: guard.ActionOverride, Limit: "user", Key: "d", For: time.Hour,
+		Rule: *s.rule(guard.Rule{Limit: 2, Window: time.Hour})})
 	s.change(guard.Change{Action: guard.ActionForceOpen, Key: "billing"})
 	s.change(guard.Change{Action: guard.ActionSetRule, Limit: "tenant", Rule: guard.Rule{Unlimited: true}})
 	m, err := s.store.Begin(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute})
@@ -283,7 +297,8 @@ func survives(s *suite) {
 		if st := s.status("user", "d"); st.Override == nil || st.Override.Rule.Limit != 2 {
 			s.Errorf("%+v, want an override", st)
 		}
-		if m, err := s.store.Begin(s.ctx, store.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute}); err != nil || !m.Done {
+		if m, err := s.store.Begin(s.ctx,
+			store.MarkRequest{Name: "dedup", ID: "x", Lease: time.Minute}); err != nil || !m.Done {
 			s.Errorf("%+v, %v; want done", m, err)
 		}
 		if f, err := s.store.Report(s.ctx, "one", nil); err != nil || len(f) != 1 || f[0].State != guard.StateOpen {

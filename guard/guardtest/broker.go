@@ -16,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// RunBroker checks that guards keep the promises of a broker: order by key, no attempt burnt, nothing lost, nobody harmed
-// by others. Open returns an empty broker, which the suite closes.
+// RunBroker checks that guards keep the promises of a broker: order by key, no attempt burnt, nothing lost, nobody
+// harmed by others. Open returns an empty broker, which the suite closes.
 func RunBroker(t *testing.T, open func(t testing.TB) *ferry.Broker) {
 	for name, run := range map[string]func(t *testing.T, b *ferry.Broker){
 		"order-is-kept-by-every-layer":  orderIsKept,
@@ -107,7 +107,8 @@ func publishKeys(t testing.TB, b *ferry.Broker, keys, each int) {
 }
 
 // runWorkers runs some workers until the function that it returns is called.
-func runWorkers(t testing.TB, b *ferry.Broker, n int, handler worker.Handler, middleware func() []worker.Middleware, opts ...worker.HandlerOption) (stop func()) {
+func runWorkers(t testing.TB, b *ferry.Broker, n int, handler worker.Handler, middleware func() []worker.Middleware,
+	opts ...worker.HandlerOption) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -147,9 +148,11 @@ func orderIsKept(t *testing.T, b *ferry.Broker) {
 				{Name: "key", Rule: guard.Rule{Limit: 3, Window: 100 * time.Millisecond}},
 				{Name: "all", Key: guard.Constant("x"), Rule: guard.Rule{Limit: 200, Window: time.Second, Burst: 20}},
 			}})),
-			Concurrency: must[*guard.Concurrency](t)(guard.NewConcurrency(store, guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 5})),
-			Dedup:       must[*guard.Dedup](t)(guard.NewDedup(store, guard.DedupOptions{Name: "once"})),
-			Breaker:     must[*guard.Breaker](t)(guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 2, Open: 100 * time.Millisecond})),
+			Concurrency: must[*guard.Concurrency](t)(
+				guard.NewConcurrency(store, guard.ConcurrencyOptions{Name: "all", Key: guard.Constant("x"), Max: 5})),
+			Dedup: must[*guard.Dedup](t)(guard.NewDedup(store, guard.DedupOptions{Name: "once"})),
+			Breaker: must[*guard.Breaker](t)(
+				guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 2, Open: 100 * time.Millisecond})),
 		}.Middleware()
 	}
 	publishKeys(t, b, keys, each)
@@ -199,10 +202,12 @@ func limitedKeyHarmsNobody(t *testing.T, b *ferry.Broker) {
 	}
 }
 
-// openBreakerBurnsNothing lets a downstream be away for a while: all is handled in the end, in order, with few attempts.
+// openBreakerBurnsNothing lets a downstream be away for a while: all is handled in the end, in order, with few
+// attempts.
 func openBreakerBurnsNothing(t *testing.T, b *ferry.Broker) {
 	const keys, each = 10, 3
-	breaker := must[*guard.Breaker](t)(guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 3, Open: 200 * time.Millisecond}))
+	breaker := must[*guard.Breaker](t)(
+		guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 3, Open: 200 * time.Millisecond}))
 	seen := newSequence(keys * each)
 	publishKeys(t, b, keys, each)
 	stop := runWorkers(t, b, 1, func(_ context.Context, d *ferry.Delivery) (err error) {
@@ -212,7 +217,9 @@ func openBreakerBurnsNothing(t *testing.T, b *ferry.Broker) {
 			return errFlaky
 		}
 		return nil
-	}, func() []worker.Middleware { return []worker.Middleware{breaker.Middleware()} }, worker.Retry(ferry.Delays(10*time.Millisecond)), worker.MaxAttempts(20))
+	}, func() []worker.Middleware {
+		return []worker.Middleware{breaker.Middleware()}
+	}, worker.Retry(ferry.Delays(10*time.Millisecond)), worker.MaxAttempts(20))
 	defer stop()
 	seen.wait(t)
 	stop()

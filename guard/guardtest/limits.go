@@ -275,7 +275,8 @@ func penaltiesGrow(s *suite) {
 	if !s.Virtual {
 		block, history = 2*s.unit, time.Hour
 	}
-	r := s.rule(guard.Rule{Limit: 1, Window: 3 * block, Penalty: guard.Penalty{After: 1, Block: block, Max: 24 * block, History: history}})
+	r := s.rule(guard.Rule{Limit: 1, Window: 3 * block,
+		Penalty: guard.Penalty{After: 1, Block: block, Max: 24 * block, History: history}})
 	if !s.Virtual {
 		r.Penalty.Max = 4 * block
 	}

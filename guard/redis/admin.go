@@ -26,9 +26,11 @@ func (s *Store) Change(ctx context.Context, c guard.Change) error {
 	}
 	names := []string{
 		s.keys.account(c.Limit, c.Key), s.keys.waits(c.Limit, c.Key), s.keys.index(guard.KindBlocked),
-		s.keys.index(guard.KindOverridden), s.keys.index(guard.KindWhitelisted), s.keys.audit(), s.keys.forced(), s.keys.rules(),
+		s.keys.index(guard.KindOverridden), s.keys.index(guard.KindWhitelisted), s.keys.audit(),
+		s.keys.forced(), s.keys.rules(),
 	}
-	reply, err := s.run(ctx, scriptChange, names, string(c.Action), member(c.Limit, c.Key), c.For.Microseconds(), pack(&c.Rule),
+	reply, err := s.run(ctx, scriptChange, names, string(c.Action), member(c.Limit, c.Key),
+		c.For.Microseconds(), pack(&c.Rule),
 		c.Actor, c.Reason, text, auditBound, c.Key, s.name(s.next()), store.RuleName(c.Limit, c.Group), store.MaxSharedRules)
 	if err == nil && len(reply) > 0 {
 		return store.ErrManyRules
@@ -36,7 +38,8 @@ func (s *Store) Change(ctx context.Context, c guard.Change) error {
 	return err
 }
 
-// Rules implements store.Desk. A rule is kept as the scripts read it, then a bar, and the change that set it as in the audit list.
+// Rules implements store.Desk. A rule is kept as the scripts read it, then a bar, and the change that set it as in the
+// audit list.
 func (s *Store) Rules(ctx context.Context) ([]guard.SharedRule, error) {
 	kept, err := s.client.HGetAll(ctx, s.keys.rules()).Result()
 	if err != nil {
@@ -199,7 +202,8 @@ func (s *Store) Report(ctx context.Context, instance string, breakers []guard.Br
 		}
 		text = string(b)
 	}
-	reply, err := s.run(ctx, scriptReport, []string{s.keys.reports(), s.keys.reporters(), s.keys.forced()}, instance, text, reportAge.Microseconds())
+	reply, err := s.run(ctx, scriptReport, []string{s.keys.reports(), s.keys.reporters(), s.keys.forced()}, instance, text,
+		reportAge.Microseconds())
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// A server whose clock was set back by an hour holds up nobody for an hour, and admits no more than the rule says meanwhile.
+// A server whose clock was set back by an hour holds up nobody for an hour, and admits no more than the rule says
+// meanwhile.
 func TestClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]guard.Rule{

@@ -89,7 +89,8 @@ func TestConcurrentDecisionsTravelTogether(t *testing.T) {
 	for i := range askers {
 		wg.Go(func() {
 			for range times {
-				if v, err := s.Take(t.Context(), store.Take{Items: []store.Item{{Limit: "user", Key: fmt.Sprint(i), Rule: rule}}}); err != nil || !v.Admitted {
+				if v, err := s.Take(t.Context(),
+					store.Take{Items: []store.Item{{Limit: "user", Key: fmt.Sprint(i), Rule: rule}}}); err != nil || !v.Admitted {
 					t.Errorf("%+v, %v", v, err)
 				}
 			}
@@ -108,7 +109,8 @@ func TestAskerThatGivesUp(t *testing.T) {
 	s := open(t, server.URL(), "t")
 	defer func() { _ = s.Close(context.Background()) }()
 	ask := func(ctx context.Context) error {
-		_, err := s.Take(ctx, store.Take{Items: []store.Item{{Limit: "a", Key: "b", Rule: &guard.Rule{Limit: 1000, Window: time.Hour}}}})
+		_, err := s.Take(ctx, store.Take{
+			Items: []store.Item{{Limit: "a", Key: "b", Rule: &guard.Rule{Limit: 1000, Window: time.Hour}}}})
 		return err
 	}
 	if err := server.Stop(); err != nil {
@@ -252,7 +254,8 @@ func TestHolderToBeKilled(t *testing.T) {
 		t.Skip("runs as a process of its own")
 	}
 	s := open(t, url, os.Getenv("GUARD_PREFIX"))
-	slots, err := guard.NewConcurrency(s, guard.ConcurrencyOptions{Name: "work", Key: guard.Constant("k"), Max: 4, Lease: 5 * time.Second})
+	slots, err := guard.NewConcurrency(s,
+		guard.ConcurrencyOptions{Name: "work", Key: guard.Constant("k"), Max: 4, Lease: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,10 +277,13 @@ func TestNothingIsKeptForEver(t *testing.T) {
 	ctx := t.Context()
 	for _, r := range []guard.Rule{
 		{Limit: 1, Window: 20 * time.Second}, {Limit: 1, Window: 20 * time.Second, Burst: 1}, {Unlimited: true},
-		{Limit: 1, Window: 20 * time.Second, Penalty: guard.Penalty{After: 1, Block: 20 * time.Second, Factor: 1, Max: 20 * time.Second, History: 20 * time.Second}},
+		{Limit: 1, Window: 20 * time.Second,
+			Penalty: guard.Penalty{After: 1, Block: 20 * time.Second, Factor: 1, Max: 20 * time.Second,
+				History: 20 * time.Second}},
 	} {
 		for range 3 {
-			if _, err := s.Take(ctx, store.Take{ID: "x", Items: []store.Item{{Limit: "user", Key: r.String(), Rule: &r}}}); err != nil {
+			if _, err := s.Take(ctx, store.Take{ID: "x",
+				Items: []store.Item{{Limit: "user", Key: r.String(), Rule: &r}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -305,7 +311,8 @@ func TestNothingIsKeptForEver(t *testing.T) {
 func TestOptionsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for says, o := range map[string]redis.Options{
-		"one of URL and Client": {}, "scheme": {URL: "http://x"}, "prefix": {URL: "redis://x", Prefix: "{}"}, "timeout": {URL: "redis://x", Timeout: -1},
+		"one of URL and Client": {}, "scheme": {URL: "http://x"}, "prefix": {URL: "redis://x", Prefix: "{}"},
+		"timeout": {URL: "redis://x", Timeout: -1},
 	} {
 		_, err := redis.Open(t.Context(), o)
 		var e *driver.Error

@@ -29,7 +29,8 @@ func (s *Store) sendTakes(ctx context.Context, qs []taking) ([]guard.Verdict, er
 	for _, q := range qs {
 		args = append(args, s.name(q.number), q.ID, q.Age.Microseconds(), flag(q.Peek), len(q.Items))
 		for _, item := range q.Items {
-			names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key), s.keys.waits(item.Limit, item.Key))
+			names = append(names, s.keys.account(item.Limit, item.Key), s.keys.window(item.Limit, item.Key),
+				s.keys.waits(item.Limit, item.Key))
 			args = append(args, member(item.Limit, item.Key), pack(item.Rule), item.RuleName, flag(item.Paced))
 		}
 	}
@@ -117,5 +118,6 @@ func unpack(text string) guard.Rule {
 	}
 	factor, _ := strconv.ParseFloat(words[6], 64)
 	return guard.Rule{Limit: int(number(0)), Window: micros(number(1)), Burst: int(number(2)), Unlimited: number(3) == 1,
-		Penalty: guard.Penalty{After: int(number(4)), Block: micros(number(5)), Factor: factor, Max: micros(number(7)), History: micros(number(8))}}
+		Penalty: guard.Penalty{After: int(number(4)), Block: micros(number(5)), Factor: factor, Max: micros(number(7)),
+			History: micros(number(8))}}
 }

@@ -85,13 +85,15 @@ func (s *Store) try(ctx context.Context, sc script, keys []string, args []any) (
 		return reply, nil
 	}
 	err = redisconn.Classify(err)
-	if c, ok := s.client.(*goredis.ClusterClient); ok && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
+	if c, ok := s.client.(*goredis.ClusterClient); ok &&
+		(errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
 		c.ReloadState(ctx) // by itself it asks a dead primary for up to a minute
 	}
 	return nil, err
 }
 
-var errReply = driver.NewError(driver.ErrUnknown, "the guard store answered something else than expected", "look whether other programs write keys with this prefix", nil)
+var errReply = driver.NewError(driver.ErrUnknown, "the guard store answered something else than expected",
+	"look whether other programs write keys with this prefix", nil)
 
 // numbers reads a reply of n numbers for each of some requests.
 func numbers(reply []any, n, requests int) ([]int64, error) {

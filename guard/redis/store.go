@@ -59,14 +59,16 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	switch {
 	case (o.URL == "") == (o.Client == nil):
-		return nil, driver.NewError(driver.ErrInvalid, "one of URL and Client must be given", "set Options.URL, or Options.Client to use a client of your own", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "one of URL and Client must be given",
+			"set Options.URL, or Options.Client to use a client of your own", nil)
 	case !validPrefix.MatchString(o.Prefix):
 		return nil, driver.NewError(driver.ErrInvalid, "the key prefix is not allowed",
 			"use 1 to 64 letters, digits, '.', '_', ':' or '-', beginning with a letter or digit", nil)
 	case o.Timeout < 0:
 		return nil, driver.NewError(driver.ErrInvalid, "the timeout is negative", "leave it zero for the default", nil)
 	}
-	s := &Store{client: o.Client, prefix: o.Prefix, keys: keys{tag: "{" + o.Prefix + ":guard}"}, nonce: rand.Text()[:16], timeout: o.Timeout}
+	s := &Store{client: o.Client, prefix: o.Prefix, keys: keys{tag: "{" + o.Prefix + ":guard}"},
+		nonce: rand.Text()[:16], timeout: o.Timeout}
 	if s.client == nil {
 		client, err := redisconn.Connect(o.URL)
 		if err != nil {

@@ -97,7 +97,8 @@ func (s *Store) sendMarks(ctx context.Context, qs []marking) ([]store.Mark, erro
 	}
 	out := make([]store.Mark, len(qs))
 	for i, q := range qs {
-		out[i] = store.Mark{Ours: n[2*i] == 1, Done: n[2*i] == 2, Token: q.Token, Leased: true, After: micros(max(n[2*i+1], 0))}
+		out[i] = store.Mark{Ours: n[2*i] == 1, Done: n[2*i] == 2, Token: q.Token, Leased: true,
+			After: micros(max(n[2*i+1], 0))}
 	}
 	return out, nil
 }

@@ -31,7 +31,8 @@ type server struct {
 
 func serve(t testing.TB, who *auth.Identity, s guard.Store) *server {
 	t.Helper()
-	b, err := memory.Open(context.Background(), memory.Options{Broker: ferry.Options{Logger: slog.New(slog.DiscardHandler)}})
+	b, err := memory.Open(context.Background(),
+		memory.Options{Broker: ferry.Options{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func (x *server) open(t testing.TB) *remote.Store {
 
 // token may do some things on topics that fit patterns.
 func token(scopes []auth.Scope, topics ...string) *auth.Identity {
-	return &auth.Identity{Kind: auth.KindToken, Name: "test", Scopes: scopes, Grants: []auth.Grant{{Role: auth.Administrator, Topics: topics}}}
+	return &auth.Identity{Kind: auth.KindToken, Name: "test", Scopes: scopes,
+		Grants: []auth.Grant{{Role: auth.Administrator, Topics: topics}}}
 }
 
 // named may do everything.
@@ -93,8 +95,8 @@ func (o *owned) Close(ctx context.Context) error {
 	return o.Store.Close(ctx)
 }
 
-// A store behind a server keeps the promises of the one that the server has, for several programs at once; and what one of them held
-// is free when its lease is over, although the server's own store lives in one process.
+// A store behind a server keeps the promises of the one that the server has, for several programs at once; and what one
+// of them held is free when its lease is over, although the server's own store lives in one process.
 func TestStore(t *testing.T) {
 	guardtest.Run(t, guardtest.Harness{
 		Virtual: true,
@@ -107,7 +109,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// Guards are for who consumes every topic, looking and changing for who views and operates; a server without a store says so.
+// Guards are for who consumes every topic, looking and changing for who views and operates; a server without a store
+// says so.
 func TestWhoMay(t *testing.T) {
 	for what, x := range map[string]struct {
 		who   *auth.Identity
@@ -142,7 +145,8 @@ func TestWhoMay(t *testing.T) {
 // guardItem is what no guard asks: an item without a rule.
 func guardItem() store.Take { return store.Take{Items: []store.Item{{Limit: "a", Key: "b"}}} }
 
-// A change is made in the name of who asks, and what no operator can say is refused: the next message would divide by its limit.
+// A change is made in the name of who asks, and what no operator can say is refused: the next message would divide by
+// its limit.
 func TestChanges(t *testing.T) {
 	server := serve(t, named("ann"), guard.NewMemory(guard.MemoryOptions{}))
 	defer server.stop()

@@ -54,7 +54,8 @@ func asked[Q, A any](scope auth.Scope, f func(s *Server, ctx context.Context, q 
 	return method{scope, func(s *Server, ctx context.Context, data []byte) (any, error) {
 		var q Q
 		if err := json.Unmarshal(data, &q); err != nil {
-			return nil, driver.NewError(driver.ErrInvalid, "what a guard asks cannot be read", "use the same release of Ferry on both sides", err)
+			return nil, driver.NewError(driver.ErrInvalid, "what a guard asks cannot be read",
+				"use the same release of Ferry on both sides", err)
 		}
 		return f(s, ctx, q)
 	}}
@@ -97,8 +98,8 @@ func checkItems(items []store.Item) error {
 	return nil
 }
 
-// Server answers for a store. Slots and marks in progress of a store that lives in the server's process end when their lease is over:
-// the program that has them may be gone.
+// Server answers for a store. Slots and marks in progress of a store that lives in the server's process end when their
+// lease is over: the program that has them may be gone.
 type Server struct {
 	store  store.Store
 	leases leases
@@ -114,7 +115,8 @@ func (s *Server) Close() { s.leases.close() }
 func (s *Server) Scope(name string) (auth.Scope, error) {
 	m, known := methods[name]
 	if !known {
-		return "", driver.NewError(driver.ErrUnsupported, fmt.Sprintf("guard stores have no method %.40q", name), "use the same release of Ferry on both sides", nil)
+		return "", driver.NewError(driver.ErrUnsupported, fmt.Sprintf("guard stores have no method %.40q", name),
+			"use the same release of Ferry on both sides", nil)
 	}
 	return m.scope, nil
 }
@@ -182,7 +184,8 @@ func (s *Server) reports(ctx context.Context, _ nothing) ([]store.BreakerStatus,
 func slotName(r store.SlotRequest) lease { return lease{"slot", r.Limit, r.Key, r.Token} }
 func markName(r store.MarkRequest) lease { return lease{"mark", r.Name, r.ID, r.Token} }
 
-// acquire takes or renews a slot. The lease of one that is renewed is put off before, so that its end cannot come in between.
+// acquire takes or renews a slot. The lease of one that is renewed is put off before, so that its end cannot come in
+// between.
 func (s *Server) acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	s.leases.drop(slotName(r))
 	slot, err := s.store.Acquire(ctx, r)
@@ -191,7 +194,8 @@ func (s *Server) acquire(ctx context.Context, r store.SlotRequest) (store.Slot, 
 		held.Token = slot.Token
 	}
 	if (err != nil || slot.Held) && held.Token != 0 && !slot.Leased {
-		s.leases.keep(slotName(held), r.Lease, func(ctx context.Context) { _ = s.store.Release(ctx, held) }) // in this process it does not fail
+		// in this process it does not fail
+		s.leases.keep(slotName(held), r.Lease, func(ctx context.Context) { _ = s.store.Release(ctx, held) })
 		slot.Leased = true
 	}
 	return slot, err

@@ -1,8 +1,8 @@
-// Package remote is the guard store of a server: programs that open ferry://host:7070 share limits, slots, marks and breakers through
-// it, as they share the broker.
+// Package remote is the guard store of a server: programs that open ferry://host:7070 share limits, slots, marks and
+// breakers through it, as they share the broker.
 //
-// A [Store] is one in a program; a [Server] answers for the store behind a gateway. What travels between them are the methods of
-// guard/store, in JSON inside of frames.
+// A [Store] is one in a program; a [Server] answers for the store behind a gateway. What travels between them are the
+// methods of guard/store, in JSON inside of frames.
 package remote
 
 import (
@@ -46,7 +46,8 @@ const defaultTimeout = 2 * time.Second
 
 // Open connects to a server. ErrUnsupported says that it has no guard store.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	client, err := framecall.New(framecall.Options{URL: o.URL, Token: o.Token, TokenFile: o.TokenFile, TLS: o.TLS, Dial: o.Dial})
+	client, err := framecall.New(framecall.Options{URL: o.URL, Token: o.Token, TokenFile: o.TokenFile,
+		TLS: o.TLS, Dial: o.Dial})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,8 @@ func ask[A any](ctx context.Context, s *Store, method string, q any) (a A, err e
 		return a, err
 	}
 	var answer frame.Bytes
-	if err := s.client.Call(ctx, frame.CallGuard, &frame.Guard{Method: method, Data: data}, &answer, driver.ErrUnknown); err != nil {
+	if err := s.client.Call(ctx, frame.CallGuard, &frame.Guard{Method: method, Data: data}, &answer,
+		driver.ErrUnknown); err != nil {
 		return a, err
 	}
 	return a, json.Unmarshal(answer, &a)

@@ -44,7 +44,8 @@ type Change struct {
 	Rule Rule `json:"rule,omitzero"`
 }
 
-// Validate says what is wrong with a change. Stores take changes as they are, and not all come from an Admin of this process.
+// Validate says what is wrong with a change. Stores take changes as they are, and not all come from an Admin of this
+// process.
 func (c Change) Validate() error {
 	bad := func(text, hint string) error { return driver.NewError(driver.ErrInvalid, text, hint, nil) }
 	switch {
@@ -53,7 +54,8 @@ func (c Change) Validate() error {
 	case c.Reason == "":
 		return bad("a change needs a reason", "say why: the audit list keeps it")
 	case c.For < 0 || c.For > MaxSpan:
-		return bad(fmt.Sprintf("the duration %v is out of range", c.For), "use a positive one, or leave it out to block for good")
+		return bad(fmt.Sprintf("the duration %v is out of range", c.For),
+			"use a positive one, or leave it out to block for good")
 	}
 	switch c.Action {
 	case ActionOverride, ActionSetRule:
@@ -98,8 +100,8 @@ type Override struct {
 	Until time.Time `json:"until"`
 }
 
-// SharedRule is a rule that an operator set for a limit, or with a Group for one of its groups. It holds in place of the rule
-// that programs give.
+// SharedRule is a rule that an operator set for a limit, or with a Group for one of its groups. It holds in place of
+// the rule that programs give.
 type SharedRule struct {
 	Limit  string    `json:"limit"`
 	Group  string    `json:"group,omitempty"`
@@ -118,7 +120,8 @@ func SharedRuleOf(c Change) SharedRule {
 const MaxSharedRules = 1_000
 
 // ErrManyRules is the error of a change that would set one more.
-var ErrManyRules = driver.NewError(driver.ErrFull, "the guard store has too many rules of limits", "clear those that are not needed", nil)
+var ErrManyRules = driver.NewError(driver.ErrFull, "the guard store has too many rules of limits",
+	"clear those that are not needed", nil)
 
 // SortRules orders rules by limit, then by group.
 func SortRules(all []SharedRule) {

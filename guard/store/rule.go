@@ -58,13 +58,15 @@ func (r Rule) Validate() error {
 	}
 	switch {
 	case r.Limit < 1:
-		return bad("use 1 or more; to let nobody pass, block the key; to let everybody pass, set Unlimited", "limit %d", r.Limit)
+		return bad("use 1 or more; to let nobody pass, block the key; to let everybody pass, set Unlimited",
+			"limit %d", r.Limit)
 	case r.Window < time.Millisecond || r.Window > MaxSpan:
 		return bad("use 1ms or more, 10s for example", "window %v", r.Window)
 	case r.Burst < 0:
 		return bad("leave it zero for an exact sliding window", "burst %d is negative", r.Burst)
 	case r.Burst == 0 && r.Limit > MaxLimit:
-		return bad("set Burst: a token bucket counts without remembering each message", "limit %d is more than a sliding window remembers (%d)", r.Limit, MaxLimit)
+		return bad("set Burst: a token bucket counts without remembering each message",
+			"limit %d is more than a sliding window remembers (%d)", r.Limit, MaxLimit)
 	case r.Limit > maxBucket || r.Burst > maxBucket:
 		return bad("use at most a billion", "limit %d or burst %d is too large", r.Limit, r.Burst)
 	}
@@ -131,8 +133,8 @@ func (r Rule) Step() time.Duration {
 // maxFast bounds how many messages TooFast wants to see, so that stores need not remember more.
 const maxFast = 128
 
-// TooFast says when messages that wait for each other are published faster than the rule admits them: more than n within
-// a span. Waiting itself proves nothing: messages also pile up while nobody handles them.
+// TooFast says when messages that wait for each other are published faster than the rule admits them: more than n
+// within a span. Waiting itself proves nothing: messages also pile up while nobody handles them.
 func (r Rule) TooFast() (n int, span time.Duration) {
 	n = r.Limit
 	if r.Burst > 0 {

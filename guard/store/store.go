@@ -1,5 +1,6 @@
-// Package store is what a guard remembers with, for authors of stores: the interface that guard.NewMemory, guard.OpenDir and
-// package guard/redis implement, and what is said through it. Package guardtest checks an implementation.
+// Package store is what a guard remembers with, for authors of stores: the interface that guard.NewMemory,
+// guard.OpenDir and package guard/redis implement, and what is said through it. Package guardtest checks an
+// implementation.
 //
 // A program that uses guards needs package guard only, which has names for what people see of a store: rules, statuses,
 // changes.
@@ -45,8 +46,8 @@ type Take struct {
 	Peek bool
 }
 
-// Item is one key of one limit, with the rule that holds for it unless the store has another: an override of the key, or a
-// shared rule of that name.
+// Item is one key of one limit, with the rule that holds for it unless the store has another: an override of the key,
+// or a shared rule of that name.
 type Item struct {
 	Limit, Key string
 	Rule       *Rule // resolved

@@ -72,8 +72,9 @@ var private = []struct {
 	{"a directory beside the repository", []string{"../"}, regexp.MustCompile(`\.\./` + `shared\b`)},
 	{"a path of one machine", []string{"/work" + "/", "/root" + "/", "/home" + "/", "/Users" + "/"},
 		regexp.MustCompile(`(^|[^\w./-])/(work|root|home/\w+|Users/\w+)` + `/`)},
-	{"the host of a package registry", []string{"golang.", "npmjs.", "pypi.", "pythonhosted.", "maven.", "docker."}, regexp.MustCompile(`\b(proxy|sum)\.` + `golang\.org\b|\bregistry\.` + `npmjs\.org\b` +
-		`|\b(pypi|files\.pythonhosted)\.` + `org\b|\brepo1?\.maven\.` + `(apache\.)?org\b|\bregistry-1\.` + `docker\.io\b`)},
+	{"the host of a package registry", []string{"golang.", "npmjs.", "pypi.", "pythonhosted.", "maven.", "docker."},
+		regexp.MustCompile(`\b(proxy|sum)\.` + `golang\.org\b|\bregistry\.` + `npmjs\.org\b` +
+			`|\b(pypi|files\.pythonhosted)\.` + `org\b|\brepo1?\.maven\.` + `(apache\.)?org\b|\bregistry-1\.` + `docker\.io\b`)},
 }
 
 // checkPrivate finds what would break, or mean nothing, on another machine.

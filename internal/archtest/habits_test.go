@@ -59,8 +59,10 @@ func TestHabitsCanFail(t *testing.T) {
 		{"init", "a/a.go", "package a\n\nfunc init() {}\n", checkInit, "a/a.go:3: no init"},
 		{"init method", "a/a.go", "package a\n\nfunc (x T) init() {}\n", checkInit, ""},
 		{"init in a test", "a/a_test.go", "package a\n\nfunc init() {}\n", checkInit, ""},
-		{"sleep", "a/a.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", checkSleep, "a/a.go:3: no time.Sleep"},
-		{"sleep by another name", "a/a.go", "package a\nimport tick \"time\"\nfunc f() { tick.Sleep(1) }\n", checkSleep, "a/a.go:3"},
+		{"sleep", "a/a.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", checkSleep,
+			"a/a.go:3: no time.Sleep"},
+		{"sleep by another name", "a/a.go", "package a\nimport tick \"time\"\nfunc f() { tick.Sleep(1) }\n",
+			checkSleep, "a/a.go:3"},
 		{"sleep as a value", "a/a.go", "package a\nimport \"time\"\nvar f = time.Sleep\n", checkSleep, "a/a.go:3"},
 		{"sleep of something else", "a/a.go", "package a\nfunc f(time T) { time.Sleep(1) }\n", checkSleep, ""},
 		{"sleep in test code", "driver/drivertest/a.go", "package a\nimport \"time\"\nvar f = time.Sleep\n", checkSleep, ""},
@@ -89,7 +91,8 @@ func TestLeakRuleCanFail(t *testing.T) {
 	t.Parallel()
 	const test = "package a\nimport \"testing\"\nfunc TestA(t *testing.T) {}\n"
 	const plain = "package a\nimport \"testing\"\nfunc TestMain(m *testing.M) { m.Run() }\n"
-	const guarded = "package a\nimport (\n\"testing\"\n\"go.uber.org/goleak\"\n)\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n"
+	const guarded = "package a\nimport (\n\"testing\"\n\"go.uber.org/goleak\"\n)\nfunc TestMain(m *testing.M) { " +
+		"goleak.VerifyTestMain(m) }\n"
 	file := func(path, text string) Source { return parse(path, []byte(text)) }
 	expect(t, checkLeaks([]Source{file("a/a_test.go", test)}), "a: its tests need")
 	expect(t, checkLeaks([]Source{file("a_test.go", test)}), ".: its tests need")

@@ -14,7 +14,8 @@ const LessonsFile = "docs/testing.md"
 
 // Areas are the values of the status column. "now" means that the tests of the row exist; the others name the part
 // of Ferry whose tests will follow with its code. A row may have several.
-var Areas = []string{"now", "worker", "redis", "disk", "kafka", "streams", "cluster", "guard", "notify", "wecom", "console", "torture", "bench"}
+var Areas = []string{"now", "worker", "redis", "disk", "kafka", "streams", "cluster", "guard", "notify", "wecom",
+	"console", "torture", "bench"}
 
 // Lesson is one row of the table.
 type Lesson struct {
@@ -146,7 +147,8 @@ func checkLessons(lessons []Lesson, index testIndex) []string {
 	for _, name := range sortedKeys(index.noted) {
 		for _, id := range index.noted[name] {
 			if !slices.Contains(rows[id].Tests, name) {
-				broken = append(broken, fmt.Sprintf("%s says that it is a test of %s, but that row of %s does not name it", name, id, LessonsFile))
+				broken = append(broken, fmt.Sprintf("%s says that it is a test of %s, but that row of %s does not name it",
+					name, id, LessonsFile))
 			}
 		}
 	}

@@ -75,11 +75,13 @@ func FuzzDecode(f *testing.F) {}
 		{"later", good + "| L6 | later | `kafka.TestLater` | kafka |\n", ""},
 		{"missing test", good + "| L6 | x | `worker.TestGone` | now |\n", "L6: the test worker.TestGone does not exist"},
 		{"missing case", good + "| L6 | x | `drivertest:gone` | now |\n", "L6: the test drivertest:gone does not exist"},
-		{"a function that is no case", good + "| L6 | x | `drivertest:lateSettle` | now |\n", "drivertest:lateSettle does not exist"},
+		{"a function that is no case", good + "| L6 | x | `drivertest:lateSettle` | now |\n",
+			"drivertest:lateSettle does not exist"},
 		{"nothing named", good + "| L6 | x | nothing | now |\n", "no test is named"},
 		{"unknown status", good + "| L6 | x | | someday |\n", `status "someday"`},
 		{"twice", good + "| L3 | late | `drivertest:late-settle` | now |\n", "L3 has two rows"},
-		{"note without row", good[len("| L3 | late | `drivertest:late-settle` | now |\n"):], "drivertest:late-settle says that it is a test of L3"},
+		{"note without row", good[len("| L3 | late | `drivertest:late-settle` | now |\n"):],
+			"drivertest:late-settle says that it is a test of L3"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

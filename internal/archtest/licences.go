@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Licences are the modules that the ferry command, the codecs and telemetry link, each with the licence in its file. Whoever adds or updates a module
-// that is not as it says here looks at it, and changes the table.
+// Licences are the modules that the ferry command, the codecs and telemetry link, each with the licence in its file.
+// Whoever adds or updates a module that is not as it says here looks at it, and changes the table.
 var Licences = map[string]string{
 	"charm.land/bubbletea/v2":                                         "MIT",
 	"github.com/DataDog/zstd":                                         "BSD-3-Clause",

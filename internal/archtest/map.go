@@ -30,8 +30,8 @@ func parseMap(document, heading string) []string {
 	return folders
 }
 
-// checkMap complains about packages that are in no folder of the map, and about folders that do not exist. A package below one
-// that the map names is explained there.
+// checkMap complains about packages that are in no folder of the map, and about folders that do not exist. A package
+// below one that the map names is explained there.
 func checkMap(file string, folders, packages []string, exists func(folder string) bool) []string {
 	var broken []string
 	for _, p := range packages {

@@ -34,7 +34,8 @@ func TestFileMaps(t *testing.T) {
 
 func TestFileMapCanFail(t *testing.T) {
 	t.Parallel()
-	const document = "\n## File map\n\n| folder | what |\n|---|---|\n| `/` | root |\n| `driver/`, `guard/` | `worker/` is no folder here |\n\n## More\n| `cmd/` | x |\n"
+	const document = "\n## File map\n\n| folder | what |\n|---|---|\n| `/` | root |\n| `driver/`, `guard/` | `worker/` " +
+		"is no folder here |\n\n## More\n| `cmd/` | x |\n"
 	folders := parseMap(document, "File map")
 	if got := strings.Join(folders, " "); got != " driver guard" {
 		t.Fatalf("folders %q", got)

@@ -67,9 +67,11 @@ var Layers = []Layer{
 		Why:      "it puts a spool into a directory; the spool itself knows no driver",
 	},
 	{
-		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "result", "outbox", "operation/...", "transaction", "plugin"},
+		Packages: []string{"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...",
+			"wecom/...", "admin/...", "auth/...", "schedule", "result", "outbox", "operation/...", "transaction", "plugin"},
 		May: []string{".", "driver", "codec", "worker", "internal/...",
-			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...", "admin/...", "auth/...", "schedule", "operation/...", "result", "transaction"},
+			"guard/...", "deadletter/...", "monitor", "spool/...", "notify/...", "alert/...", "cluster/...", "wecom/...",
+			"admin/...", "auth/...", "schedule", "operation/...", "result", "transaction"},
 		Why: "portable features are written once, above the seam, and know no driver and no format but JSON",
 	},
 	{
@@ -89,13 +91,15 @@ var Layers = []Layer{
 	},
 	{
 		Packages: []string{"telemetry/..."},
-		May:      []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool", "wecom", "telemetry/..."},
-		Why:      "telemetry is told by what it watches, and nothing that is watched knows of it",
+		May: []string{".", "driver", "worker", "internal/...", "guard/...", "deadletter", "monitor", "cluster", "spool",
+			"wecom", "telemetry/..."},
+		Why: "telemetry is told by what it watches, and nothing that is watched knows of it",
 	},
 	{
 		Packages: []string{"open"},
 		May:      []string{".", "driver", "driver/*", "spool/...", "guard/...", "internal/..."},
-		Why:      "open chooses a driver by URL, with a spool in front where one is asked for, or the guard store beside it, and does nothing else",
+		Why: "open chooses a driver by URL, with a spool in front where one is asked for, or the guard store beside " +
+			"it, and does nothing else",
 	},
 	{
 		Packages: []string{"cmd/...", "examples/...", "test/...", "sdk"},
@@ -108,7 +112,8 @@ var Layers = []Layer{
 // need themselves is theirs.
 var Light = []struct{ Packages, Links []string }{
 	{
-		Packages: []string{".", "driver", "codec", "worker", "cluster", "result", "outbox", "operation", "transaction", "plugin"},
+		Packages: []string{".", "driver", "codec", "worker", "cluster", "result", "outbox", "operation",
+			"transaction", "plugin"},
 	},
 	{
 		Packages: []string{"driver/memory", "spool"},
@@ -127,7 +132,8 @@ var Light = []struct{ Packages, Links []string }{
 	},
 	{
 		Packages: []string{"codec/compress"},
-		Links: []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
+		Links: []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/s2",
+			"github.com/klauspost/compress/zstd",
 			"github.com/pierrec/lz4/v4"},
 	},
 	{

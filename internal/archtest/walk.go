@@ -17,7 +17,8 @@ type station struct {
 	walk, file, function string // a method as "Type.Name"
 }
 
-// parseWalks reads the stations of all walks: rows below a heading whose second and third cell are a file and a function.
+// parseWalks reads the stations of all walks: rows below a heading whose second and third cell are a file and a
+// function.
 func parseWalks(document string) []station {
 	var stations []station
 	walk := ""
@@ -54,10 +55,12 @@ func checkWalks(stations []station, sources []Source) []string {
 	length := map[string]int{}
 	for _, s := range stations {
 		if !functions[s.file+" "+s.function] {
-			broken = append(broken, fmt.Sprintf("%s: %s: %s has no function %s: tell where the message passes now", WalkFile, s.walk, s.file, s.function))
+			broken = append(broken, fmt.Sprintf("%s: %s: %s has no function %s: tell where the message passes now", WalkFile,
+				s.walk, s.file, s.function))
 		}
 		if length[s.walk]++; length[s.walk] == maxStations+1 {
-			broken = append(broken, fmt.Sprintf("%s: %s has more than %d stations: leave out what decides nothing", WalkFile, s.walk, maxStations))
+			broken = append(broken, fmt.Sprintf("%s: %s has more than %d stations: leave out what decides nothing", WalkFile,
+				s.walk, maxStations))
 		}
 	}
 	return broken

@@ -27,13 +27,16 @@ func TestWalk(t *testing.T) {
 func TestWalkCanFail(t *testing.T) {
 	t.Parallel()
 	row := func(file, function string) string { return "| 1 | `" + file + "` | `" + function + "` | x `y` |\n" }
-	document := "# A\n| | file | function | what |\n|---|---|---|---|\n## Memory\n" + row("a.go", "Publish") + row("a.go", "Broker.Publish") +
-		row("a.go", "List.Add") + row("a.go", "gone") + row("b.go", "Publish") + "## Redis\n" + strings.Repeat(row("a.go", "Publish"), maxStations+1)
+	document := "# A\n| | file | function | what |\n|---|---|---|---|\n## Memory\n" +
+		row("a.go", "Publish") + row("a.go", "Broker.Publish") +
+		row("a.go", "List.Add") + row("a.go", "gone") + row("b.go", "Publish") + "## Redis\n" +
+		strings.Repeat(row("a.go", "Publish"), maxStations+1)
 	stations := parseWalks(document)
 	if len(stations) != 5+maxStations+1 || stations[0].walk != "Memory" || stations[6].walk != "Redis" {
 		t.Fatalf("%+v", stations)
 	}
-	sources := []Source{parse("a.go", []byte("package a\nfunc Publish() {}\nfunc (b *Broker) Publish() {}\nfunc (l *List[T]) Add() {}\n"))}
+	sources := []Source{parse("a.go",
+		[]byte("package a\nfunc Publish() {}\nfunc (b *Broker) Publish() {}\nfunc (l *List[T]) Add() {}\n"))}
 	broken := checkWalks(stations, sources)
 	want := []string{"a.go has no function gone", "b.go has no function Publish", "Redis has more than"}
 	if len(broken) != len(want) {

@@ -81,5 +81,6 @@ func unknownVersion(version string) error {
 
 func damaged(why string, cause error) error {
 	return driver.NewError(driver.ErrInvalid, "the envelope cannot be read: "+why,
-		"it was damaged, or not written by Ferry: look at its bytes among the invalid messages, then edit or delete it", cause)
+		"it was damaged, or not written by Ferry: look at its bytes among the invalid messages, then edit or delete it",
+		cause)
 }

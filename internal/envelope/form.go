@@ -14,7 +14,8 @@ type Form uint8
 const (
 	// Stream is an entry of a Redis stream: every field has a name, user headers begin with "h:".
 	Stream Form = iota
-	// Kafka is the headers of a record, whose key and value are Key and Body. Ferry's are "ferry", see kafka.go, and begin with "ferry-".
+	// Kafka is the headers of a record, whose key and value are Key and Body. Ferry's are "ferry", see kafka.go, and begin
+	// with "ferry-".
 	Kafka
 )
 
@@ -98,8 +99,8 @@ func formSum[T string | []byte](f Form, id T, block []Pair, key string, body []b
 	return sum
 }
 
-// summed are reused: what is summed up leaves the stack on its way, for every message. That is one allocation instead of
-// six (BenchmarkToFieldsKafka/plain).
+// summed are reused: what is summed up leaves the stack on its way, for every message. That is one allocation instead
+// of six (BenchmarkToFieldsKafka/plain).
 var summed = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendSized[T string | []byte](dst []byte, v T) []byte {

@@ -21,8 +21,8 @@ func same(t interface {
 	}
 }
 
-// The generators are shared, and rapid writes the name of one when it is first asked for: tests that draw from them do not
-// run in parallel.
+// The generators are shared, and rapid writes the name of one when it is first asked for: tests that draw from them do
+// not run in parallel.
 var (
 	genTime = rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.Bool().Draw(t, "zero") {
@@ -129,7 +129,8 @@ func full() *driver.Message {
 	m.ID, m.OwnID = "order-42", true
 	m.Key = "customer-7"
 	m.ContentType = "application/vnd.acme.order+json"
-	m.Headers = map[string]string{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "ferry-id": "mine", "empty": ""}
+	m.Headers = map[string]string{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		"ferry-id": "mine", "empty": ""}
 	m.Priority = driver.Urgent
 	m.At = time.Date(2026, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 	m.TTL = 365 * 24 * time.Hour
@@ -146,10 +147,13 @@ func dead() *driver.DeadLetter {
 	dl := &driver.DeadLetter{
 		Message: full(),
 		History: []driver.Failure{
-			{At: at, Instance: "host-1", Attempt: 1, Duration: 15 * time.Millisecond, Reason: driver.ReasonTimeout, Error: "dial 10.0.0.7:443: timeout"},
-			{At: at.Add(time.Second), Instance: "host-2", Attempt: 2, Duration: time.Microsecond, Reason: driver.ReasonPanic, Error: "boom", Stack: "goroutine 7 [running]:"},
+			{At: at, Instance: "host-1", Attempt: 1, Duration: 15 * time.Millisecond, Reason: driver.ReasonTimeout,
+				Error: "dial 10.0.0.7:443: timeout"},
+			{At: at.Add(time.Second), Instance: "host-2", Attempt: 2, Duration: time.Microsecond, Reason: driver.ReasonPanic,
+				Error: "boom", Stack: "goroutine 7 [running]:"},
 		},
-		Origin:   driver.Origin{Topic: "orders", Group: "billing", Ref: driver.Ref{Partition: 3, Pos: 1 << 40, Sub: 2}, Instance: "host-2"},
+		Origin: driver.Origin{Topic: "orders", Group: "billing", Ref: driver.Ref{Partition: 3, Pos: 1 << 40, Sub: 2},
+			Instance: "host-2"},
 		Attempts: 2, Deliveries: 3, Rounds: 1,
 	}
 	dl.Bury(dl.History[1])

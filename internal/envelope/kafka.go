@@ -22,8 +22,8 @@ func (w *pairWriter) sealKafka(start int, m *driver.Message) {
 	w.pairs[start].Value = w.buf[at:len(w.buf):len(w.buf)]
 }
 
-// kafkaBlock returns what sealKafka wrote. What stands before the header, or behind those that belong to it, was added on
-// the way, by a tracing agent for example, and is not part of the message.
+// kafkaBlock returns what sealKafka wrote. What stands before the header, or behind those that belong to it, was added
+// on the way, by a tracing agent for example, and is not part of the message.
 func kafkaBlock(pairs []Pair) (id, sum []byte, block []Pair, err error) {
 	at := 0
 	for at < len(pairs) && pairs[at].Name != kafkaHeader {
@@ -41,7 +41,9 @@ func kafkaBlock(pairs []Pair) (id, sum []byte, block []Pair, err error) {
 	n, err := strconv.Atoi(string(number))
 	pairs = pairs[at+1:]
 	if err != nil || !whole || n < 0 || n > len(pairs) {
-		return nil, nil, nil, damaged(fmt.Sprintf("header %q does not end in how many of the %d headers behind it are the message's, and its id", kafkaHeader, len(pairs)), nil)
+		return nil, nil, nil, damaged(
+			fmt.Sprintf("header %q does not end in how many of the %d headers behind it are the message's, and its id",
+				kafkaHeader, len(pairs)), nil)
 	}
 	return id, sum, pairs[:n], nil
 }

@@ -194,7 +194,8 @@ func TestTimesBeyondNanosecondsSaturate(t *testing.T) {
 		{time.Date(1066, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, -1<<63)},
 		{time.Unix(0, 1<<63-2), time.Unix(0, 1<<63-2)},
 		{time.Unix(0, -1<<63+1), time.Unix(0, -1<<63+1)},
-		{time.Date(2262, 1, 1, 0, 0, 0, 1, time.FixedZone("", 3600)), time.Date(2262, 1, 1, 0, 0, 0, 1, time.FixedZone("", 3600))},
+		{time.Date(2262, 1, 1, 0, 0, 0, 1, time.FixedZone("", 3600)),
+			time.Date(2262, 1, 1, 0, 0, 0, 1, time.FixedZone("", 3600))},
 		{time.Date(1678, 1, 1, 0, 0, 0, 1, time.UTC), time.Date(1678, 1, 1, 0, 0, 0, 1, time.UTC)},
 	} {
 		got := must[*driver.Message](t)(Decode(Append(nil, &driver.Message{At: c.at})))
@@ -218,7 +219,8 @@ func TestChecksumIsCRC32C(t *testing.T) {
 
 func TestUUIDText(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", plainID[:35], plainID + "0", strings.ToUpper(plainID), strings.ReplaceAll(plainID, "-", "_"),
+	for _, s := range []string{"", plainID[:35], plainID + "0", strings.ToUpper(plainID),
+		strings.ReplaceAll(plainID, "-", "_"),
 		strings.Replace(plainID, "0", "g", 1), strings.Replace(plainID, "-", "0", 1)} {
 		if _, ok := parseUUID(s); ok {
 			t.Errorf("parseUUID(%q) is a UUID", s)

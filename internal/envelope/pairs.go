@@ -138,7 +138,8 @@ func FromFields(f Form, pairs []Pair, m *driver.Message) error {
 		return err
 	}
 	var stored [sumDigits / 2]byte
-	if n, err := hex.Decode(stored[:], sum[:min(len(sum), sumDigits)]); err != nil || n != len(stored) || len(sum) != sumDigits {
+	if n, err := hex.Decode(stored[:], sum[:min(len(sum), sumDigits)]); err != nil || n != len(stored) ||
+		len(sum) != sumDigits {
 		return damaged(fmt.Sprintf("its checksum is %.20q, not 8 hexadecimal digits", sum), nil)
 	}
 	if err := checkSum(binary.BigEndian.Uint32(stored[:]), formSum(f, id, block, m.Key, m.Body)); err != nil {

@@ -47,7 +47,8 @@ func TestFieldsFindEveryFlippedBit(t *testing.T) {
 			for bit := range len(p.Value) * 8 {
 				p.Value[bit/8] ^= 1 << (bit % 8)
 				// A checksum may be written in capitals as well: the one flip that means the same.
-				sum := p.Name == f.name(numCRC) && (f == Stream || bit/8 >= len(versionText+" ") && bit/8 < len(versionText+" ")+sumDigits)
+				sum := p.Name == f.name(numCRC) &&
+					(f == Stream || bit/8 >= len(versionText+" ") && bit/8 < len(versionText+" ")+sumDigits)
 				if got, err := unpack(f, pairs, m.Key, m.Body); err == nil && !sum {
 					t.Fatalf("form %d: bit %d of %q flipped: decoded as %+v", f, bit, p.Name, got)
 				}
@@ -89,7 +90,8 @@ func TestFieldsOfLaterFerryAreSkipped(t *testing.T) {
 
 // sealedKafka gives headers the one that makes them a message without key and body.
 func sealedKafka(id string, block ...Pair) []Pair {
-	return append([]Pair{{kafkaHeader, fmt.Appendf(nil, "1 %08x %d %s", formSum(Kafka, id, block, "", nil), len(block), id)}}, block...)
+	return append([]Pair{{kafkaHeader,
+		fmt.Appendf(nil, "1 %08x %d %s", formSum(Kafka, id, block, "", nil), len(block), id)}}, block...)
 }
 
 func TestHeaderNamesOfForms(t *testing.T) {
@@ -131,7 +133,8 @@ func TestFromFieldsRefuses(t *testing.T) {
 		{"more headers than there are", `of the 1 headers behind it`, one("1 00000000 2 id", Pair{"a", nil})},
 		{"a wrong checksum", "checksum is 00000000, but its content gives", one("1 00000000 0 id")},
 		{"a checksum that is none", "not 8 hexadecimal digits", one("1 1 0 id")},
-		{"a delay that is none", `field "ferry-delay" is "soon", not a whole number`, sealedKafka("", Pair{"ferry-delay", []byte("soon")})},
+		{"a delay that is none", `field "ferry-delay" is "soon", not a whole number`,
+			sealedKafka("", Pair{"ferry-delay", []byte("soon")})},
 		{"a priority that is none", "priority 258 does not exist", sealedKafka("", Pair{"ferry-priority", []byte("258")})},
 		{"a retry policy that is none", "cut off", sealedKafka("", Pair{"ferry-retry", []byte{0xff}})},
 	} {

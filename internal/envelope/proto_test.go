@@ -214,7 +214,8 @@ func TestFormNamesAreDistinct(t *testing.T) {
 		seen := make(map[string]string)
 		for i, f := range messageFields {
 			name := form.name(i + 1)
-			if name == "" || name == kafkaHeader || f.name == "id_uuid" || f.name == "content_type_code" { // the short forms of the next row
+			// the short forms of the next row
+			if name == "" || name == kafkaHeader || f.name == "id_uuid" || f.name == "content_type_code" {
 				continue
 			}
 			if seen[name] != "" {

@@ -146,7 +146,8 @@ func toJSON(m *driver.Message) jsonMessage {
 }
 
 func (j jsonMessage) message(t testing.TB) *driver.Message {
-	m := &driver.Message{ID: j.ID, OwnID: j.OwnID, Topic: j.Topic, Key: j.Key, Body: must[[]byte](t)(hex.DecodeString(j.Body)),
+	m := &driver.Message{ID: j.ID, OwnID: j.OwnID, Topic: j.Topic, Key: j.Key,
+		Body:        must[[]byte](t)(hex.DecodeString(j.Body)),
 		ContentType: j.ContentType, Headers: j.Headers, Priority: j.Priority, PublishedAt: fromNS(j.PublishedAt),
 		Delay: time.Duration(j.Delay), At: fromNS(j.At), TTL: time.Duration(j.TTL), DedupID: j.DedupID,
 		DedupWindow: time.Duration(j.DedupWindow), MaxAttempts: j.MaxAttempts}

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/vectors.json anew")
 
-// goldenMessages and goldenDeadLetters are what the vectors hold. To add one, add it here and run the test with -update;
-// to change one is to break the format.
+// goldenMessages and goldenDeadLetters are what the vectors hold. To add one, add it here and run the test with
+// -update; to change one is to break the format.
 func goldenMessages() map[string]*driver.Message {
 	beside := plain()
 	beside.Topic, beside.PublishedAt = "", time.Time{}
@@ -27,21 +27,24 @@ func goldenMessages() map[string]*driver.Message {
 		"03 topic and time kept beside": beside,
 		"04 full":                       full(),
 		"05 held, low":                  {ID: "h", Priority: driver.Low, Delay: driver.Hold},
-		"06 text":                       {ID: plainID, Topic: "t", Key: "客户-7", Body: []byte("摆渡\n"), ContentType: "text/plain; charset=utf-8"},
-		"07 binary body":                {ID: plainID, Body: []byte{0, 0x7d, 0xff, 0x08, 0x01}, ContentType: "application/octet-stream"},
-		"08 upper-case id":              {ID: "01890A5D-AC96-774B-BCCE-B302099A8057"},
-		"09 at 1970":                    {ID: "e", At: time.Unix(0, 0)},
-		"10 negative delay":             {ID: "n", Delay: -1},
-		"11 empty retry":                {ID: "r", Retry: &driver.RetryPolicy{}},
-		"12 one retry delay of zero":    {ID: "z", Retry: &driver.RetryPolicy{Delays: []time.Duration{0}}},
+		"06 text": {ID: plainID, Topic: "t", Key: "客户-7", Body: []byte("摆渡\n"),
+			ContentType: "text/plain; charset=utf-8"},
+		"07 binary body": {ID: plainID, Body: []byte{0, 0x7d, 0xff, 0x08, 0x01},
+			ContentType: "application/octet-stream"},
+		"08 upper-case id":           {ID: "01890A5D-AC96-774B-BCCE-B302099A8057"},
+		"09 at 1970":                 {ID: "e", At: time.Unix(0, 0)},
+		"10 negative delay":          {ID: "n", Delay: -1},
+		"11 empty retry":             {ID: "r", Retry: &driver.RetryPolicy{}},
+		"12 one retry delay of zero": {ID: "z", Retry: &driver.RetryPolicy{Delays: []time.Duration{0}}},
 	}
 }
 
 func goldenDeadLetters() map[string]*driver.DeadLetter {
 	return map[string]*driver.DeadLetter{
-		"01 empty":          {},
-		"02 full":           dead(),
-		"03 plain, expired": {Message: plain(), Reason: driver.ReasonExpired, Action: driver.ActionDiscard, DiedAt: time.Unix(1_800_000_000, 0)},
+		"01 empty": {},
+		"02 full":  dead(),
+		"03 plain, expired": {Message: plain(), Reason: driver.ReasonExpired, Action: driver.ActionDiscard,
+			DiedAt: time.Unix(1_800_000_000, 0)},
 	}
 }
 

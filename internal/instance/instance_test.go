@@ -20,7 +20,8 @@ func TestNames(t *testing.T) {
 	if process != instance.Process() || !strings.HasSuffix(process, "-"+strconv.Itoa(os.Getpid())) {
 		t.Errorf("the process is called %q", process)
 	}
-	if host := strings.TrimSuffix(process, "-"+strconv.Itoa(os.Getpid())); !strings.HasPrefix(instance.Host(), host) || host == "" {
+	if host := strings.TrimSuffix(process,
+		"-"+strconv.Itoa(os.Getpid())); !strings.HasPrefix(instance.Host(), host) || host == "" {
 		t.Errorf("the process is called %q on host %q", process, instance.Host())
 	}
 	a, b := instance.Unique(), instance.Unique()

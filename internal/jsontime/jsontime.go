@@ -1,5 +1,5 @@
-// Package jsontime is how times and durations stand in the JSON that people and other programs read: one form of each, whoever
-// writes it. What earlier versions wrote is read too.
+// Package jsontime is how times and durations stand in the JSON that people and other programs read: one form of each,
+// whoever writes it. What earlier versions wrote is read too.
 package jsontime
 
 import (

@@ -26,7 +26,8 @@ func TestTimesHaveOneForm(t *testing.T) {
 	}
 	var read jsontime.Time
 	for _, text := range []string{`"2026-01-31T08:00:00.000000001+08:00"`, `"2026-01-31T00:00:00Z"`} {
-		if err := json.Unmarshal([]byte(text), &read); err != nil || !read.Truncate(time.Millisecond).Equal(time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)) {
+		if err := json.Unmarshal([]byte(text), &read); err != nil ||
+			!read.Truncate(time.Millisecond).Equal(time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)) {
 			t.Errorf("%s is read as %v, %v", text, read, err)
 		}
 	}
@@ -43,7 +44,8 @@ func TestDurationsAreTexts(t *testing.T) {
 	if err != nil || string(got) != `"1.5s"` {
 		t.Errorf("%s, %v", got, err)
 	}
-	for text, want := range map[string]time.Duration{`"1.5s"`: 1500 * time.Millisecond, `1500000000`: 1500 * time.Millisecond, `0`: 0, `"-1ms"`: -time.Millisecond} {
+	for text, want := range map[string]time.Duration{`"1.5s"`: 1500 * time.Millisecond,
+		`1500000000`: 1500 * time.Millisecond, `0`: 0, `"-1ms"`: -time.Millisecond} {
 		var d jsontime.Duration
 		if err := json.Unmarshal([]byte(text), &d); err != nil || time.Duration(d) != want {
 			t.Errorf("%s is read as %v, %v", text, d, err)

@@ -18,12 +18,14 @@ import (
 //	1 byte   kind
 //	fields   of the kind; numbers are varints, texts have their length before them
 //
-// Every reader makes the same of the same bytes: what it takes for damaged is void for all. So nothing here, and nothing of the verdict in internal/kv, changes
-// without a new version: whoever meets one that it does not know stops reading, since it cannot tell what the others make of it. A record has the oldest version
-// that says what it means, so that older programs read what they can.
+// Every reader makes the same of the same bytes: what it takes for damaged is void for all. So nothing here, and
+// nothing of the verdict in internal/kv, changes without a new version: whoever meets one that it does not know stops
+// reading, since it cannot tell what the others make of it. A record has the oldest version that says what it means, so
+// that older programs read what they can.
 const (
 	version = 1
-	// versionRemembered is a deletion that is remembered under its request also if it finds nothing. Under version 1 it is not.
+	// versionRemembered is a deletion that is remembered under its request also if it finds nothing. Under version 1 it is
+	// not.
 	versionRemembered = 2
 )
 
@@ -87,8 +89,9 @@ func finish(b []byte) []byte {
 
 func encodeWrite(id, bucket string, w *driver.Write) []byte {
 	flags := uint64(0)
-	for flag, set := range map[uint64]bool{flagDelete: w.Delete, flagAbsent: w.If == driver.Absent, flagRevision: w.If != 0 && w.If != driver.Absent,
-		flagTTL: w.TTL > 0, flagFence: w.Fence != nil, flagRequest: w.Request != "", flagQuiet: w.Quiet} {
+	for flag, set := range map[uint64]bool{flagDelete: w.Delete, flagAbsent: w.If == driver.Absent,
+		flagRevision: w.If != 0 && w.If != driver.Absent,
+		flagTTL:      w.TTL > 0, flagFence: w.Fence != nil, flagRequest: w.Request != "", flagQuiet: w.Quiet} {
 		if set {
 			flags |= flag
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // everything is a write that uses all fields that can be used together.
-var everything = driver.Write{Name: "lease", Data: []byte("me\x00"), If: 1<<40 + 7, TTL: 1500*time.Millisecond + 1, Fence: &driver.Fence{Name: "lead", Epoch: 300}, Request: "r1", Quiet: true}
+var everything = driver.Write{Name: "lease", Data: []byte("me\x00"), If: 1<<40 + 7, TTL: 1500*time.Millisecond + 1,
+	Fence: &driver.Fence{Name: "lead", Epoch: 300}, Request: "r1", Quiet: true}
 
 // Records as they are stored. They never change: others read them.
 const (
@@ -35,10 +36,12 @@ func TestGoldenRecords(t *testing.T) {
 		"a write with everything": {encodeWrite("id", "things", &everything), goldenEverything},
 		"a write if absent":       {encodeWrite("id", "b", &driver.Write{Name: "n", If: driver.Absent}), goldenAbsent},
 		"a deletion":              {encodeWrite("id", "b", &driver.Write{Name: "n", Delete: true}), goldenDelete},
-		"a deletion on request":   {encodeWrite("id", "b", &driver.Write{Name: "n", Delete: true, Request: "r"}), goldenRemembered},
-		"a tick":                  {encodeTick("id"), goldenTick},
-		"a chunk":                 {encodeChunk("id", &chunk{asOf: 300, index: 1, data: []byte("x")}), goldenChunk},
-		"a last chunk":            {encodeChunk("id", &chunk{asOf: 300, index: 2, last: true, sum: 1 << 31, data: []byte("x")}), goldenLast},
+		"a deletion on request": {encodeWrite("id", "b", &driver.Write{Name: "n", Delete: true, Request: "r"}),
+			goldenRemembered},
+		"a tick":  {encodeTick("id"), goldenTick},
+		"a chunk": {encodeChunk("id", &chunk{asOf: 300, index: 1, data: []byte("x")}), goldenChunk},
+		"a last chunk": {encodeChunk("id",
+			&chunk{asOf: 300, index: 2, last: true, sum: 1 << 31, data: []byte("x")}), goldenLast},
 	} {
 		if got := hex.EncodeToString(x.record); got != x.want {
 			t.Errorf("%s is %s, was %s", name, got, x.want)
@@ -51,7 +54,8 @@ func TestGoldenRecords(t *testing.T) {
 
 // TestWritesComeBack: a write is read as it was, but for its TTL in whole milliseconds.
 func TestWritesComeBack(t *testing.T) {
-	for _, w := range []driver.Write{everything, {Name: "n", If: driver.Absent, Data: []byte{}}, {Name: "n", Delete: true, Data: []byte{}}} {
+	for _, w := range []driver.Write{everything, {Name: "n", If: driver.Absent, Data: []byte{}},
+		{Name: "n", Delete: true, Data: []byte{}}} {
 		c, err := decode(encodeWrite("id", "things", &w))
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +72,8 @@ func TestWritesComeBack(t *testing.T) {
 	}
 }
 
-// TestDamagedAndNewer: damaged bytes are void wherever they are damaged, and those of a newer version are not taken for it.
+// TestDamagedAndNewer: damaged bytes are void wherever they are damaged, and those of a newer version are not taken for
+// it.
 func TestDamagedAndNewer(t *testing.T) {
 	sound := encodeWrite("id", "things", &everything)
 	for i := range sound {

@@ -6,8 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// estimate is what time it is at the leader: at least that of a record, and what has passed since it came. It is never ahead, but for a clock
-// that was set back. No verdict goes by it.
+// estimate is what time it is at the leader: at least that of a record, and what has passed since it came. It is never
+// ahead, but for a clock that was set back. No verdict goes by it.
 type estimate struct {
 	at    time.Time // of a record
 	since time.Time // when it came, by this machine's monotonic clock

@@ -55,14 +55,15 @@ func (p *partition) fail(err error) {
 	p.change()
 }
 
-// followOnce reads from the begin of the log. It returns when the partition is abandoned, when reading must begin anew, and with an error that does not go
-// away by itself.
+// followOnce reads from the begin of the log. It returns when the partition is abandoned, when reading must begin anew,
+// and with an error that does not go away by itself.
 func (p *partition) followOnce(ctx context.Context) error {
 	start, err := p.offset(ctx, earliest)
 	if err != nil {
 		return err
 	}
-	cl, err := p.k.o.Reader(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{p.k.o.Topic: {p.id: kgo.NewOffset().At(start)}}),
+	cl, err := p.k.o.Reader(kgo.ConsumePartitions(
+		map[string]map[int32]kgo.Offset{p.k.o.Topic: {p.id: kgo.NewOffset().At(start)}}),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(fetchWait))
 	if err != nil {
 		return p.k.o.Unreached("reading "+p.k.o.Topic, err)
@@ -108,7 +109,8 @@ func (p *partition) takeAll(fetches kgo.Fetches) (again bool, err error) {
 		var lost *kgo.ErrDataLoss
 		switch {
 		case f.Err == nil, errors.Is(f.Err, context.DeadlineExceeded), errors.Is(f.Err, context.Canceled):
-		case errors.Is(f.Err, kerr.OffsetOutOfRange), errors.As(f.Err, &lost): // trimmed before we came there, or cut at its end
+		case errors.Is(f.Err, kerr.OffsetOutOfRange), errors.As(f.Err, &lost):
+			// trimmed before we came there, or cut at its end
 			again = true
 		case !kerr.IsRetriable(f.Err):
 			err = p.k.o.Unreached("reading "+p.k.o.Topic, f.Err)
@@ -129,7 +131,9 @@ func (p *partition) take(rs []*kgo.Record, end int64) (again bool, err error) {
 		}
 		p.clock.see(r, now)
 		if err := p.state.take(r); err != nil {
-			return false, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the record of named values at offset %d of partition %d cannot be read by this version", r.Offset, p.id),
+			return false, driver.NewError(driver.ErrUnsupported,
+				fmt.Sprintf("the record of named values at offset %d of partition %d cannot be read by this version",
+					r.Offset, p.id),
 				"upgrade this program: another one that uses the brokers is newer", err)
 		}
 	}

@@ -12,7 +12,9 @@ import (
 
 // detached is a partition that nobody reads.
 func detached(t *testing.T) *partition {
-	k := New(Options{Topic: "kv", Unsure: func(_ string, err error) error { return err }, Unreached: func(_ string, err error) error { return err }})
+	k := New(Options{Topic: "kv", Unsure: func(_ string, err error) error {
+		return err
+	}, Unreached: func(_ string, err error) error { return err }})
 	t.Cleanup(k.Close)
 	p := k.partition(0)
 	p.begin(0)
@@ -21,14 +23,16 @@ func detached(t *testing.T) *partition {
 
 // fetched is what a client hands over: records, or why there are none.
 func fetched(err error, rs ...*kgo.Record) kgo.Fetches {
-	return kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "kv", Partitions: []kgo.FetchPartition{{Err: err, Records: rs}}}}}}
+	return kgo.Fetches{{Topics: []kgo.FetchTopic{
+		{Topic: "kv", Partitions: []kgo.FetchPartition{{Err: err, Records: rs}}}}}}
 }
 
 func stand(offset int64, epoch int32, value []byte) *kgo.Record {
 	return &kgo.Record{Offset: offset, LeaderEpoch: epoch, Value: value}
 }
 
-// TestCutLogIsReadAnew: when the log is not what was read any more, reading begins anew; an error that stays is told, and one that does not is not.
+// TestCutLogIsReadAnew: when the log is not what was read any more, reading begins anew; an error that stays is told,
+// and one that does not is not.
 func TestCutLogIsReadAnew(t *testing.T) {
 	tick := encodeTick("t")
 	for name, x := range map[string]struct {
@@ -55,7 +59,8 @@ func TestCutLogIsReadAnew(t *testing.T) {
 	}
 }
 
-// TestVerdictThatNobodyRead: who wrote a record that reading began behind is told that nobody knows, whether the brokers answer before or after.
+// TestVerdictThatNobodyRead: who wrote a record that reading began behind is told that nobody knows, whether the
+// brokers answer before or after.
 func TestVerdictThatNobodyRead(t *testing.T) {
 	for name, late := range map[string]bool{"answered before": false, "answered after": true} {
 		t.Run(name, func(t *testing.T) {

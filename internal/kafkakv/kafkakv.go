@@ -1,8 +1,9 @@
 // Package kafkakv keeps named values in a Kafka topic: a replicated state machine.
 //
-// Each write is one record that says what is to be written and under which condition. Every reader judges the records in the order of the log by the rule of
-// internal/kv, with the time that the leader stored them at, so that all of them agree on which were applied. Whoever wrote one reads what became of it.
-// Nobody holds a lock: a process that dies in the middle has written its record or has not. See docs/decisions/0018.
+// Each write is one record that says what is to be written and under which condition. Every reader judges the records
+// in the order of the log by the rule of internal/kv, with the time that the leader stored them at, so that all of them
+// agree on which were applied. Whoever wrote one reads what became of it. Nobody holds a lock: a process that dies in
+// the middle has written its record or has not. See docs/decisions/0018.
 //
 //	command    what a record says
 //	replica    the state that records give
@@ -74,7 +75,8 @@ func New(o Options) *KV {
 	if o.Idle <= 0 {
 		o.Idle = 5 * time.Minute
 	}
-	k := &KV{o: o, admin: kadm.NewClient(o.Client), waiters: kv.NewWaiters(), ids: newIDs(), partitions: map[int32]*partition{}, done: make(chan struct{})}
+	k := &KV{o: o, admin: kadm.NewClient(o.Client), waiters: kv.NewWaiters(), ids: newIDs(),
+		partitions: map[int32]*partition{}, done: make(chan struct{})}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
 }
@@ -221,8 +223,10 @@ func (k *KV) Changes(ctx context.Context, bucket string, after uint64) (vs []dri
 	return vs, upTo, nil
 }
 
-// await looks at a bucket until it is as wanted: first with all that was written before the call, then when there are news, and once a second.
-func (k *KV) await(ctx context.Context, bucket, name string, look func(b *kv.Bucket, now time.Time) (done bool, again time.Duration, err error)) error {
+// await looks at a bucket until it is as wanted: first with all that was written before the call, then when there are
+// news, and once a second.
+func (k *KV) await(ctx context.Context, bucket, name string,
+	look func(b *kv.Bucket, now time.Time) (done bool, again time.Duration, err error)) error {
 	p, err := k.enter(ctx, bucket)
 	if err != nil {
 		return err

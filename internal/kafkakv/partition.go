@@ -124,7 +124,8 @@ func (p *partition) reach(ctx context.Context, end int64) error {
 		case failed != nil:
 			return failed
 		case there:
-			return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the begin of partition %d of %s is gone, and there is no snapshot of it", p.id, p.k.o.Topic),
+			return driver.NewError(driver.ErrNotApplied,
+				fmt.Sprintf("the begin of partition %d of %s is gone, and there is no snapshot of it", p.id, p.k.o.Topic),
 				"restore the topic; if its values are not needed, stop all programs and delete it", nil)
 		}
 		select {

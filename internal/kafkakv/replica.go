@@ -11,8 +11,9 @@ import (
 	"github.com/ferrymq/ferry/internal/kv"
 )
 
-// replica is the state of one partition before an offset: the same records give the same replica, whoever reads them, from the begin of the log or from a
-// snapshot. It knows no clock but that of the records. It is not safe for concurrent use.
+// replica is the state of one partition before an offset: the same records give the same replica, whoever reads them,
+// from the begin of the log or from a snapshot. It knows no clock but that of the records. It is not safe for
+// concurrent use.
 type replica struct {
 	next    int64 // the offset of the next record
 	epoch   int32 // of the leader that stored the newest record
@@ -46,7 +47,8 @@ type outcome struct {
 
 // newReplica is told what became of each record. The log begins at an offset.
 func newReplica(start int64, observed func(outcome)) *replica {
-	return &replica{next: start, from: start, epoch: -1, known: start == 0, buckets: map[string]*kv.Bucket{}, observed: observed}
+	return &replica{next: start, from: start, epoch: -1, known: start == 0,
+		buckets: map[string]*kv.Bucket{}, observed: observed}
 }
 
 // recordWeight is what a record costs beyond its bytes.
@@ -123,8 +125,8 @@ func (p *replica) tick(r *kgo.Record) {
 // epochBits is where the leader's epoch begins in a revision: there is room for 10^12 records.
 const epochBits = 40
 
-// revision of a write. It grows along the log. One that was given and lost, because brokers lost the end of a log, never comes again: what is stored
-// there then has another leader.
+// revision of a write. It grows along the log. One that was given and lost, because brokers lost the end of a log,
+// never comes again: what is stored there then has another leader.
 func revision(epoch int32, offset int64) uint64 {
 	return uint64(max(epoch, 0))<<epochBits + uint64(offset) + 1
 }

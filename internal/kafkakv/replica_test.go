@@ -39,8 +39,8 @@ func show(t testing.TB, p *replica, epoch int32, at time.Time) {
 	}
 }
 
-// TestLeaderChangeEndsNothingEarly: a lease ends by the clock of one leader alone; another one's, however wrong, only lets it last longer, and one
-// that somebody was told is lost stays lost.
+// TestLeaderChangeEndsNothingEarly: a lease ends by the clock of one leader alone; another one's, however wrong, only
+// lets it last longer, and one that somebody was told is lost stays lost.
 func TestLeaderChangeEndsNothingEarly(t *testing.T) {
 	at := time.UnixMilli(1_000_000)
 	p := newReplica(0, func(outcome) {})
@@ -51,14 +51,16 @@ func TestLeaderChangeEndsNothingEarly(t *testing.T) {
 		t.Fatalf("%+v", lease)
 	}
 	show(t, p, 3, at.Add(2*time.Second))
-	if r := feed(t, p, &driver.Write{Name: "x", Fence: &driver.Fence{Name: "lost", Epoch: lost.Epoch}}); !errors.Is(r.Err, driver.ErrLeaseLost) {
+	if r := feed(t, p, &driver.Write{Name: "x", Fence: &driver.Fence{Name: "lost", Epoch: lost.Epoch}}); !errors.Is(r.Err,
+		driver.ErrLeaseLost) {
 		t.Errorf("under a lease that has ended: %+v", r)
 	}
 	taker := &driver.Write{Name: "lease", TTL: 5 * time.Second, If: driver.Absent}
 	for i, skew := range []time.Duration{time.Hour, -time.Hour} { // the clocks of the next leaders
 		other := at.Add(skew)
 		show(t, p, int32(4+i), other)
-		if r := feed(t, p, &driver.Write{Name: "x", Fence: &driver.Fence{Name: "lost", Epoch: lost.Epoch}}); !errors.Is(r.Err, driver.ErrLeaseLost) {
+		if r := feed(t, p, &driver.Write{Name: "x", Fence: &driver.Fence{Name: "lost", Epoch: lost.Epoch}}); !errors.Is(r.Err,
+			driver.ErrLeaseLost) {
 			t.Errorf("what was lost lives again: %+v", r)
 		}
 		show(t, p, int32(4+i), other.Add(5*time.Second-time.Millisecond))
@@ -72,7 +74,8 @@ func TestLeaderChangeEndsNothingEarly(t *testing.T) {
 	}
 }
 
-// history is a random log: writes of all kinds, damaged records, snapshots that are whole and such that are not, and changes of leader with clocks that differ.
+// history is a random log: writes of all kinds, damaged records, snapshots that are whole and such that are not, and
+// changes of leader with clocks that differ.
 type history struct {
 	rnd     *rand.Rand
 	whole   *replica
@@ -137,8 +140,8 @@ func (h *history) snapshot() {
 	}
 }
 
-// TestFreshReadersAgree: whoever begins in the middle of a log, with a snapshot, has the state of those who read all of it, at every offset from where it knows
-// one; and the same verdicts.
+// TestFreshReadersAgree: whoever begins in the middle of a log, with a snapshot, has the state of those who read all of
+// it, at every offset from where it knows one; and the same verdicts.
 func TestFreshReadersAgree(t *testing.T) {
 	for seed := range uint64(20) {
 		verdicts := map[int64]outcome{}
@@ -190,7 +193,8 @@ func sameVerdict(a, b outcome) bool {
 	for _, kind := range []error{driver.ErrConflict, driver.ErrLeaseLost, driver.ErrFull} {
 		alike = alike && errors.Is(a.result.Err, kind) == errors.Is(b.result.Err, kind)
 	}
-	return a.id == b.id && a.name == b.name && a.wakes == b.wakes && a.result.Revision == b.result.Revision && a.result.Epoch == b.result.Epoch &&
+	return a.id == b.id && a.name == b.name && a.wakes == b.wakes && a.result.Revision == b.result.Revision &&
+		a.result.Epoch == b.result.Epoch &&
 		slices.Equal(a.result.Data, b.result.Data) && alike
 }
 
@@ -236,7 +240,8 @@ func TestNewerVersionStopsReading(t *testing.T) {
 	}
 }
 
-// TestDeletionOfNothing: it is remembered under its request. One of version 1 is judged as those did who wrote it: it is forgotten.
+// TestDeletionOfNothing: it is remembered under its request. One of version 1 is judged as those did who wrote it: it
+// is forgotten.
 func TestDeletionOfNothing(t *testing.T) {
 	for v, forgotten := range map[byte]bool{version: true, versionRemembered: false} {
 		p := newReplica(0, func(outcome) {})

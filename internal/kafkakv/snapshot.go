@@ -13,8 +13,9 @@ import (
 	"github.com/ferrymq/ferry/internal/kv"
 )
 
-// A snapshot is the state before an offset, in chunks that stand in the log behind that offset, among other records. It says nothing that the log does not, so
-// that one that comes late, twice or not whole harms nobody. Its data is one head and then entries, each whole in one chunk:
+// A snapshot is the state before an offset, in chunks that stand in the log behind that offset, among other records. It
+// says nothing that the log does not, so that one that comes late, twice or not whole harms nobody. Its data is one
+// head and then entries, each whole in one chunk:
 //
 //	head     epoch + 1 and time (ms) of the newest record
 //	b name   what follows is of this bucket
@@ -246,7 +247,8 @@ func (s *snapshots) add(id string, c *chunk, keep bool) *partial {
 	return x
 }
 
-// collect takes a chunk. A complete snapshot is where a replica begins that is not known yet, and what tells others how much of the log is needed.
+// collect takes a chunk. A complete snapshot is where a replica begins that is not known yet, and what tells others how
+// much of the log is needed.
 func (p *replica) collect(c *command) {
 	x := p.snaps.add(c.id, c.chunk, !p.known)
 	if x == nil || x.asOf < p.from || x.asOf > p.next {

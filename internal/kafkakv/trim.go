@@ -9,15 +9,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// nextLimit is at which weight of the log a snapshot is due. It is not worth its room before the log has twice its size, and processes that
-// follow the same log should not all write one at the same time.
+// nextLimit is at which weight of the log a snapshot is due. It is not worth its room before the log has twice its
+// size, and processes that follow the same log should not all write one at the same time.
 func (p *partition) nextLimit(size int) int {
 	every := max(p.k.o.SnapshotEvery, 2*size)
 	return every + mathrand.IntN(every)
 }
 
-// snapshot writes the state into the log, reads it back, and lets the begin of the log go. The snapshot before stays, and all that was written
-// since: who reads a little behind the others need not begin anew.
+// snapshot writes the state into the log, reads it back, and lets the begin of the log go. The snapshot before stays,
+// and all that was written since: who reads a little behind the others need not begin anew.
 func (p *partition) snapshot(ctx context.Context) {
 	defer p.leave()
 	defer func() {

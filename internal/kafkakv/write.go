@@ -48,7 +48,8 @@ func (p *partition) settle(w *pending, r driver.WriteResult) {
 const patience = 40 * time.Second
 
 func unknown(err error) error {
-	return driver.NewError(driver.ErrUnknown, "what became of the write is not known", "repeat it under the same request, or read the value", err)
+	return driver.NewError(driver.ErrUnknown, "what became of the write is not known",
+		"repeat it under the same request, or read the value", err)
 }
 
 func notSent(err error) error {
@@ -149,7 +150,8 @@ func (p *partition) stored(id string, offset int64, err error) {
 	}
 }
 
-// giveUpPassed ends the waiting for records that were read by nobody here: reading began anew behind them. The partition is locked.
+// giveUpPassed ends the waiting for records that were read by nobody here: reading began anew behind them. The
+// partition is locked.
 func (p *partition) giveUpPassed() {
 	if p.state == nil || !p.state.known {
 		return

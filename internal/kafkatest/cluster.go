@@ -22,7 +22,8 @@ type Cluster struct {
 // Start starts n brokers with their files in dir, and returns when all listen. Programs use it; tests use Single.
 func Start(dir string, n int) (*Cluster, error) { return StartIn(nil, dir, n) }
 
-// StartIn is Start with brokers that can be cut off from each other; nil is the loopback address for all. The network is closed after the cluster.
+// StartIn is Start with brokers that can be cut off from each other; nil is the loopback address for all. The network
+// is closed after the cluster.
 func StartIn(network *netns.Network, dir string, n int) (*Cluster, error) {
 	java, libs, err := locate()
 	if err != nil {

@@ -7,14 +7,15 @@ import (
 	"strconv"
 )
 
-// Ports lie below the range of outgoing connections (usually from 32768), which might take one while its broker is down,
-// and above those of Redis servers in other tests, which listen at up to 29999 where they form a cluster.
+// Ports lie below the range of outgoing connections (usually from 32768), which might take one while its broker is
+// down, and above those of Redis servers in other tests, which listen at up to 29999 where they form a cluster.
 const (
 	firstPort = 30000
 	portCount = 2768
 )
 
-// port is a TCP port reserved among test processes by holding the UDP port of the same number, which Kafka does not use.
+// port is a TCP port reserved among test processes by holding the UDP port of the same number, which Kafka does not
+// use.
 type port struct {
 	number int
 	hold   *net.UDPConn

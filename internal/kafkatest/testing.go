@@ -28,7 +28,8 @@ func start(t testing.TB, n int) *Cluster {
 	return c
 }
 
-// shared is the broker of this test process. It must outlive every test, so it can belong to none of them; Main owns it.
+// shared is the broker of this test process. It must outlive every test, so it can belong to none of them; Main owns
+// it.
 var shared struct {
 	once    sync.Once
 	owned   bool
@@ -58,7 +59,8 @@ func Shared(t testing.TB) *Cluster {
 // Runner runs the tests of a package and then ends the shared broker.
 type Runner struct{ tests goleak.TestingM }
 
-// Main makes Shared usable: goleak.VerifyTestMain takes its result in place of m, which may be that of another such Main.
+// Main makes Shared usable: goleak.VerifyTestMain takes its result in place of m, which may be that of another such
+// Main.
 func Main(m goleak.TestingM) Runner {
 	shared.owned = true
 	return Runner{m}

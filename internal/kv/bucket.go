@@ -17,9 +17,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Bucket is the values of one bucket. The same writes at the same times give the same bucket and the same results, wherever they are
-// applied: readers of one Kafka log agree because of that, so that no verdict changes without a new version of its records (internal/kafkakv). It is not
-// safe for concurrent use.
+// Bucket is the values of one bucket. The same writes at the same times give the same bucket and the same results,
+// wherever they are applied: readers of one Kafka log agree because of that, so that no verdict changes without a new
+// version of its records (internal/kafkakv). It is not safe for concurrent use.
 type Bucket struct {
 	Name     string
 	revision uint64
@@ -121,7 +121,8 @@ func (b *Bucket) Apply(w *driver.Write, now time.Time, least uint64) (driver.Wri
 	return driver.WriteResult{Value: result}, effect
 }
 
-// remember notes how a write was answered, if it has a request. A deletion that found nothing is noted, too: repeated, it must not remove what was written since.
+// remember notes how a write was answered, if it has a request. A deletion that found nothing is noted, too: repeated,
+// it must not remove what was written since.
 func (b *Bucket) remember(request string, v driver.Value, now time.Time) bool {
 	if request != "" {
 		b.requests.add(request, v, now)
@@ -205,8 +206,9 @@ func (b *Bucket) arrangeEnds() {
 	heap.Init(&b.ends)
 }
 
-// Renew is told that another clock counts from now on, and what the old one showed last. What had expired by the old one is gone; everything else has
-// its whole TTL again, and requests their minute, since nobody knows how far the two clocks differ.
+// Renew is told that another clock counts from now on, and what the old one showed last. What had expired by the old
+// one is gone; everything else has its whole TTL again, and requests their minute, since nobody knows how far the two
+// clocks differ.
 func (b *Bucket) Renew(last, now time.Time) {
 	b.Sweep(last, len(b.values))
 	b.requests.forget(last)
@@ -243,7 +245,8 @@ func (b *Bucket) NextEnd() time.Time {
 	return b.ends[0].at
 }
 
-// Changes returns what was written after a revision, oldest first, and up to which revision that is all. Not ok: some of it is forgotten.
+// Changes returns what was written after a revision, oldest first, and up to which revision that is all. Not ok: some
+// of it is forgotten.
 func (b *Bucket) Changes(after uint64, now time.Time) (vs []driver.Value, upTo uint64, ok bool) {
 	written, ok := b.changes.after(after)
 	if !ok {

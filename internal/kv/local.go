@@ -84,8 +84,8 @@ func (l *Local) Get(ctx context.Context, bucket string, names ...string) ([]driv
 	return vs, nil
 }
 
-// read looks into a bucket, and returns when all that can be seen in it is stored as a write is: nobody must act on what a crash
-// undoes.
+// read looks into a bucket, and returns when all that can be seen in it is stored as a write is: nobody must act on
+// what a crash undoes.
 func (l *Local) read(ctx context.Context, bucket string, look func(b *Bucket, now time.Time) error) error {
 	l.mu.Lock()
 	err := l.closed()
@@ -148,7 +148,8 @@ func (l *Local) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws
 		err = saving.Wait(ctx, level >= driver.Synced)
 	}
 	for i := range results {
-		if err != nil && (results[i].Err == nil || errors.Is(results[i].Err, driver.ErrConflict)) { // nor may what was found be stored
+		// nor may what was found be stored
+		if err != nil && (results[i].Err == nil || errors.Is(results[i].Err, driver.ErrConflict)) {
 			results[i] = driver.WriteResult{Err: err}
 		}
 		results[i].Value = copied(results[i].Value)

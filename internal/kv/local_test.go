@@ -24,8 +24,8 @@ func (s *slowStore) Wait(ctx context.Context, _ bool) error {
 	}
 }
 
-// Nobody is told of a value before it is stored, neither who reads it nor who is refused because of it, and nobody at all when
-// it could not be.
+// Nobody is told of a value before it is stored, neither who reads it nor who is refused because of it, and nobody at
+// all when it could not be.
 func TestNothingIsToldBeforeItIsStored(t *testing.T) {
 	ctx := context.Background() // of no bubble
 	calls := map[string]func(l *Local) error{

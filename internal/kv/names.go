@@ -5,7 +5,8 @@ import (
 	"sort"
 )
 
-// names are in order, for pages. New ones are put in their places when somebody asks, and those that are gone leave then.
+// names are in order, for pages. New ones are put in their places when somebody asks, and those that are gone leave
+// then.
 type names struct {
 	sorted []string
 	fresh  []string

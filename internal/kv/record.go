@@ -45,7 +45,8 @@ func (s *step) note(w *driver.Write) {
 
 // noteRequest stores how a write was answered.
 func (s *step) noteRequest(request string) {
-	s.records = append(s.records, Record{textKey(keyRequest, s.bucket.Name, request), appendAnswer(nil, s.bucket.requests.known[request])})
+	s.records = append(s.records, Record{textKey(keyRequest, s.bucket.Name, request),
+		appendAnswer(nil, s.bucket.requests.known[request])})
 }
 
 func (s *step) forget(name string) {
@@ -96,7 +97,8 @@ func decodeValue(data []byte) (*value, error) {
 	return v, nil
 }
 
-// Restore reads a record back, before anything else is done. Revisions go on above all that were stored and all that may have been given and lost.
+// Restore reads a record back, before anything else is done. Revisions go on above all that were stored and all that
+// may have been given and lost.
 func (l *Local) Restore(key, data []byte) error {
 	if len(key) == 0 {
 		return errors.New("it has no key")
@@ -127,7 +129,8 @@ func (l *Local) Restore(key, data []byte) error {
 		b.set(name, v)
 		return nil
 	}
-	b.requests.restore(name, answer{driver.Value{Name: string(v.data), Revision: v.revision, Epoch: v.epoch, Written: v.written}, v.ends})
+	b.requests.restore(name, answer{
+		driver.Value{Name: string(v.data), Revision: v.revision, Epoch: v.epoch, Written: v.written}, v.ends})
 	return nil
 }
 

@@ -26,7 +26,8 @@ func FuzzRestore(f *testing.F) {
 		for name, b := range l.buckets {
 			for n, got := range b.values {
 				again, err := decodeValue(appendValue(nil, got))
-				if err != nil || again.revision != got.revision || again.epoch != got.epoch || string(again.data) != string(got.data) || !again.ends.Equal(got.ends) {
+				if err != nil || again.revision != got.revision || again.epoch != got.epoch ||
+					string(again.data) != string(got.data) || !again.ends.Equal(got.ends) {
 					t.Errorf("%s %s: %+v came back as %+v, %v", name, n, got, again, err)
 				}
 			}
@@ -34,7 +35,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// TestBucketIsBounded: a bucket takes no more values, and no more requests, than it may, and room that expiry makes is used.
+// TestBucketIsBounded: a bucket takes no more values, and no more requests, than it may, and room that expiry makes is
+// used.
 func TestBucketIsBounded(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	b := NewBucket("b", 0)

@@ -8,12 +8,14 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestRenew: another clock gives what lives its whole TTL again, wherever it stands, and brings back nothing that had expired.
+// TestRenew: another clock gives what lives its whole TTL again, wherever it stands, and brings back nothing that had
+// expired.
 func TestRenew(t *testing.T) {
 	for name, other := range map[string]time.Time{"ahead": time.Unix(9_000, 0), "behind": time.Unix(10, 0)} {
 		t.Run(name, func(t *testing.T) {
 			b, at := NewBucket("b", 0), time.Unix(1_000, 0)
-			for _, w := range []driver.Write{{Name: "over", TTL: time.Second}, {Name: "lives", TTL: time.Minute, Request: "r"}, {Name: "ever"}} {
+			for _, w := range []driver.Write{{Name: "over", TTL: time.Second},
+				{Name: "lives", TTL: time.Minute, Request: "r"}, {Name: "ever"}} {
 				if r, _ := b.Apply(&w, at, 0); r.Err != nil {
 					t.Fatal(r.Err)
 				}
@@ -47,7 +49,8 @@ func TestRenew(t *testing.T) {
 // TestExport: what is taken out and put into another bucket is judged as before.
 func TestExport(t *testing.T) {
 	b, at := NewBucket("b", 0), time.Unix(1_000, 0)
-	for _, w := range []driver.Write{{Name: "b", Data: []byte("x"), TTL: time.Minute, Request: "r"}, {Name: "a"}, {Name: "over", TTL: time.Second}} {
+	for _, w := range []driver.Write{{Name: "b", Data: []byte("x"), TTL: time.Minute, Request: "r"}, {Name: "a"},
+		{Name: "over", TTL: time.Second}} {
 		if r, _ := b.Apply(&w, at, 0); r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -66,12 +69,14 @@ func TestExport(t *testing.T) {
 	for _, after := range []time.Duration{10 * time.Second, time.Minute - 1, time.Minute} {
 		for _, name := range []string{"a", "b", "over"} {
 			was, is := b.Get(name, at.Add(after)), c.Get(name, at.Add(after))
-			if was.Revision != is.Revision || was.Epoch != is.Epoch || was.Left != is.Left || string(was.Data) != string(is.Data) {
+			if was.Revision != is.Revision || was.Epoch != is.Epoch || was.Left != is.Left ||
+				string(was.Data) != string(is.Data) {
 				t.Errorf("%s after %v is %+v, was %+v", name, after, is, was)
 			}
 		}
 	}
-	if r, e := c.Apply(&driver.Write{Name: "b", Request: "r"}, at.Add(59*time.Second), 0); e.Applied || r.Revision != b.Get("b", at).Revision {
+	if r, e := c.Apply(&driver.Write{Name: "b", Request: "r"}, at.Add(59*time.Second), 0); e.Applied ||
+		r.Revision != b.Get("b", at).Revision {
 		t.Errorf("the request: %+v", r)
 	}
 }

@@ -87,9 +87,10 @@ func ErrClosed() error {
 	return driver.NewError(driver.ErrClosed, "the driver is closed", "open it again", nil)
 }
 
-// Await calls read until it is done: at once, when there may be news, once a second, and when read wants to look again. Who is
-// told after read has begun looks again.
-func (w *Waiters) Await(ctx context.Context, bucket, name string, read func() (done bool, again time.Duration, err error)) error {
+// Await calls read until it is done: at once, when there may be news, once a second, and when read wants to look again.
+// Who is told after read has begun looks again.
+func (w *Waiters) Await(ctx context.Context, bucket, name string,
+	read func() (done bool, again time.Duration, err error)) error {
 	at := place{bucket, name}
 	for {
 		if w.Ended() {

@@ -32,11 +32,13 @@ type Lease struct {
 	why     error // it is lost
 }
 
-// Hold keeps a lease that was asked for at a time. It calls renew, whose ErrLeaseLost means that another may have it. It
-// calls lost once, before another can have it, unless Stop came first: with that error, or with ErrExpired. Renewals have
-// the values of ctx but not its end: who works under the lease may go on after it.
-func Hold(ctx context.Context, asked time.Time, lease time.Duration, renew func(ctx context.Context) error, lost func(why error)) *Lease {
-	l := &Lease{asked: asked, lease: lease, renew: renew, lost: lost, until: asked.Add(Usable(lease)), ended: make(chan struct{})}
+// Hold keeps a lease that was asked for at a time. It calls renew, whose ErrLeaseLost means that another may have it.
+// It calls lost once, before another can have it, unless Stop came first: with that error, or with ErrExpired. Renewals
+// have the values of ctx but not its end: who works under the lease may go on after it.
+func Hold(ctx context.Context, asked time.Time, lease time.Duration, renew func(ctx context.Context) error,
+	lost func(why error)) *Lease {
+	l := &Lease{asked: asked, lease: lease, renew: renew, lost: lost, until: asked.Add(Usable(lease)),
+		ended: make(chan struct{})}
 	l.ctx, l.halt = context.WithCancel(context.WithoutCancel(ctx))
 	l.start = time.AfterFunc(time.Until(asked.Add(lease/3)), l.keep)
 	return l

@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// What no broker writes: counts beyond maxCount, histories longer than maxHistory, attempts that took longer than maxDuration.
+// What no broker writes: counts beyond maxCount, histories longer than maxHistory, attempts that took longer than
+// maxDuration.
 const (
 	maxCount    = 1_000_000
 	maxHistory  = 100
@@ -39,7 +40,8 @@ func (r Record) Check(now time.Time) error {
 func (r Record) checkCounts() error {
 	counts := []count{{"attempt", r.Attempt}, {"deliveries", r.Deliveries}}
 	if d := r.Dead; d != nil {
-		counts = append(counts, count{"dead.attempts", d.Attempts}, count{"dead.deliveries", d.Deliveries}, count{"dead.rounds", d.Rounds})
+		counts = append(counts, count{"dead.attempts", d.Attempts}, count{"dead.deliveries", d.Deliveries},
+			count{"dead.rounds", d.Rounds})
 	}
 	if len(r.History) > maxHistory {
 		return fmt.Errorf("a history of %d attempts is too long; a broker keeps %d", len(r.History), driver.HistoryLimit)

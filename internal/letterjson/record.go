@@ -1,6 +1,6 @@
-// Package letterjson is the JSON form of messages as a group sees them, of dead letters above all, and of what could not be
-// decoded: what ferry prints, and one object on each line of an export and of the emergency file, which an import reads.
-// Nothing of a message is lost in it.
+// Package letterjson is the JSON form of messages as a group sees them, of dead letters above all, and of what could
+// not be decoded: what ferry prints, and one object on each line of an export and of the emergency file, which an
+// import reads. Nothing of a message is lost in it.
 package letterjson
 
 import (
@@ -83,10 +83,12 @@ type Failure struct {
 	Stack    string            `json:"stack,omitempty"`
 }
 
-// Of returns the record of a message as one group sees it, a dead letter above all, or of an entry that could not be decoded.
+// Of returns the record of a message as one group sees it, a dead letter above all, or of an entry that could not be
+// decoded.
 func Of(topic string, e driver.Entry) Record {
 	r := Record{
-		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem, FoundAt: jsontime.At(e.FoundAt), Attempt: e.Attempt, Deliveries: e.Deliveries,
+		Ref: e.Ref.String(), Group: e.Group, State: e.State, RawBase64: e.Raw, Problem: e.Problem,
+		FoundAt: jsontime.At(e.FoundAt), Attempt: e.Attempt, Deliveries: e.Deliveries,
 		DueAt: jsontime.At(e.DueAt), ExpiresAt: jsontime.At(e.ExpiresAt), Instance: e.Instance,
 		SettledAt: jsontime.At(e.SettledAt), Took: jsontime.Duration(e.Took),
 	}
@@ -97,20 +99,24 @@ func Of(topic string, e driver.Entry) Record {
 	r.Topic = topic
 	if d := e.Dead; d != nil {
 		r.Dead = &Dead{
-			Reason: d.Reason, Error: d.Error, Fingerprint: d.Fingerprint, Stack: d.Stack, Attempts: d.Attempts, Deliveries: d.Deliveries,
-			Rounds: d.Rounds, Recoverable: d.Recoverable, Action: d.Action, Instance: d.Origin.Instance, DiedAt: jsontime.At(d.DiedAt),
+			Reason: d.Reason, Error: d.Error, Fingerprint: d.Fingerprint, Stack: d.Stack, Attempts: d.Attempts,
+			Deliveries: d.Deliveries,
+			Rounds:     d.Rounds, Recoverable: d.Recoverable, Action: d.Action, Instance: d.Origin.Instance,
+			DiedAt: jsontime.At(d.DiedAt),
 		}
 		history = d.History
 	}
 	for _, f := range history {
-		r.History = append(r.History, Failure{jsontime.At(f.At), f.Instance, f.Attempt, jsontime.Duration(f.Duration), f.Reason, f.Error, f.Stack})
+		r.History = append(r.History, Failure{jsontime.At(f.At), f.Instance, f.Attempt, jsontime.Duration(f.Duration),
+			f.Reason, f.Error, f.Stack})
 	}
 	return r
 }
 
 func (r *Record) setMessage(m *driver.Message) {
 	r.ID, r.OwnID, r.Key, r.ContentType, r.Priority = m.ID, m.OwnID, m.Key, m.ContentType, m.Priority.String()
-	r.TTL, r.DedupID, r.DedupWindow, r.MaxAttempts, r.Retry = jsontime.Duration(m.TTL), m.DedupID, jsontime.Duration(m.DedupWindow), m.MaxAttempts, retryOf(m.Retry)
+	r.TTL, r.DedupID, r.DedupWindow, r.MaxAttempts, r.Retry = jsontime.Duration(m.TTL), m.DedupID,
+		jsontime.Duration(m.DedupWindow), m.MaxAttempts, retryOf(m.Retry)
 	r.PublishedAt = jsontime.At(m.PublishedAt)
 	if utf8.Valid(m.Body) {
 		body := string(m.Body)
@@ -168,7 +174,8 @@ func (r Record) Message() (*driver.Message, error) {
 		return nil, err
 	}
 	m := &driver.Message{
-		ID: r.ID, OwnID: r.OwnID, Topic: r.Topic, Key: r.Key, ContentType: r.ContentType, Priority: priority, TTL: time.Duration(r.TTL),
+		ID: r.ID, OwnID: r.OwnID, Topic: r.Topic, Key: r.Key, ContentType: r.ContentType, Priority: priority,
+		TTL:     time.Duration(r.TTL),
 		DedupID: r.DedupID, DedupWindow: time.Duration(r.DedupWindow), MaxAttempts: r.MaxAttempts, Retry: r.Retry.policy(),
 	}
 	if r.PublishedAt != nil {

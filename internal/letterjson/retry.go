@@ -21,7 +21,8 @@ func retryOf(p *driver.RetryPolicy) *Retry {
 	if p == nil {
 		return nil
 	}
-	r := &Retry{Base: jsontime.Duration(p.Base), Factor: p.Factor, Cap: jsontime.Duration(p.Cap), NoJitter: p.NoJitter, MaxElapsed: jsontime.Duration(p.MaxElapsed)}
+	r := &Retry{Base: jsontime.Duration(p.Base), Factor: p.Factor, Cap: jsontime.Duration(p.Cap), NoJitter: p.NoJitter,
+		MaxElapsed: jsontime.Duration(p.MaxElapsed)}
 	for _, d := range p.Delays {
 		r.Delays = append(r.Delays, jsontime.Duration(d))
 	}
@@ -32,7 +33,8 @@ func (r *Retry) policy() *driver.RetryPolicy {
 	if r == nil {
 		return nil
 	}
-	p := &driver.RetryPolicy{Base: time.Duration(r.Base), Factor: r.Factor, Cap: time.Duration(r.Cap), NoJitter: r.NoJitter, MaxElapsed: time.Duration(r.MaxElapsed)}
+	p := &driver.RetryPolicy{Base: time.Duration(r.Base), Factor: r.Factor, Cap: time.Duration(r.Cap),
+		NoJitter: r.NoJitter, MaxElapsed: time.Duration(r.MaxElapsed)}
 	for _, d := range r.Delays {
 		p.Delays = append(p.Delays, time.Duration(d))
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Waiting returns the record of a message that was accepted at a time, and is not in a broker. Its delay and its TTL are times in it.
+// Waiting returns the record of a message that was accepted at a time, and is not in a broker. Its delay and its TTL
+// are times in it.
 func Waiting(m *driver.Message, accepted time.Time) Record {
 	e := driver.Entry{Message: m, State: driver.StateReady, DueAt: m.At}
 	if m.Delay > 0 && m.Delay != driver.Hold {
@@ -27,7 +28,8 @@ func Waiting(m *driver.Message, accepted time.Time) Record {
 	return r
 }
 
-// Due returns the message of a record as it is published now, with an id that the broker remembers. False: its TTL is over.
+// Due returns the message of a record as it is published now, with an id that the broker remembers. False: its TTL is
+// over.
 func (r Record) Due(now time.Time) (m *driver.Message, alive bool, err error) {
 	if r.ID == "" {
 		return nil, false, errors.New("it has no id")

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// tick is what /proc counts processor time in: the kernel's USER_HZ, 100 a second on every architecture that Go runs on.
+// tick is what /proc counts processor time in: the kernel's USER_HZ, 100 a second on every architecture that Go runs
+// on.
 const tick = time.Second / 100
 
 func (s *Sample) read() {
@@ -32,7 +33,8 @@ func (s *Sample) readHost() {
 	if len(f) < 8 || f[0] != "cpu" {
 		return
 	}
-	for i, field := range f[1:min(len(f), 9)] { // user, nice, system, idle, iowait, irq, softirq, steal; what guests use is in user
+	// user, nice, system, idle, iowait, irq, softirq, steal; what guests use is in user
+	for i, field := range f[1:min(len(f), 9)] {
 		spent := time.Duration(number(field)) * tick
 		s.Total += spent
 		if i != 3 && i != 4 {

@@ -37,7 +37,8 @@ func (h *Host) IP() string {
 	return h.address
 }
 
-// Command runs a program in the namespace. The program replaces ip itself, so that its process is the one that was started.
+// Command runs a program in the namespace. The program replaces ip itself, so that its process is the one that was
+// started.
 func (h *Host) Command(binary string, args []string) (string, []string) {
 	if h == nil {
 		return binary, args
@@ -63,7 +64,8 @@ func New() (*Network, error) {
 		if failed = ip("link", "add", n.bridge, "type", "bridge"); failed != nil {
 			continue // the name is taken
 		}
-		if failed = errors.Join(ip("addr", "add", n.subnet+".1/24", "dev", n.bridge), ip("link", "set", n.bridge, "up")); failed == nil {
+		if failed = errors.Join(ip("addr", "add", n.subnet+".1/24", "dev", n.bridge),
+			ip("link", "set", n.bridge, "up")); failed == nil {
 			return n, nil
 		}
 		_ = n.Close()

@@ -41,7 +41,8 @@ func New(t testing.TB) *Issuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &Issuer{key: key, Signs: key, Claims: map[string]any{"email": "ann@example.com", "groups": []string{"ops", "other"}}}
+	i := &Issuer{key: key, Signs: key,
+		Claims: map[string]any{"email": "ann@example.com", "groups": []string{"ops", "other"}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize",
@@ -99,5 +100,6 @@ func (i *Issuer) sign(claims map[string]any) string {
 	if err != nil {
 		panic(err)
 	}
-	return text + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+	return text + "." + base64.RawURLEncoding.EncodeToString(
+		append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }

@@ -77,7 +77,8 @@ func (s *Server) start(programs string) error {
 		return err
 	}
 	data := filepath.Join(s.dir, "data")
-	initdb := exec.Command(filepath.Join(programs, "initdb"), "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb := exec.Command(filepath.Join(programs, "initdb"), "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8",
+		"--locale=C", "--no-sync")
 	initdb.Dir, initdb.SysProcAttr = s.dir, owner
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
@@ -87,7 +88,8 @@ func (s *Server) start(programs string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the child has its own handle
-	s.cmd = exec.Command(filepath.Join(programs, "postgres"), "-D", data, "-k", s.dir, "-h", "", "-c", "fsync=off", "-c", "max_connections=50")
+	s.cmd = exec.Command(filepath.Join(programs, "postgres"), "-D", data, "-k", s.dir, "-h", "", "-c", "fsync=off", "-c",
+		"max_connections=50")
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr, s.cmd.SysProcAttr = s.dir, log, log, owner
 	if err := s.run(); err != nil {
 		return err
@@ -119,7 +121,8 @@ func (s *Server) give() (*syscall.SysProcAttr, error) {
 	return attr, os.Chown(s.dir, int(uid), int(gid))
 }
 
-// run starts the process. One goroutine starts and awaits it, locked to its thread: the kernel ends the child with the thread that started it.
+// run starts the process. One goroutine starts and awaits it, locked to its thread: the kernel ends the child with the
+// thread that started it.
 func (s *Server) run() error {
 	started := make(chan error)
 	go func() {

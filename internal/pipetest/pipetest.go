@@ -1,4 +1,5 @@
-// Package pipetest is a network inside the process, for tests: a server and its clients run in the virtual time of testing/synctest.
+// Package pipetest is a network inside the process, for tests: a server and its clients run in the virtual time of
+// testing/synctest.
 package pipetest
 
 import (

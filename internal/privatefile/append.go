@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Append appends lines to a file of this user, which is made if there is none, in one write that is synced before it returns. A line before
-// that was cut off is ended first.
+// Append appends lines to a file of this user, which is made if there is none, in one write that is synced before it
+// returns. A line before that was cut off is ended first.
 func Append(name string, lines []byte) (err error) {
 	_, missing := os.Lstat(name)
 	f, err := Open(name, os.O_APPEND|os.O_CREATE|os.O_RDWR)
@@ -38,7 +38,8 @@ func torn(f *os.File) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// syncDirectory makes a new name in a directory durable. Where directories cannot be synced, the name is as durable as it gets.
+// syncDirectory makes a new name in a directory durable. Where directories cannot be synced, the name is as durable as
+// it gets.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsPlantedIsRefused: neither links nor pipes nor directories are opened, and what they lead to stays as it was.
+// TestWhatIsPlantedIsRefused: neither links nor pipes nor directories are opened, and what they lead to stays as it
+// was.
 func TestWhatIsPlantedIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

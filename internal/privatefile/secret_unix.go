@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// private refuses a secret that everybody on the machine can read or change, and one that another user may have put there. A group may read it: that is
-// how Kubernetes gives secrets to a process that is not root.
+// private refuses a secret that everybody on the machine can read or change, and one that another user may have put
+// there. A group may read it: that is how Kubernetes gives secrets to a process that is not root.
 func private(path string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

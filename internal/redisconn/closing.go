@@ -10,10 +10,12 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Closing is a hook of a client that is closed while commands are under way: they say so, and not that the server went away.
+// Closing is a hook of a client that is closed while commands are under way: they say so, and not that the server went
+// away.
 type Closing struct{ begun atomic.Bool }
 
-// NewClosing returns the hook of a client that was not used yet. Of a cluster, which is asked node by node for some things, every node has it, too.
+// NewClosing returns the hook of a client that was not used yet. Of a cluster, which is asked node by node for some
+// things, every node has it, too.
 func NewClosing(client goredis.UniversalClient) *Closing {
 	c := new(Closing)
 	client.AddHook(c)
@@ -48,7 +50,8 @@ func (c *Closing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 	}
 }
 
-// explain adds that the client was closed to what became of a command. Whether it was carried out stays as known as it was.
+// explain adds that the client was closed to what became of a command. Whether it was carried out stays as known as it
+// was.
 func (c *Closing) explain(err error) error {
 	if err == nil || !c.begun.Load() || errors.Is(err, goredis.Nil) || IsReply(err) {
 		return err

@@ -42,7 +42,8 @@ func TestClosedWhileACommandIsUnderWay(t *testing.T) {
 				t.Error(err)
 			}
 			err := Classify(<-ended)
-			if !errors.Is(err, driver.ErrClosed) || name == "script" && !errors.Is(err, driver.ErrUnknown) { // only scripts are never sent twice
+			// only scripts are never sent twice
+			if !errors.Is(err, driver.ErrClosed) || name == "script" && !errors.Is(err, driver.ErrUnknown) {
 				t.Errorf("it says %v, want ErrClosed, and of a script ErrUnknown behind it", err)
 			}
 		})
@@ -59,7 +60,9 @@ func TestClosedWhileANodeIsAsked(t *testing.T) {
 	closing := NewClosing(c)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.ForEachMaster(context.Background(), func(ctx context.Context, node *goredis.Client) error { return node.Incr(ctx, "k").Err() })
+		ended <- c.ForEachMaster(context.Background(), func(ctx context.Context, node *goredis.Client) error {
+			return node.Incr(ctx, "k").Err()
+		})
 	}()
 	<-asked
 	if err := closing.Close(c); err != nil {

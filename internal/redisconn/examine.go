@@ -32,8 +32,8 @@ type Server struct {
 	skew      time.Duration
 }
 
-// Examine finds out what a server can do, and refuses one that cannot work. Of a cluster all primaries are asked that can be
-// reached, and the weakest of them counts; the key says which of them must answer.
+// Examine finds out what a server can do, and refuses one that cannot work. Of a cluster all primaries are asked that
+// can be reached, and the weakest of them counts; the key says which of them must answer.
 func Examine(ctx context.Context, client goredis.UniversalClient, key string) (*Server, error) {
 	node, err := probe(ctx, client, key)
 	if err != nil {
@@ -51,13 +51,17 @@ func Examine(ctx context.Context, client goredis.UniversalClient, key string) (*
 	}
 	switch {
 	case s.major < 6 || s.major == 6 && s.minor < 2:
-		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the server is Redis %s", s.version), "use Redis 6.2 or later, or Valkey", nil)
+		return nil, driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the server is Redis %s", s.version),
+			"use Redis 6.2 or later, or Valkey", nil)
 	case s.isCluster && !onCluster:
-		return nil, driver.NewError(driver.ErrInvalid, "the server is part of a cluster", "use redis+cluster:// with some of its nodes", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the server is part of a cluster",
+			"use redis+cluster:// with some of its nodes", nil)
 	case onCluster && !s.isCluster:
-		return nil, driver.NewError(driver.ErrInvalid, "the server is not part of a cluster", "use redis:// for a single server", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the server is not part of a cluster",
+			"use redis:// for a single server", nil)
 	case s.role == "slave":
-		return nil, driver.NewError(driver.ErrNotApplied, "the server is a replica", "connect to the primary, or use redis+sentinel:// or redis+cluster://", nil)
+		return nil, driver.NewError(driver.ErrNotApplied, "the server is a replica",
+			"connect to the primary, or use redis+sentinel:// or redis+cluster://", nil)
 	}
 	return s, nil
 }
@@ -74,15 +78,16 @@ func probe(ctx context.Context, client goredis.UniversalClient, key string) (gor
 	node, err := c.MasterForKey(ctx, key)
 	if err != nil {
 		if strings.Contains(err.Error(), "cluster support disabled") {
-			return nil, driver.NewError(driver.ErrInvalid, "the server is not part of a cluster", "use redis:// for a single server", err)
+			return nil, driver.NewError(driver.ErrInvalid, "the server is not part of a cluster",
+				"use redis:// for a single server", err)
 		}
 		return nil, Classify(err)
 	}
 	return node, nil
 }
 
-// weaken makes s the weakest of all primaries of its cluster that can be reached. One that is loading is an error: it will serve with
-// settings that it does not tell yet.
+// weaken makes s the weakest of all primaries of its cluster that can be reached. One that is loading is an error: it
+// will serve with settings that it does not tell yet.
 func (s *Server) weaken(ctx context.Context, c *goredis.ClusterClient) error {
 	var mu sync.Mutex
 	var loading error
@@ -125,7 +130,8 @@ func inspectServer(ctx context.Context, c goredis.Cmdable) (*Server, error) {
 	}
 	readInfo(info, text)
 	if info["loading"] == "1" { // until it has loaded its file it says that it has none
-		return nil, driver.NewError(driver.ErrNotApplied, "the server is loading its data", "try again when it has started", errLoading)
+		return nil, driver.NewError(driver.ErrNotApplied, "the server is loading its data",
+			"try again when it has started", errLoading)
 	}
 	s.version, s.valkey = info["redis_version"], info["valkey_version"] != ""
 	if s.valkey {

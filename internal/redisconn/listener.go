@@ -10,11 +10,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// silenceLimit is how long a connection that listens may be silent before it is asked whether it lives, and again until it
-// is given up: one that was cut without a word would be deaf for ever.
+// silenceLimit is how long a connection that listens may be silent before it is asked whether it lives, and again until
+// it is given up: one that was cut without a word would be deaf for ever.
 const silenceLimit = 15 * time.Second
 
-// Listener follows channels over any number of reconnects. What it hears are hints: while it is not connected it misses them.
+// Listener follows channels over any number of reconnects. What it hears are hints: while it is not connected it misses
+// them.
 type Listener struct {
 	client  goredis.UniversalClient
 	silence time.Duration
@@ -30,8 +31,8 @@ func NewListener(c goredis.UniversalClient) *Listener {
 	return &Listener{client: c, silence: silenceLimit, pubsub: c.Subscribe(context.Background())}
 }
 
-// Follow begins to follow channels. It does not wait for the server to confirm. After an error they are followed as soon as the
-// connection is back.
+// Follow begins to follow channels. It does not wait for the server to confirm. After an error they are followed as
+// soon as the connection is back.
 func (l *Listener) Follow(channels ...string) error {
 	l.mu.Lock()
 	l.channels = append(l.channels, channels...)
@@ -86,7 +87,8 @@ func (l *Listener) Run(ctx context.Context, ear Ear) {
 func isTimeout(err error) bool {
 	var e net.Error
 	var dial *net.OpError
-	return errors.As(err, &e) && e.Timeout() && !errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &dial) || dial.Op != "dial")
+	return errors.As(err, &e) && e.Timeout() && !errors.Is(err, context.DeadlineExceeded) &&
+		(!errors.As(err, &dial) || dial.Op != "dial")
 }
 
 func (l *Listener) current() *goredis.PubSub {

@@ -32,15 +32,16 @@ func TestListenerReconnects(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{})
 	var is atomic.Pointer[atomic.Bool]
-	c := goredis.NewClient(&goredis.Options{Addr: server.Addr(), Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		mine := new(atomic.Bool)
-		is.Store(mine)
-		return deaf{conn, mine}, nil
-	}})
+	c := goredis.NewClient(&goredis.Options{Addr: server.Addr(),
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			mine := new(atomic.Bool)
+			is.Store(mine)
+			return deaf{conn, mine}, nil
+		}})
 	defer func() { _ = c.Close() }()
 	l := NewListener(c)
 	l.silence = 200 * time.Millisecond

@@ -59,7 +59,8 @@ func TestSurveyOfALoadingServer(t *testing.T) {
 	}
 }
 
-// A server that has restarted with weaker settings is found out by the first publish with a level after it has loaded its data.
+// A server that has restarted with weaker settings is found out by the first publish with a level after it has loaded
+// its data.
 func TestSurveyLooksAgainAfterLoading(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always", Config: redistest.SlowLoading()})

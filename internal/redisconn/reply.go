@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Reply is what a script answered. What it lacks, or has as something else, reads as nothing: the caller checks what it relies on.
+// Reply is what a script answered. What it lacks, or has as something else, reads as nothing: the caller checks what it
+// relies on.
 type Reply []any
 
 // ReplyOf returns a list as the client library gives it.
@@ -27,7 +28,8 @@ func (r Reply) Text(i int) string {
 }
 
 // Bytes returns the bytes of a text without copying them. The client library has made the text for us alone, so that a
-// message in it may be handed out for good. One allocation of the size of each body less (BenchmarkDriver of both drivers).
+// message in it may be handed out for good. One allocation of the size of each body less (BenchmarkDriver of both
+// drivers).
 func Bytes(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // Integer returns one element that the script gave as a number.
@@ -65,8 +67,10 @@ func (r Reply) Texts(i int) []string {
 
 // ErrShape says that a reply is not what the script gives.
 func (r Reply) ErrShape(what string) error {
-	return driver.NewError(driver.ErrUnknown, fmt.Sprintf("the server's answer to %s makes no sense: %.200v", what, []any(r)),
-		"look for a proxy in between, another program on this connection, or another version of our scripts on the server", nil)
+	return driver.NewError(driver.ErrUnknown,
+		fmt.Sprintf("the server's answer to %s makes no sense: %.200v", what, []any(r)),
+		"look for a proxy in between, another program on this connection, or another version of our scripts on the server",
+		nil)
 }
 
 // Flag is a truth as scripts are given it.

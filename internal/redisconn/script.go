@@ -34,8 +34,8 @@ type Assembly struct {
 // Plain is a script of these parts.
 func (a Assembly) Plain(parts ...string) Script { return NewScript(strings.Join(parts, "\n")) }
 
-// Relief is a script that relieves a full server, and so may write when it is out of memory: by a flag; before there were flags,
-// a script was judged by its first write.
+// Relief is a script that relieves a full server, and so may write when it is out of memory: by a flag; before there
+// were flags, a script was judged by its first write.
 func (a Assembly) Relief(parts ...string) Script {
 	first := a.Frees
 	if a.Flags {
@@ -58,7 +58,8 @@ func (s *Script) RunOn(ctx context.Context, c *goredis.Conn, keys []string, args
 	return s.on(ctx, c, keys, args)
 }
 
-// In adds a call to a pipeline. Where the server does not know the script, which its error says, call Run or RunOn instead.
+// In adds a call to a pipeline. Where the server does not know the script, which its error says, call Run or RunOn
+// instead.
 func (s *Script) In(ctx context.Context, p goredis.Pipeliner, keys []string, args ...any) *goredis.Cmd {
 	return DoOnce(ctx, p, s.words(keys, args)...)
 }
@@ -73,9 +74,10 @@ func DoOnce(ctx context.Context, p goredis.Pipeliner, words ...any) *goredis.Cmd
 // replicaPatience is how long a publish waits for its replicas.
 const replicaPatience = 2 * time.Second
 
-// RunReplicated calls the script and waits, on the connection of the write, until n replicas have it. If they do not in time
-// the outcome is unknown, since the primary has it.
-func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string, args ...any) (Reply, error) {
+// RunReplicated calls the script and waits, on the connection of the write, until n replicas have it. If they do not in
+// time the outcome is unknown, since the primary has it.
+func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string,
+	args ...any) (Reply, error) {
 	node, err := NodeOf(ctx, c, keys[0])
 	if err != nil {
 		return nil, err
@@ -122,8 +124,8 @@ func (s *Script) on(ctx context.Context, c processor, keys []string, args []any)
 	return reply, Classify(err)
 }
 
-// once is a command that the client library never sends again by itself, whoever made the client and whatever its options
-// are: what it says of its last try would hide that an earlier one may have been applied.
+// once is a command that the client library never sends again by itself, whoever made the client and whatever its
+// options are: what it says of its last try would hide that an earlier one may have been applied.
 type once struct{ *goredis.Cmd }
 
 // NoRetry is asked by the client library.
@@ -135,8 +137,8 @@ func ask(ctx context.Context, c processor, words []any) (Reply, error) {
 	return cmd.Slice()
 }
 
-// Relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by itself it
-// keeps asking a dead primary for up to a minute.
+// Relocate makes a cluster client ask again who has which slot, after a node was not reached or did not answer: by
+// itself it keeps asking a dead primary for up to a minute.
 func Relocate(ctx context.Context, client goredis.UniversalClient, err error) {
 	c, ok := client.(*goredis.ClusterClient)
 	if ok && (errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown)) {
@@ -153,5 +155,6 @@ func NodeOf(ctx context.Context, client goredis.UniversalClient, key string) (*g
 	case *goredis.Client:
 		return c, nil
 	}
-	return nil, driver.NewError(driver.ErrUnsupported, "this client cannot pin a connection", "use a Client, a FailoverClient or a ClusterClient", nil)
+	return nil, driver.NewError(driver.ErrUnsupported, "this client cannot pin a connection",
+		"use a Client, a FailoverClient or a ClusterClient", nil)
 }

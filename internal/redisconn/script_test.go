@@ -32,17 +32,19 @@ func (c cut) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A client that tries again by itself does not do so with our scripts: the caller hears that the outcome is unknown, and nothing
-// that happens in a second try can hide it.
+// A client that tries again by itself does not do so with our scripts: the caller hears that the outcome is unknown,
+// and nothing that happens in a second try can hide it.
 func TestScriptIsSentOnce(t *testing.T) {
 	t.Parallel()
 	single := redistest.Shared(t)
-	for name, connect := range map[string]func(dial func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient{
+	for name, connect := range map[string]func(
+		dial func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient{
 		"single": func(dial func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
 			return goredis.NewClient(&goredis.Options{Addr: single.Addr(), Dialer: dial, MaxRetries: 3})
 		},
 		"cluster": func(dial func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
-			return goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: redistest.Cluster(t, redistest.Options{}).Addrs(), Dialer: dial, MaxRetries: 3})
+			return goredis.NewClusterClient(
+				&goredis.ClusterOptions{Addrs: redistest.Cluster(t, redistest.Options{}).Addrs(), Dialer: dial, MaxRetries: 3})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,9 +45,10 @@ func examineLoaded(ctx context.Context, c goredis.UniversalClient, key string) (
 	return s, err
 }
 
-// NewSurvey examines a server for the first time, and waits for one that is loading. A finding that messages may be lost is an error
-// if strict, else a warning.
-func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, strict bool, logger *slog.Logger) (*Survey, error) {
+// NewSurvey examines a server for the first time, and waits for one that is loading. A finding that messages may be
+// lost is an error if strict, else a warning.
+func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, strict bool,
+	logger *slog.Logger) (*Survey, error) {
 	s, err := examineLoaded(ctx, c, key)
 	if err != nil {
 		return nil, notOpened(err)
@@ -71,7 +72,8 @@ func NewSurvey(ctx context.Context, c goredis.UniversalClient, key string, stric
 func notOpened(err error) error {
 	var e *driver.Error
 	if errors.As(err, &e) && errors.Is(e.Kind, driver.ErrUnknown) {
-		return driver.NewError(driver.ErrNotApplied, e.Text, "give it more time, or look what the server is busy with", e.Cause)
+		return driver.NewError(driver.ErrNotApplied, e.Text,
+			"give it more time, or look what the server is busy with", e.Cause)
 	}
 	return err
 }
@@ -89,7 +91,8 @@ func (v *Survey) Again(ctx context.Context) {
 	}
 	old := v.now.Swap(s)
 	if s.Level() < old.Level() {
-		v.logger.Warn("ferry: an acknowledged publish survives less than before", "was", old.Level().String(), "is", s.Level().String(),
+		v.logger.Warn("ferry: an acknowledged publish survives less than before", "was", old.Level().String(),
+			"is", s.Level().String(),
 			"hint", "look at the append-only file of the server that is the primary now")
 	}
 	before := old.Findings()
@@ -103,8 +106,8 @@ func (v *Survey) Again(ctx context.Context) {
 // resurvey is how often at most a server is looked at again because a level is missing, or because it could not tell.
 const resurvey = time.Second
 
-// Refuse says why a publish cannot have a durability level now, or nil. What the server gave when it was opened may come
-// back: that is ErrNotApplied.
+// Refuse says why a publish cannot have a durability level now, or nil. What the server gave when it was opened may
+// come back: that is ErrNotApplied.
 func (v *Survey) Refuse(ctx context.Context, level driver.Durability) error {
 	if level == 0 || slices.Contains(v.now.Load().Levels(), level) && !v.missed.Load() {
 		return nil
@@ -121,5 +124,6 @@ func (v *Survey) Refuse(ctx context.Context, level driver.Durability) error {
 	if slices.Contains(v.opened.Levels(), level) {
 		kind, text = driver.ErrNotApplied, fmt.Sprintf("this server does not give durability %q any more", level)
 	}
-	return driver.NewError(kind, text, fmt.Sprintf("it gives %v; see docs/redis.md for the settings of each level", levels), nil)
+	return driver.NewError(kind, text,
+		fmt.Sprintf("it gives %v; see docs/redis.md for the settings of each level", levels), nil)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// A level that the server gave at first and does not give any more is refused, warned of, and given again when it is back.
+// A level that the server gave at first and does not give any more is refused, warned of, and given again when it is
+// back.
 func TestSurveyFollowsTheServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always"})

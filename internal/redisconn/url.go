@@ -42,7 +42,8 @@ type address struct {
 
 func badURL(text string) error {
 	return driver.NewError(driver.ErrInvalid, text,
-		"use redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://h1,h2/master or redis+cluster://h1,h2", nil)
+		"use redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://h1,h2/master or redis+cluster://h1,h2",
+		nil)
 }
 
 // parseURL reads a URL. What it does not know is an error: a misspelt parameter would be found out when it is needed.
@@ -152,7 +153,8 @@ func (a *address) setParameters(query string) error {
 	if a.cert != [2]string{} {
 		pair, err := tls.LoadX509KeyPair(a.cert[0], a.cert[1])
 		if err != nil {
-			return driver.NewError(driver.ErrInvalid, "the client certificate cannot be read", "look at the parameters cert and key", err)
+			return driver.NewError(driver.ErrInvalid, "the client certificate cannot be read",
+				"look at the parameters cert and key", err)
 		}
 		a.tls.Certificates = []tls.Certificate{pair}
 	}
@@ -200,7 +202,8 @@ func (a *address) setTLS(name, value string) error {
 	case "ca":
 		pem, err := os.ReadFile(value)
 		if err != nil {
-			return driver.NewError(driver.ErrInvalid, "the certificates of the authority cannot be read", "look at the parameter ca", err)
+			return driver.NewError(driver.ErrInvalid, "the certificates of the authority cannot be read",
+				"look at the parameter ca", err)
 		}
 		a.tls.RootCAs = x509.NewCertPool()
 		if !a.tls.RootCAs.AppendCertsFromPEM(pem) {
@@ -213,7 +216,8 @@ func (a *address) setTLS(name, value string) error {
 	case "server_name":
 		a.tls.ServerName = value
 	default:
-		return badURL("the URL has a parameter that is not known; known are pool, timeout, protocol, sentinel_user, sentinel_password, ca, cert, key, server_name")
+		return badURL("the URL has a parameter that is not known; known are pool, timeout, protocol, sentinel_user, " +
+			"sentinel_password, ca, cert, key, server_name")
 	}
 	return nil
 }

@@ -56,14 +56,19 @@ func TestConnectReadsURLs(t *testing.T) {
 func TestConnectRefusesURLs(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"", "canary7", "http://canary7@host", "redis+x://canary7@host", "redis://:canary7@a,b", "redis://:canary7@host:x", "redis://:canary7@host/x",
-		"redis://:canary7@host/-1", "redis+cluster://:canary7@host/1", "redis+sentinel://:canary7@host", "redis://:canary7@host?pool=0", "redis://:canary7@host?pool=1&pool=2",
-		"redis://:canary7@host?timeout=x", "redis://:canary7@host?protocol=4", "redis://:canary7@host?ca=x", "rediss://:canary7@host?ca=/nonexistent",
-		"rediss://:canary7@host?cert=/nonexistent", "redis://:canary7@host?unknown=1", "redis://:canary7@host#x", "redis://:canary7%zz@host",
+		"", "canary7", "http://canary7@host", "redis+x://canary7@host", "redis://:canary7@a,b", "redis://:canary7@host:x",
+		"redis://:canary7@host/x",
+		"redis://:canary7@host/-1", "redis+cluster://:canary7@host/1", "redis+sentinel://:canary7@host",
+		"redis://:canary7@host?pool=0", "redis://:canary7@host?pool=1&pool=2",
+		"redis://:canary7@host?timeout=x", "redis://:canary7@host?protocol=4", "redis://:canary7@host?ca=x",
+		"rediss://:canary7@host?ca=/nonexistent",
+		"rediss://:canary7@host?cert=/nonexistent", "redis://:canary7@host?unknown=1", "redis://:canary7@host#x",
+		"redis://:canary7%zz@host",
 	} {
 		_, err := Connect(url)
 		var ours *driver.Error
-		if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &ours) || ours.Hint == "" || strings.Contains(err.Error(), "canary7") {
+		if !errors.Is(err, driver.ErrInvalid) || !errors.As(err, &ours) || ours.Hint == "" ||
+			strings.Contains(err.Error(), "canary7") {
 			t.Errorf("%q gives %v; want ErrInvalid with a hint and without the password", url, err)
 		}
 	}
@@ -92,7 +97,8 @@ func TestClassify(t *testing.T) {
 	if err := Classify(nil); err != nil {
 		t.Errorf("nil gives %v", err)
 	}
-	c := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", DialTimeout: 100 * time.Millisecond, DialerRetries: 1, MaxRetries: -1})
+	c := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", DialTimeout: 100 * time.Millisecond,
+		DialerRetries: 1, MaxRetries: -1})
 	defer func() { _ = c.Close() }()
 	s := NewScript("return {}")
 	if _, err := s.Run(t.Context(), c, []string{"k"}); !errors.Is(err, driver.ErrNotApplied) {

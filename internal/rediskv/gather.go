@@ -16,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// Bounds of one gathered round trip, how many to one server may be under way, and how long one may take. Two keep a server busy while the answer
-// of the other one travels; more only make them smaller.
+// Bounds of one gathered round trip, how many to one server may be under way, and how long one may take. Two keep a
+// server busy while the answer of the other one travels; more only make them smaller.
 const (
 	senders      = 2
 	mostGathered = 128     // writes: the server does nothing else meanwhile
@@ -25,9 +25,10 @@ const (
 	tripTimeout  = 10 * time.Second
 )
 
-// gatherer sends the writes of callers that overlap in one round trip. A caller that finds a sender free sends alone, with its own context: nothing is added when
-// little is written. Others queue up, and whoever has sent hands the queue to a goroutine that lives as long as there is one. Each server has
-// its own queue, so that one of a cluster that does not answer holds up no other.
+// gatherer sends the writes of callers that overlap in one round trip. A caller that finds a sender free sends alone,
+// with its own context: nothing is added when little is written. Others queue up, and whoever has sent hands the queue
+// to a goroutine that lives as long as there is one. Each server has its own queue, so that one of a cluster that does
+// not answer holds up no other.
 type gatherer struct {
 	kv    *KV
 	apart atomic.Bool // the servers take the keys of one slot in a call: they are a cluster
@@ -52,7 +53,8 @@ type queue struct {
 	calls  []*call
 }
 
-// call is some writes of one bucket that wait to be sent. Their data is copied: who waits may give up, and use it again.
+// call is some writes of one bucket that wait to be sent. Their data is copied: who waits may give up, and use it
+// again.
 type call struct {
 	bucket string
 	writes []driver.Write
@@ -79,7 +81,8 @@ func (c *call) answer(now int64, reply redisconn.Reply, err error) {
 }
 
 // write makes writes of one bucket, alone or with those of others.
-func (g *gatherer) write(ctx context.Context, bucket string, ws []driver.Write) (now int64, reply redisconn.Reply, err error) {
+func (g *gatherer) write(ctx context.Context, bucket string, ws []driver.Write) (now int64,
+	reply redisconn.Reply, err error) {
 	node, err := redisconn.NodeOf(ctx, g.kv.o.Client, g.kv.keys(bucket)[0])
 	if err != nil { // a client that cannot tell, or a cluster that cannot be asked
 		return g.kv.runApply(ctx, bucket, 0, ws)
@@ -127,9 +130,11 @@ func (g *gatherer) giveUp(ctx context.Context, q *queue, c *call) error {
 	defer g.mu.Unlock()
 	if i := slices.Index(q.calls, c); i >= 0 {
 		q.calls = slices.Delete(q.calls, i, i+1)
-		return driver.NewError(driver.ErrNotApplied, "the write was cancelled before it was sent", "allow more time", context.Cause(ctx))
+		return driver.NewError(driver.ErrNotApplied, "the write was cancelled before it was sent",
+			"allow more time", context.Cause(ctx))
 	}
-	return driver.NewError(driver.ErrUnknown, "the write was cancelled while it was being sent", "read the value, or write it again under the same request", context.Cause(ctx))
+	return driver.NewError(driver.ErrUnknown, "the write was cancelled while it was being sent",
+		"read the value, or write it again under the same request", context.Cause(ctx))
 }
 
 // handOver ends a caller's turn as sender: the queue that formed meanwhile gets a goroutine.
@@ -201,7 +206,8 @@ func byBucket(calls []*call) []*bucketWrites {
 	return ps
 }
 
-// trip sends buckets to a server in one round trip, and answers their calls. What the server did not do because of others is sent again alone.
+// trip sends buckets to a server in one round trip, and answers their calls. What the server did not do because of
+// others is sent again alone.
 func (g *gatherer) trip(ctx context.Context, node *goredis.Client, ps []*bucketWrites) {
 	if len(ps) == 1 || g.apart.Load() {
 		g.pipelined(ctx, node, ps)
@@ -259,7 +265,8 @@ func crossSlot(err error) bool {
 
 // notHere reports whether a server did not run the script because it does not know it, or has not its keys any more.
 func notHere(err error) bool {
-	return goredis.HasErrorPrefix(err, "NOSCRIPT") || goredis.HasErrorPrefix(err, "MOVED") || goredis.HasErrorPrefix(err, "ASK")
+	return goredis.HasErrorPrefix(err, "NOSCRIPT") || goredis.HasErrorPrefix(err, "MOVED") ||
+		goredis.HasErrorPrefix(err, "ASK")
 }
 
 // answer divides the answers to the writes of a bucket among its calls.

@@ -36,7 +36,9 @@ func newRig(t *testing.T, url string) *rig {
 	} else {
 		c.AddHook(g)
 	}
-	k := New(Options{Client: c, Tag: t.Name() + ":", Refuse: func(context.Context, driver.Durability) error { return nil }})
+	k := New(Options{Client: c, Tag: t.Name() + ":", Refuse: func(context.Context, driver.Durability) error {
+		return nil
+	}})
 	t.Cleanup(func() {
 		k.Close()
 		_ = c.Close()
@@ -112,7 +114,8 @@ func (g *gate) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pro
 }
 
 func (r *rig) write(ctx context.Context, bucket, name string) driver.WriteResult {
-	return r.kv.Apply(ctx, bucket, driver.KVOptions{}, driver.Write{Name: name, Data: []byte(bucket + "/" + name), If: driver.Absent, TTL: time.Minute})[0]
+	return r.kv.Apply(ctx, bucket, driver.KVOptions{},
+		driver.Write{Name: name, Data: []byte(bucket + "/" + name), If: driver.Absent, TTL: time.Minute})[0]
 }
 
 // busy occupies every sender of the servers of these buckets, and returns a function that waits for their results.
@@ -158,7 +161,8 @@ func (r *rig) holds(bucket, name string, res driver.WriteResult) {
 	r.Helper()
 	vs, err := r.kv.Get(r.Context(), bucket, name)
 	if res.Err != nil || err != nil || string(vs[0].Data) != bucket+"/"+name || vs[0].Revision != res.Revision {
-		r.Errorf("%s/%s is %q at %d, %v; its write said %d, %v", bucket, name, vs[0].Data, vs[0].Revision, err, res.Revision, res.Err)
+		r.Errorf("%s/%s is %q at %d, %v; its write said %d, %v", bucket, name, vs[0].Data, vs[0].Revision, err,
+			res.Revision, res.Err)
 	}
 }
 
@@ -187,7 +191,8 @@ func (r *rig) together(buckets []string, each int) map[string]driver.WriteResult
 	return results
 }
 
-// Writes that overlap travel together: what queued up behind two senders is one call of one script, whichever buckets it is for.
+// Writes that overlap travel together: what queued up behind two senders is one call of one script, whichever buckets
+// it is for.
 func TestOverlappingWritesTravelTogether(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Single(t, redistest.Options{}).URL())
@@ -296,7 +301,8 @@ func TestGatheringOnACluster(t *testing.T) {
 	for _, strayed := range [][]string{elsewhere[:1], {here[0], elsewhere[0]}} { // a slot that has just moved away
 		calls := []*call{}
 		for _, bucket := range strayed {
-			calls = append(calls, newCall(bucket, []driver.Write{{Name: fmt.Sprint("strayed", len(strayed)), Data: []byte("x")}}))
+			calls = append(calls, newCall(bucket,
+				[]driver.Write{{Name: fmt.Sprint("strayed", len(strayed)), Data: []byte("x")}}))
 		}
 		r.kv.gatherer.trip(t.Context(), node, byBucket(calls))
 		for _, c := range calls {
@@ -330,7 +336,8 @@ func TestGatheredScriptIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Single(t, redistest.Options{}).URL())
 	node := r.client.(*goredis.Client)
-	for name, send := range map[string]func(context.Context, *goredis.Client, []*bucketWrites){"trip": r.kv.gatherer.trip, "pipelined": r.kv.gatherer.pipelined} {
+	for name, send := range map[string]func(context.Context, *goredis.Client, []*bucketWrites){
+		"trip": r.kv.gatherer.trip, "pipelined": r.kv.gatherer.pipelined} {
 		if err := r.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,8 @@
-// Package rediskv keeps the named values of both drivers on Redis: each write is judged inside one script, by the server's clock.
+// Package rediskv keeps the named values of both drivers on Redis: each write is judged inside one script, by the
+// server's clock.
 //
-// All keys of a bucket share one hash tag, so that a cluster keeps them together. Revisions are the server's microseconds, or one more than the last:
-// they grow over everything but a fail-over that loses writes.
+// All keys of a bucket share one hash tag, so that a cluster keeps them together. Revisions are the server's
+// microseconds, or one more than the last: they grow over everything but a fail-over that loses writes.
 package rediskv
 
 import (
@@ -27,8 +28,8 @@ var luaFiles embed.FS
 // Options of a KV. All are required.
 type Options struct {
 	Client goredis.UniversalClient
-	// Tag begins the hash tag of every key, in which the name of the bucket follows. Each driver has its own: brokers of two kinds may share a
-	// server and a prefix, and hold different things.
+	// Tag begins the hash tag of every key, in which the name of the bucket follows. Each driver has its own: brokers of
+	// two kinds may share a server and a prefix, and hold different things.
 	Tag string
 	// Refuse says why a level cannot be asked for, or nil.
 	Refuse func(ctx context.Context, level driver.Durability) error
@@ -93,7 +94,8 @@ func (k *KV) keys(bucket string) []string {
 }
 
 // run calls a script, and returns what it answers behind now.
-func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level driver.Durability, args ...any) (now int64, rest redisconn.Reply, err error) {
+func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level driver.Durability,
+	args ...any) (now int64, rest redisconn.Reply, err error) {
 	if k.waiters.Ended() {
 		return 0, nil, kv.ErrClosed()
 	}
@@ -120,7 +122,8 @@ func timed(reply redisconn.Reply, err error) (now int64, rest redisconn.Reply, _
 
 // errShape does not show the answer, as that of messages does: values may be secrets.
 func errShape() error {
-	return driver.NewError(driver.ErrUnknown, "the server gave an answer that makes no sense", "look for a proxy between this program and the server",
+	return driver.NewError(driver.ErrUnknown, "the server gave an answer that makes no sense",
+		"look for a proxy between this program and the server",
 		errors.New("named values"))
 }
 
@@ -212,7 +215,8 @@ func (k *KV) check(ctx context.Context, bucket string, o driver.KVOptions, w *dr
 }
 
 // applySome makes writes in one call of the script.
-func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write, results []*driver.WriteResult) {
+func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write,
+	results []*driver.WriteResult) {
 	var now int64
 	var reply redisconn.Reply
 	var err error
@@ -231,7 +235,8 @@ func (k *KV) applySome(ctx context.Context, bucket string, level driver.Durabili
 }
 
 // runApply makes writes of one bucket, and returns an answer to each.
-func (k *KV) runApply(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write) (now int64, reply redisconn.Reply, err error) {
+func (k *KV) runApply(ctx context.Context, bucket string, level driver.Durability, ws []driver.Write) (now int64,
+	reply redisconn.Reply, err error) {
 	now, reply, err = k.run(ctx, &k.apply, bucket, level, appendWrites(limits(), ws)...)
 	if err != nil {
 		return 0, nil, err
@@ -362,7 +367,8 @@ func (k *KV) Wait(ctx context.Context, bucket, name string, after uint64) (v dri
 	return v, err
 }
 
-// unchanged reports whether a value that has not expired is there as it was. It is no script: whoever waits asks it every second, and most of the time nothing was written.
+// unchanged reports whether a value that has not expired is there as it was. It is no script: whoever waits asks it
+// every second, and most of the time nothing was written.
 func (k *KV) unchanged(ctx context.Context, bucket, name string, after uint64) bool {
 	v, err := k.o.Client.HGet(ctx, k.keys(bucket)[1], name).Result()
 	if errors.Is(err, goredis.Nil) {

@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// Whoever waits asks every second with one cheap command, and sees what was written without a word, deleted, or expired meanwhile.
+// Whoever waits asks every second with one cheap command, and sees what was written without a word, deleted, or expired
+// meanwhile.
 func TestLooksAreCheap(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Single(t, redistest.Options{}).URL())
@@ -45,7 +46,9 @@ func TestLooksAreCheap(t *testing.T) {
 	if n := r.gate.count("evalsha") - scripts; n != 3 {
 		t.Errorf("%d scripts ran, want 3: a read, the write, and a read of what is new", n)
 	}
-	if v := waits(first.Revision, func() { second = write(driver.Write{Name: "a", TTL: 4 * time.Second, Quiet: true}) }); v.Revision != second.Revision {
+	if v := waits(first.Revision, func() {
+		second = write(driver.Write{Name: "a", TTL: 4 * time.Second, Quiet: true})
+	}); v.Revision != second.Revision {
 		t.Errorf("a value that was replaced: %+v, want revision %d", v, second.Revision)
 	}
 	if v := waits(second.Revision, func() {}); v.Revision != 0 {

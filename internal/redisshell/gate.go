@@ -2,8 +2,8 @@ package redisshell
 
 import "github.com/ferrymq/ferry/driver"
 
-// Gate says whether a subscription may claim now: it still receives, it has room, and there may be something to claim. It
-// is guarded by the lock of its subscription.
+// Gate says whether a subscription may claim now: it still receives, it has room, and there may be something to claim.
+// It is guarded by the lock of its subscription.
 type Gate struct {
 	most     int             // deliveries that may be held at once
 	reserved int             // room that claims under way may fill
@@ -34,7 +34,8 @@ func (g *Gate) RefuseSettle() error {
 	if !g.closed {
 		return nil
 	}
-	return driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again", driver.ErrLeaseLost)
+	return driver.NewError(driver.ErrClosed, "the subscription is closed", "what was held is delivered again",
+		driver.ErrLeaseLost)
 }
 
 // Receives reports whether deliveries are still received.
@@ -59,12 +60,12 @@ func (g *Gate) Close() bool {
 	return fresh
 }
 
-// Left is how many more deliveries there is room for while so many are held. Claims under way count as if they brought all
-// they may.
+// Left is how many more deliveries there is room for while so many are held. Claims under way count as if they brought
+// all they may.
 func (g *Gate) Left(held int) int { return g.most - held - g.reserved }
 
-// Room is how many of the deliveries that somebody wants may be claimed now, while so many are held. None if the last claim
-// left nothing and nothing was announced since.
+// Room is how many of the deliveries that somebody wants may be claimed now, while so many are held. None if the last
+// claim left nothing and nothing was announced since.
 func (g *Gate) Room(want, held int) int {
 	left := g.Left(held)
 	g.starved = g.starved || left <= 0

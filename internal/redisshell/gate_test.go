@@ -93,7 +93,8 @@ func TestGateEnds(t *testing.T) {
 		if !end.end() || end.end() || !announced(news) {
 			t.Errorf("%s: it ends once, and tells", end.name)
 		}
-		if !errors.Is(g.Refuse(), driver.ErrClosed) || g.Receives() || (g.RefuseSettle() == nil) != end.settles || g.Closed() == end.settles {
+		if !errors.Is(g.Refuse(), driver.ErrClosed) || g.Receives() || (g.RefuseSettle() == nil) != end.settles ||
+			g.Closed() == end.settles {
 			t.Errorf("%s: receives with %v, settles with %v", end.name, g.Refuse(), g.RefuseSettle())
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Letters are the dead letters of one part of a topic, a shard or a partition, that a page has not come to yet. Each part has its
-// own in the order of their deaths.
+// Letters are the dead letters of one part of a topic, a shard or a partition, that a page has not come to yet. Each
+// part has its own in the order of their deaths.
 type Letters[P any] struct {
 	Part  P
 	After string // the place of the last one that was listed
@@ -58,9 +58,10 @@ func ErrCursor(cursor string, cause error) error {
 		"use the cursor that an earlier page ended with, or none", cause)
 }
 
-// PageOfLetters lists dead letters of all parts, oldest death first, and returns the cursor behind them. What is missing is read by
-// read, which leaves no part wanting.
-func PageOfLetters[P any](q driver.Query, all []*Letters[P], read func() error) (page driver.Page, next string, err error) {
+// PageOfLetters lists dead letters of all parts, oldest death first, and returns the cursor behind them. What is
+// missing is read by read, which leaves no part wanting.
+func PageOfLetters[P any](q driver.Query, all []*Letters[P], read func() error) (page driver.Page,
+	next string, err error) {
 	for len(page.Entries) < q.Limit && page.Scanned < q.MaxScan {
 		if err := read(); err != nil {
 			return driver.Page{}, "", err
@@ -76,7 +77,8 @@ func PageOfLetters[P any](q driver.Query, all []*Letters[P], read func() error) 
 	return page, cursorAfter(all), nil
 }
 
-// AtOnce is how many letters of a part are read at once for a page: some more than its share, since deaths are not spread evenly.
+// AtOnce is how many letters of a part are read at once for a page: some more than its share, since deaths are not
+// spread evenly.
 func AtOnce(q driver.Query, parts int) int { return max(1, min(q.Limit, q.MaxScan, 4+2*q.Limit/parts)) }
 
 // cursorAfter names the place in each part, or nothing at the end.

@@ -79,7 +79,9 @@ func TestForeignCursors(t *testing.T) {
 	}
 	failed := fmt.Errorf("the server is away: %w", driver.ErrNotApplied)
 	all, _ := redisshell.LettersAfter("", []int{0})
-	if _, _, err := redisshell.PageOfLetters(driver.Query{Limit: 1, MaxScan: 1}, all, func() error { return failed }); !errors.Is(err, failed) {
+	if _, _, err := redisshell.PageOfLetters(driver.Query{Limit: 1, MaxScan: 1}, all, func() error {
+		return failed
+	}); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 }

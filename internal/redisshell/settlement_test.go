@@ -37,7 +37,8 @@ func TestFailure(t *testing.T) {
 	}
 	text := redisshell.Failure(&driver.Settlement{Outcome: driver.Dead, Failure: failure}, "w")
 	got, err := envelope.DecodeHistory(text)
-	if err != nil || len(got) != 1 || !got[0].At.IsZero() || got[0].Attempt != 0 || got[0].Instance != "w" || got[0].Error != "no answer" {
+	if err != nil || len(got) != 1 || !got[0].At.IsZero() || got[0].Attempt != 0 || got[0].Instance != "w" ||
+		got[0].Error != "no answer" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -45,7 +46,8 @@ func TestFailure(t *testing.T) {
 // TestSteps: a lane with twice the weight moves half as far, so that it is claimed from twice as often.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	if s := redisshell.Steps(driver.SubscribeOptions{Weights: [4]int{8, 4, 2, 1}}); s[0].(int)*8 != s[3].(int) || s[1].(int)*2 != s[2].(int) {
+	if s := redisshell.Steps(driver.SubscribeOptions{Weights: [4]int{8, 4, 2, 1}}); s[0].(int)*8 != s[3].(int) ||
+		s[1].(int)*2 != s[2].(int) {
 		t.Errorf("steps %v", s)
 	}
 	if s := redisshell.Steps(driver.SubscribeOptions{StrictPriority: true, Weights: [4]int{8, 4, 2, 1}}); s[0] != "" {

@@ -1,5 +1,6 @@
-// Package redisshell is what a driver on Redis has whatever structures it keeps its messages in: the connection and what is known
-// of the server behind it, named values, tokens, the subscriptions that are open, and work in the background that ends with them.
+// Package redisshell is what a driver on Redis has whatever structures it keeps its messages in: the connection and
+// what is known of the server behind it, named values, tokens, the subscriptions that are open, and work in the
+// background that ends with them.
 package redisshell
 
 import (
@@ -49,7 +50,8 @@ type Keys struct {
 	Values   string // begins those of named values
 }
 
-// Open connects, finds out what the server can do, refuses one that cannot work, and warns about one that may lose messages.
+// Open connects, finds out what the server can do, refuses one that cannot work, and warns about one that may lose
+// messages.
 func Open[S Subscription](ctx context.Context, o Options, k Keys) (*Shell[S], error) {
 	s := &Shell[S]{Client: o.Client, Nonce: newNonce(), registry: k.Registry, subs: map[S]struct{}{}}
 	var err error
@@ -159,7 +161,8 @@ func (s *Shell[S]) Usage(ctx context.Context) (driver.Usage, error) {
 	return u, redisconn.Classify(err)
 }
 
-// Close ends every subscription, then the background, for which it calls wake, and at last the connections, if they are ours.
+// Close ends every subscription, then the background, for which it calls wake, and at last the connections, if they are
+// ours.
 func (s *Shell[S]) Close(ctx context.Context, wake func()) error {
 	s.mu.Lock()
 	first := !s.closed

@@ -44,7 +44,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A shell closes what was opened, ends what runs, and refuses everything from then on; the client of somebody else stays open.
+// A shell closes what was opened, ends what runs, and refuses everything from then on; the client of somebody else
+// stays open.
 func TestClose(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: redistest.Single(t, redistest.Options{}).Addr()})
 	defer func() { _ = client.Close() }()
@@ -52,7 +53,8 @@ func TestClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := redisshell.Open[*subscription](t.Context(), o, redisshell.Keys{Registry: "{ferry}:topics", Values: "ferry:kv/"})
+	s, err := redisshell.Open[*subscription](t.Context(), o,
+		redisshell.Keys{Registry: "{ferry}:topics", Values: "ferry:kv/"})
 	if err != nil {
 		t.Fatal(err)
 	}

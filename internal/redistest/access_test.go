@@ -21,7 +21,8 @@ func TestTLSAndPassword(t *testing.T) {
 		t.Errorf("the URL is %s", s.URL())
 	}
 	var refused ReplyError
-	if _, err := ask(s.Addr(), "", s.TLSConfig(), "PING"); !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "NOAUTH") {
+	if _, err := ask(s.Addr(), "", s.TLSConfig(), "PING"); !errors.As(err, &refused) ||
+		!strings.HasPrefix(string(refused), "NOAUTH") {
 		t.Errorf("without the password: %v", err)
 	}
 	if _, err := ask(s.Addr(), "", nil, "PING"); err == nil || errors.As(err, &refused) {

@@ -88,6 +88,7 @@ func writeAuthority(dir string, ca, cert, key []byte) (*authority, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(caPEM)
-	a.config = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+	a.config = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: "127.0.0.1",
+		MinVersion: tls.VersionTLS12}
 	return a, nil
 }

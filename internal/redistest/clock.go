@@ -16,7 +16,8 @@ import (
 //go:embed shim/clock.c
 var clockSource []byte
 
-// Clock is the wall clock of servers that were started with it, see Options.Clock: it can be set, and they do not notice.
+// Clock is the wall clock of servers that were started with it, see Options.Clock: it can be set, and they do not
+// notice.
 type Clock struct {
 	// CPU makes the server measure how long its commands take by the time that it ran, not by that which passed.
 	CPU bool
@@ -31,10 +32,12 @@ func NewClock(ctx context.Context, dir string) (*Clock, error) {
 	}
 	c := &Clock{library: filepath.Join(dir, "clock.so"), file: filepath.Join(dir, "clock.offset")}
 	source := filepath.Join(dir, "clock.c")
-	if err := errors.Join(os.WriteFile(source, clockSource, 0o600), os.WriteFile(c.file, make([]byte, 8), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(source, clockSource, 0o600),
+		os.WriteFile(c.file, make([]byte, 8), 0o600)); err != nil {
 		return nil, err
 	}
-	if out, err := exec.CommandContext(ctx, "cc", "-O2", "-shared", "-fPIC", "-o", c.library, source).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "cc", "-O2", "-shared", "-fPIC", "-o", c.library,
+		source).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the clock of a server takes a C compiler: %w\n%s", err, out)
 	}
 	return c, nil

@@ -22,5 +22,6 @@
 //	goleak.VerifyTestMain(redistest.Main(m))
 //
 // and on Linux the kernel ends all of them when the test process dies in any other way. Ports lie below the range from
-// which outgoing connections take theirs and stay reserved while the server is down, so that a restart finds its port free.
+// which outgoing connections take theirs and stay reserved while the server is down, so that a restart finds its port
+// free.
 package redistest

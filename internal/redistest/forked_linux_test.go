@@ -10,7 +10,8 @@ import (
 func TestKillEndsWhatItForked(t *testing.T) {
 	t.Parallel()
 	s := Single(t, Options{})
-	for _, command := range [][]string{{"SET", "a", "b"}, {"CONFIG", "SET", "rdb-key-save-delay", "60000000"}, {"BGSAVE"}} {
+	for _, command := range [][]string{{"SET", "a", "b"},
+		{"CONFIG", "SET", "rdb-key-save-delay", "60000000"}, {"BGSAVE"}} {
 		if _, err := s.Command(command...); err != nil {
 			t.Fatalf("%s: %v", strings.Join(command, " "), err)
 		}

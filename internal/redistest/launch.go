@@ -128,8 +128,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// awaitAnswer returns when this process answers: one that took its port might do so as well. A server that loads a large
-// file has time for as long as it gets on.
+// awaitAnswer returns when this process answers: one that took its port might do so as well. A server that loads a
+// large file has time for as long as it gets on.
 func (s *Server) awaitAnswer(p *process) error {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)

@@ -11,11 +11,12 @@ const slowKeys = 4000
 
 // SlowLoading is the configuration of a server for RestartLoading, with an append-only file. It answers while it loads.
 func SlowLoading() []string {
-	return []string{"key-load-delay 10000", "rdbcompression no", "loading-process-events-interval-bytes 1024", "aof-use-rdb-preamble yes"}
+	return []string{"key-load-delay 10000", "rdbcompression no", "loading-process-events-interval-bytes 1024",
+		"aof-use-rdb-preamble yes"}
 }
 
-// RestartLoading kills the server, starts it again and returns while it loads its data, which takes until FinishLoading. The server has
-// an append-only file and the configuration of SlowLoading.
+// RestartLoading kills the server, starts it again and returns while it loads its data, which takes until
+// FinishLoading. The server has an append-only file and the configuration of SlowLoading.
 func (s *Server) RestartLoading() error {
 	fill := "for i = 1, ARGV[1] do redis.call('SET', 'loading:' .. i, string.rep('x', 1024)) end"
 	if _, err := s.Command("EVAL", fill, "0", strconv.Itoa(slowKeys)); err != nil {

@@ -16,7 +16,8 @@ const (
 	busOffset = 10000
 )
 
-// port is a TCP port reserved among test processes by holding the UDP port of the same number, which servers do not use.
+// port is a TCP port reserved among test processes by holding the UDP port of the same number, which servers do not
+// use.
 type port struct {
 	number int
 	hold   *net.UDPConn

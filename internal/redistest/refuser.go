@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// refuser is a hook of a client that refuses its n-th command, or pipeline, as a server does that was just started again.
+// refuser is a hook of a client that refuses its n-th command, or pipeline, as a server does that was just started
+// again.
 type refuser struct{ sent, refuse atomic.Int64 }
 
 var errLoading = errors.New("LOADING Redis is loading the dataset in memory")
@@ -42,8 +43,9 @@ func (r *refuser) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 	}
 }
 
-// NoOvertaking demands of a driver on this client that, whichever command of a Publish the server refuses, no message is stored that
-// has one before it, of its key, that is not: who publishes again what was refused would turn their order round.
+// NoOvertaking demands of a driver on this client that, whichever command of a Publish the server refuses, no message
+// is stored that has one before it, of its key, that is not: who publishes again what was refused would turn their
+// order round.
 func NoOvertaking(t *testing.T, open func(c *goredis.Client) driver.Driver) {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{Addr: Shared(t).Addr()})

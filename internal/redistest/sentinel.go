@@ -12,7 +12,8 @@ import (
 // SentinelName is the name under which the sentinels watch their primary.
 const SentinelName = "ferry"
 
-// SentinelSet is a primary with a replica, watched by three sentinels that agree on a dead primary after about a second.
+// SentinelSet is a primary with a replica, watched by three sentinels that agree on a dead primary after about a
+// second.
 type SentinelSet struct {
 	// Nodes keep the data. The first is the primary at the start.
 	Nodes []*Server

@@ -14,7 +14,8 @@ import (
 
 func TestEveryVersionAnswers(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{"redis-6.2": "redis_version:6.2.", "redis-7.0": "redis_version:7.", "valkey-9": "valkey_version:9."}
+	want := map[string]string{"redis-6.2": "redis_version:6.2.", "redis-7.0": "redis_version:7.",
+		"valkey-9": "valkey_version:9."}
 	for _, v := range Versions() {
 		t.Run(v, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +136,8 @@ func TestMissingServerSaysWhatToDo(t *testing.T) {
 	if _, _, err := findVersion("redis-5"); err == nil || !strings.Contains(err.Error(), "valkey-9") {
 		t.Errorf("an unknown version: %v", err)
 	}
-	if _, err := (version{file: "redis-5/redis-server"}).find(); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "make setup") {
+	if _, err := (version{file: "redis-5/redis-server"}).find(); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "make setup") {
 		t.Errorf("a version without a program: %v", err)
 	}
 }

@@ -181,7 +181,8 @@ func TestSetsWithTLS(t *testing.T) {
 	writeEverywhere(t, c)
 	failOverFromFrozen(t, c)
 	s := Sentinel(t, Options{TLS: true})
-	if !strings.HasPrefix(c.URL(), "rediss+cluster://:secret@127") || !strings.HasPrefix(s.URL(), "rediss+sentinel://127") {
+	if !strings.HasPrefix(c.URL(), "rediss+cluster://:secret@127") ||
+		!strings.HasPrefix(s.URL(), "rediss+sentinel://127") {
 		t.Errorf("%s, %s", c.URL(), s.URL())
 	}
 }

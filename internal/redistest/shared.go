@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// shared is the server of this test process. It must outlive every test, so it can belong to none of them; Main owns it.
+// shared is the server of this test process. It must outlive every test, so it can belong to none of them; Main owns
+// it.
 var shared struct {
 	once   sync.Once
 	owned  bool // Main will end it

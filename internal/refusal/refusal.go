@@ -32,7 +32,8 @@ func All(rs []driver.Receipt, err error) error {
 	return err
 }
 
-// Of returns the errors of receipts as one. A batch is mostly refused for one reason: what follows its like is not repeated.
+// Of returns the errors of receipts as one. A batch is mostly refused for one reason: what follows its like is not
+// repeated.
 func Of(rs []driver.Receipt) error {
 	var errs []error
 	for i := range rs {

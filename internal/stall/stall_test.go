@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAddsUp: only what a nap took too long counts, only from the moment that is asked for, and a stall that still lasts counts too.
+// TestAddsUp: only what a nap took too long counts, only from the moment that is asked for, and a stall that still
+// lasts counts too.
 func TestAddsUp(t *testing.T) {
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }

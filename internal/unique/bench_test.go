@@ -16,9 +16,11 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-// Publishes of different unique ids by many callers at once, and by one caller in batches, beside the same without an id. FERRY_BENCH_KAFKA=1 measures Kafka too.
+// Publishes of different unique ids by many callers at once, and by one caller in batches, beside the same without an
+// id. FERRY_BENCH_KAFKA=1 measures Kafka too.
 func BenchmarkUnique(b *testing.B) {
-	urls := map[string]func() string{"redis": func() string { return redistest.Shared(b).URL() + "?prefix=bench-" + rand.Text() }}
+	urls := map[string]func() string{
+		"redis": func() string { return redistest.Shared(b).URL() + "?prefix=bench-" + rand.Text() }}
 	if os.Getenv("FERRY_BENCH_KAFKA") != "" {
 		urls["kafka"] = func() string {
 			return "kafka://" + kafkatest.Shared(b).Addrs()[0] + "/?namespace=bench-" + rand.Text() + "."
@@ -26,8 +28,12 @@ func BenchmarkUnique(b *testing.B) {
 	}
 	for name, url := range urls {
 		for _, unique := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/callers=256/unique=%t", name, unique), func(b *testing.B) { benchCallers(b, url(), 256, unique) })
-			b.Run(fmt.Sprintf("%s/batch=500/unique=%t", name, unique), func(b *testing.B) { benchBatches(b, url(), 500, unique) })
+			b.Run(fmt.Sprintf("%s/callers=256/unique=%t", name, unique), func(b *testing.B) {
+				benchCallers(b, url(), 256, unique)
+			})
+			b.Run(fmt.Sprintf("%s/batch=500/unique=%t", name, unique), func(b *testing.B) {
+				benchBatches(b, url(), 500, unique)
+			})
 		}
 	}
 }
@@ -61,7 +67,8 @@ func benchCallers(b *testing.B, url string, callers int, unique bool) {
 	for range callers {
 		all.Go(func() {
 			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
-				if _, err := broker.Publish(b.Context(), &ferry.Message{Topic: topic, Body: body}, benchOption(n, unique)); err != nil {
+				if _, err := broker.Publish(b.Context(), &ferry.Message{Topic: topic, Body: body},
+					benchOption(n, unique)); err != nil {
 					b.Error(err)
 					return
 				}

@@ -67,7 +67,8 @@ func (r *rig) eventually(opts ...ferry.PublishOption) string {
 	}
 }
 
-// Many publish a few ids at once while two groups handle them: of each id never two are unsettled, and every id comes again and again.
+// Many publish a few ids at once while two groups handle them: of each id never two are unsettled, and every id comes
+// again and again.
 func TestOnEveryBroker(t *testing.T) {
 	brokers(t, func(t *testing.T, url string) {
 		r := openRig(t, url)
@@ -101,7 +102,8 @@ func TestOnEveryBroker(t *testing.T) {
 			}
 		}
 		all.Wait()
-		for deadline := time.Now().Add(time.Minute); handled[0].Load()+handled[1].Load() < 2*ids*rounds*callers; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(
+			time.Minute); handled[0].Load()+handled[1].Load() < 2*ids*rounds*callers; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d and %d are handled", handled[0].Load(), handled[1].Load())
 			}
@@ -132,7 +134,8 @@ func TestRemovedOnEveryBroker(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.refused(receipt.ID)
-		if errs := r.broker.Driver().Delete(r.ctx, []driver.Target{{Topic: topic, ID: receipt.ID, Ref: receipt.Ref}}); errs[0] != nil {
+		if errs := r.broker.Driver().Delete(r.ctx,
+			[]driver.Target{{Topic: topic, ID: receipt.ID, Ref: receipt.Ref}}); errs[0] != nil {
 			t.Fatal(errs[0])
 		}
 		second := r.eventually()

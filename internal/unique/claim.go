@@ -31,8 +31,8 @@ func Wanted(ms []*driver.Message) bool {
 	return false
 }
 
-// Claim claims the unique ids of messages, which are the caller's to change, before they are stored: one Claim each, nil where nothing is asked. What has
-// got its id says so in a header. Of two with the same id the first gets it.
+// Claim claims the unique ids of messages, which are the caller's to change, before they are stored: one Claim each,
+// nil where nothing is asked. What has got its id says so in a header. Of two with the same id the first gets it.
 func (k *Keeper) Claim(ctx context.Context, ms []*driver.Message, level driver.Durability) []*Claim {
 	claims := make([]*Claim, len(ms))
 	parts := map[string][]*Claim{}
@@ -40,7 +40,8 @@ func (k *Keeper) Claim(ctx context.Context, ms []*driver.Message, level driver.D
 		if m.Unique == nil {
 			continue
 		}
-		c := &Claim{message: m.ID, topic: m.Topic, id: m.Unique.ID, ttl: m.Unique.TTL, later: m.Delay > 0 || !m.At.IsZero(), at: placeOf(m.Topic, m.Unique.ID)}
+		c := &Claim{message: m.ID, topic: m.Topic, id: m.Unique.ID, ttl: m.Unique.TTL, later: m.Delay > 0 || !m.At.IsZero(),
+			at: placeOf(m.Topic, m.Unique.ID)}
 		m.Unique = nil // a consumer that publishes what it got does not ask again
 		claims[i] = c
 		parts[c.at.bucket] = append(parts[c.at.bucket], c)
@@ -79,7 +80,8 @@ func eachBucket[T any](parts map[string][]T, f func(bucket string, ts []T)) {
 
 // first is the write that claims an id nobody has.
 func (c *Claim) first() driver.Write {
-	return driver.Write{Name: c.at.name, Data: (&record{ID: c.message}).encode(), If: driver.Absent, TTL: c.ttl, Quiet: true}
+	return driver.Write{Name: c.at.name, Data: (&record{ID: c.message}).encode(), If: driver.Absent,
+		TTL: c.ttl, Quiet: true}
 }
 
 func (k *Keeper) claim(ctx context.Context, bucket string, cs []*Claim, o driver.KVOptions) {
@@ -105,7 +107,8 @@ func (k *Keeper) take(ctx context.Context, c *Claim, r driver.WriteResult, o dri
 		case errors.Is(r.Err, driver.ErrUnknown): // written or not, the same once more tells: what it finds may be itself
 			again := k.apply(ctx, c.at.bucket, o, c.first())
 			if again.Err != nil && !errors.Is(again.Err, driver.ErrConflict) {
-				c.Err = driver.NewError(driver.ErrUnknown, "nobody knows whether the unique id was claimed; the message was not sent",
+				c.Err = driver.NewError(driver.ErrUnknown,
+					"nobody knows whether the unique id was claimed; the message was not sent",
 					"publish it again with the same ferry.ID, which continues this claim; it ends by itself with its time", r.Err)
 				return
 			}
@@ -121,19 +124,23 @@ func (k *Keeper) take(ctx context.Context, c *Claim, r driver.WriteResult, o dri
 		}
 	}
 	if c.Err == nil {
-		c.Err = driver.NewError(driver.ErrNotApplied, "the unique id changed hands again and again", "publish it once more", r.Err)
+		c.Err = driver.NewError(driver.ErrNotApplied, "the unique id changed hands again and again",
+			"publish it once more", r.Err)
 	}
 }
 
-// contest answers a claim that met a value. The id is taken, unless the value is this message's own from an earlier try, or its message is gone.
-func (k *Keeper) contest(ctx context.Context, c *Claim, found driver.Value, o driver.KVOptions) (r driver.WriteResult, taken bool) {
+// contest answers a claim that met a value. The id is taken, unless the value is this message's own from an earlier
+// try, or its message is gone.
+func (k *Keeper) contest(ctx context.Context, c *Claim, found driver.Value,
+	o driver.KVOptions) (r driver.WriteResult, taken bool) {
 	if found.Revision == 0 { // it was there and is not any more
 		return k.apply(ctx, c.at.bucket, o, c.first()), false
 	}
 	there, _ := decode(found.Data)
 	if there.Stored && k.gone(ctx, c.topic, there) {
 		// Removed and written anew, for a new epoch: what still speaks of the old message cannot remove it.
-		rs := k.values.Apply(ctx, c.at.bucket, o, driver.Write{Name: c.at.name, Delete: true, If: driver.Condition(found.Revision), Quiet: true}, c.first())
+		rs := k.values.Apply(ctx, c.at.bucket, o,
+			driver.Write{Name: c.at.name, Delete: true, If: driver.Condition(found.Revision), Quiet: true}, c.first())
 		return rs[len(rs)-1], false
 	}
 	if there.ID == c.message {

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// A follow-up claims its id when it is emitted. A handler that fails gives it back, one that comes again goes on with its own.
+// A follow-up claims its id when it is emitted. A handler that fails gives it back, one that comes again goes on with
+// its own.
 func TestEmit(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		fail := true

@@ -20,7 +20,8 @@ const (
 	undoTime  = 2 * time.Second        // of a publish that was not applied, beyond its context
 )
 
-// Keeper claims and frees unique ids. What its callers need not wait for is written by one goroutine that lives only while there is something to do.
+// Keeper claims and frees unique ids. What its callers need not wait for is written by one goroutine that lives only
+// while there is something to do.
 type Keeper struct {
 	driver driver.Driver
 	values driver.KV
@@ -58,13 +59,15 @@ func New(d driver.Driver) *Keeper {
 	return k
 }
 
-// Stored notes that the messages of claims are stored, as their receipts say: from now on one that is not there any more is gone.
+// Stored notes that the messages of claims are stored, as their receipts say: from now on one that is not there any
+// more is gone.
 func (k *Keeper) Stored(c *Claim, r driver.Receipt) {
 	rec := record{ID: r.ID, Stored: true}
 	if !c.later && !r.Ref.IsZero() {
 		rec.Ref = r.Ref.String()
 	}
-	t := task{at: c.at, write: driver.Write{Name: c.at.name, Data: rec.encode(), If: driver.Condition(c.revision), TTL: c.ttl, Quiet: true}}
+	t := task{at: c.at, write: driver.Write{Name: c.at.name, Data: rec.encode(), If: driver.Condition(c.revision),
+		TTL: c.ttl, Quiet: true}}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()

@@ -88,7 +88,8 @@ func run(t *testing.T, w *worker.Worker) (stop func()) {
 
 // publish publishes with the unique id "r1" for an hour, unless the options say something else.
 func (r *rig) publish(opts ...ferry.PublishOption) (ferry.Receipt, error) {
-	return ferry.Publish(r.ctx, r.broker, topic, []byte("x"), append([]ferry.PublishOption{ferry.Unique("r1", time.Hour)}, opts...)...)
+	return ferry.Publish(r.ctx, r.broker, topic, []byte("x"),
+		append([]ferry.PublishOption{ferry.Unique("r1", time.Hour)}, opts...)...)
 }
 
 // accepted demands that a publish goes through.
@@ -106,7 +107,8 @@ func (r *rig) refused(id string, opts ...ferry.PublishOption) {
 	r.t.Helper()
 	receipt, err := r.publish(opts...)
 	var taken *ferry.UniqueError
-	if !errors.Is(err, ferry.ErrConflict) || !errors.As(err, &taken) || taken.ID != id || taken.Topic != topic || taken.Unique != "r1" || receipt.ID != id {
+	if !errors.Is(err, ferry.ErrConflict) || !errors.As(err, &taken) || taken.ID != id || taken.Topic != topic ||
+		taken.Unique != "r1" || receipt.ID != id {
 		r.t.Errorf("got %+v, %v; want a refusal because of %s", receipt, err, id)
 	}
 	var e *ferry.Error
@@ -142,7 +144,8 @@ type faulty struct {
 	driver.Driver
 
 	mu sync.Mutex
-	// sent and stored are asked before and after a publish, written and answered before and after a write to a value, settled after a settlement.
+	// sent and stored are asked before and after a publish, written and answered before and after a write to a value,
+	// settled after a settlement.
 	sent, stored      func() error
 	written, answered func(w driver.Write) error
 	settled           func() error
@@ -221,7 +224,8 @@ type faultyKV struct {
 	f *faulty
 }
 
-func (k *faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k *faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	results := make([]driver.WriteResult, len(ws))
 	for i, w := range ws {
 		k.f.mu.Lock()

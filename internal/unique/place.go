@@ -1,4 +1,5 @@
-// Package unique keeps messages unique: a named value says which message has a unique id, from before it is stored until its last group has settled it.
+// Package unique keeps messages unique: a named value says which message has a unique id, from before it is stored
+// until its last group has settled it.
 //
 //	place    where the value of a unique id lies, and what it holds
 //	claim    the value is written before the message is stored
@@ -18,7 +19,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// buckets is over how many the values are spread: each is one slot or partition of the backend, and holds driver.MaxValues.
+// buckets is over how many the values are spread: each is one slot or partition of the backend, and holds
+// driver.MaxValues.
 const buckets = 16
 
 // place is where the value of one unique id lies.

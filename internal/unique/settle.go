@@ -17,8 +17,9 @@ type settlement struct {
 	ref          driver.Ref
 }
 
-// Settled notes that a group has settled a message for good: acknowledged, dropped or buried it, and the broker has accepted that. The value goes when all groups
-// of the topic have. Messages that were not unique are none of its business.
+// Settled notes that a group has settled a message for good: acknowledged, dropped or buried it, and the broker has
+// accepted that. The value goes when all groups of the topic have. Messages that were not unique are none of its
+// business.
 func (k *Keeper) Settled(d *driver.Delivery) {
 	at, epoch, ok := claimed(d.Message)
 	if !ok {
@@ -31,8 +32,8 @@ func (k *Keeper) Settled(d *driver.Delivery) {
 	k.add(t)
 }
 
-// judge makes writes of settlements. The groups of all topics are read once for all of them, after they were settled: a group that got one of these messages
-// is among them, or has been removed since.
+// judge makes writes of settlements. The groups of all topics are read once for all of them, after they were settled: a
+// group that got one of these messages is among them, or has been removed since.
 func (k *Keeper) judge(ctx context.Context, ts []task) (writes []task) {
 	var settled []task
 	for _, t := range ts {
@@ -58,7 +59,8 @@ func (k *Keeper) judge(ctx context.Context, ts []task) (writes []task) {
 		all := groups[t.settled.topic]
 		if len(all) == 0 || len(all) == 1 && all[0] == t.settled.group {
 			// The fence is the value itself: whatever was written to it since, it is the same claim.
-			t.write = driver.Write{Name: t.at.name, Delete: true, Fence: &driver.Fence{Name: t.at.name, Epoch: t.settled.epoch}, Quiet: true}
+			t.write = driver.Write{Name: t.at.name, Delete: true,
+				Fence: &driver.Fence{Name: t.at.name, Epoch: t.settled.epoch}, Quiet: true}
 			t.settled = nil
 			writes = append(writes, t)
 			continue

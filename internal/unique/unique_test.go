@@ -13,7 +13,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// An id is taken until its message is settled, however often that is tried, and free after it, whichever way it ends. Ids of other topics are others.
+// An id is taken until its message is settled, however often that is tried, and free after it, whichever way it ends.
+// Ids of other topics are others.
 func TestTakenUntilSettled(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -117,7 +118,8 @@ func TestNotYetStored(t *testing.T) {
 	})
 }
 
-// A publish that was certainly not applied frees its id at once; one of which nobody knows keeps it, and goes on under the same message id.
+// A publish that was certainly not applied frees its id at once; one of which nobody knows keeps it, and goes on under
+// the same message id.
 func TestPublishThatFailed(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.faults.set(func() { r.faults.sent = once(ferry.ErrNotApplied) })
@@ -163,7 +165,8 @@ func TestLostAnswerOfAClaim(t *testing.T) {
 	})
 }
 
-// A value that nobody removed ends with its time; and who settles the old message after that does not remove the value of the new one.
+// A value that nobody removed ends with its time; and who settles the old message after that does not remove the value
+// of the new one.
 func TestLateSettlementHarmsNobody(t *testing.T) {
 	virtual(t, func(_ *testing.T, r *rig) {
 		begun := make(chan string, 2)
@@ -196,7 +199,8 @@ func TestLateSettlementHarmsNobody(t *testing.T) {
 	})
 }
 
-// A value that a killed process left behind is taken over under a new epoch: what comes late for the old message removes nothing.
+// A value that a killed process left behind is taken over under a new epoch: what comes late for the old message
+// removes nothing.
 func TestTakenOverIsAnothers(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.faults.set(func() {
@@ -221,7 +225,8 @@ func TestTakenOverIsAnothers(t *testing.T) {
 	})
 }
 
-// Each message of a batch has its own id; what is taken is refused, and the others go through. An atomic batch is stored whole or not at all.
+// Each message of a batch has its own id; what is taken is refused, and the others go through. An atomic batch is
+// stored whole or not at all.
 func TestBatch(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		first := r.accepted()
@@ -240,7 +245,8 @@ func TestBatch(t *testing.T) {
 			return ms
 		}
 		rs, err := r.broker.PublishBatch(r.ctx, batch(), ferry.Atomic())
-		if !errors.Is(err, ferry.ErrConflict) || len(rs) != 5 || !errors.Is(rs[0].Err, ferry.ErrNotApplied) || !errors.Is(rs[4].Err, ferry.ErrNotApplied) {
+		if !errors.Is(err, ferry.ErrConflict) || len(rs) != 5 || !errors.Is(rs[0].Err, ferry.ErrNotApplied) ||
+			!errors.Is(rs[4].Err, ferry.ErrNotApplied) {
 			t.Errorf("atomic: %+v, %v", rs, err)
 		}
 		if n := r.values(); n != 1 {
@@ -250,16 +256,19 @@ func TestBatch(t *testing.T) {
 		if !errors.Is(err, ferry.ErrConflict) || len(rs) != 5 || rs[0].Err != nil || rs[2].Err != nil || rs[4].Err != nil {
 			t.Fatalf("%+v, %v", rs, err)
 		}
-		if !errors.Is(rs[1].Err, ferry.ErrConflict) || rs[1].ID != first || !errors.Is(rs[3].Err, ferry.ErrConflict) || rs[3].ID != rs[0].ID {
+		if !errors.Is(rs[1].Err, ferry.ErrConflict) || rs[1].ID != first || !errors.Is(rs[3].Err, ferry.ErrConflict) ||
+			rs[3].ID != rs[0].ID {
 			t.Errorf("%+v", rs)
 		}
-		if _, err := r.broker.PublishBatch(r.ctx, batch()[:2], ferry.Unique("c", time.Hour)); !errors.Is(err, ferry.ErrInvalid) {
+		if _, err := r.broker.PublishBatch(r.ctx, batch()[:2],
+			ferry.Unique("c", time.Hour)); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("one id for a batch: %v", err)
 		}
 	})
 }
 
-// A broker that is gone in the middle of a batch costs its publisher seconds, not seconds for each message. What could not be undone is tried again.
+// A broker that is gone in the middle of a batch costs its publisher seconds, not seconds for each message. What could
+// not be undone is tried again.
 func TestBatchIsUndoneAtOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.faults.set(func() {
@@ -294,7 +303,8 @@ func TestAsync(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		var futures []*ferry.Future
 		for range 3 {
-			f, err := r.broker.PublishAsync(r.ctx, &ferry.Message{Topic: topic, Body: []byte("x")}, ferry.Unique("r1", time.Hour))
+			f, err := r.broker.PublishAsync(r.ctx, &ferry.Message{Topic: topic, Body: []byte("x")},
+				ferry.Unique("r1", time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/ferrymq/ferry/operation"
 )
 
-// Audit looks at every message of a topic, as Driver.Audit does. Done counts the messages that were looked at, and Why the
-// problems that were found, by their kind.
+// Audit looks at every message of a topic, as Driver.Audit does. Done counts the messages that were looked at, and Why
+// the problems that were found, by their kind.
 type Audit struct {
 	Topic string `json:"topic"`
 	// Fix repairs what is found. A dry run never does.

@@ -27,7 +27,8 @@ func TestOnEveryBroker(t *testing.T) {
 		"disk":        "disk://" + t.TempDir(),
 		"redis":       server.URL() + prefix,
 		"redisstream": strings.Replace(server.URL(), "redis", "redisstream", 1) + prefix + "&partitions=2",
-		"kafka":       "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=o" + strings.ToLower(rand.Text()) + ".&partitions=2&internal_partitions=1",
+		"kafka": "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=o" + strings.ToLower(rand.Text()) +
+			".&partitions=2&internal_partitions=1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,8 +67,8 @@ func letters(r *rig) {
 	}
 }
 
-// messages: some that are delayed are made due, some put off, the others cancelled, where that is fast more than a page of them; what is ready is purged by
-// a condition.
+// messages: some that are delayed are made due, some put off, the others cancelled, where that is fast more than a page
+// of them; what is ready is purged by a condition.
 func messages(r *rig) {
 	n := 260
 	if r.d.Capabilities().Driver == "kafka" {
@@ -76,7 +77,8 @@ func messages(r *rig) {
 	r.publish("d", n, 3*time.Hour)
 	r.do(kinds.Reschedule{Messages: kinds.Messages{Topic: topic, Where: `id < "d0010"`}}.Request(), operation.Done, 10)
 	at := time.Now().Add(10 * time.Hour)
-	r.do(kinds.Reschedule{Messages: kinds.Messages{Topic: topic, Where: `id < "d0020"`}, At: at}.Request(), operation.Done, 10)
+	r.do(kinds.Reschedule{Messages: kinds.Messages{Topic: topic, Where: `id < "d0020"`}, At: at}.Request(),
+		operation.Done, 10)
 	p, err := r.d.Browse(context.Background(), driver.Query{Topic: topic, State: driver.StateDelayed, Limit: 1000})
 	r.ok(err)
 	moved := 0
@@ -88,11 +90,16 @@ func messages(r *rig) {
 	if moved != 10 || len(p.Entries) != n-10 {
 		r.Errorf("%d are due then, of %d", moved, len(p.Entries))
 	}
-	r.do(kinds.Reschedule{Messages: kinds.Messages{Topic: topic, Where: `id < "d0020"`}, At: at}.Request(), operation.Done, 0) // done already
-	r.do(kinds.Purge{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateDelayed, driver.StateWaiting}, Where: `id != "d0029"`}}.Request(), operation.Done, int64(n-11))
+	// done already
+	r.do(kinds.Reschedule{Messages: kinds.Messages{Topic: topic, Where: `id < "d0020"`}, At: at}.Request(),
+		operation.Done, 0)
+	r.do(kinds.Purge{Messages: kinds.Messages{Topic: topic,
+		States: []ferry.State{driver.StateDelayed, driver.StateWaiting}, Where: `id != "d0029"`}}.Request(),
+		operation.Done, int64(n-11))
 	r.settle(10, driver.Settlement{Outcome: driver.Ack}) // those that were made due
 	r.publish("p", 8, 0)
-	r.do(kinds.Purge{Messages: kinds.Messages{Topic: topic, Group: driver.DefaultGroup, Where: `id >= "p0003"`}}.Request(), operation.Done, 5)
+	r.do(kinds.Purge{Messages: kinds.Messages{Topic: topic, Group: driver.DefaultGroup, Where: `id >= "p0003"`}}.Request(),
+		operation.Done, 5)
 	r.expect(driver.StateReady, numbered("p", 0, 3)...)
 	r.do(kinds.Purge{Messages: kinds.Messages{Topic: topic}}.Request(), operation.Done, 4)
 	r.expect(driver.StateReady)
@@ -108,7 +115,8 @@ func reset(r *rig) {
 		return
 	}
 	for i := range 5 {
-		_, err := r.d.Publish(ctx, []*driver.Message{{ID: numbered("k", i, i+1)[0], OwnID: true, Topic: "kept"}}, driver.PublishOptions{})
+		_, err := r.d.Publish(ctx, []*driver.Message{{ID: numbered("k", i, i+1)[0], OwnID: true, Topic: "kept"}},
+			driver.PublishOptions{})
 		r.ok(err)
 	}
 	sub, err := r.d.Subscribe(ctx, driver.SubscribeOptions{Topic: "kept", Instance: "rig"})

@@ -15,10 +15,12 @@ import (
 	"github.com/ferrymq/ferry/operation"
 )
 
-// Export writes letters to a file on the machine of the worker. One that is interrupted begins anew; the file is there when it is complete.
+// Export writes letters to a file on the machine of the worker. One that is interrupted begins anew; the file is there
+// when it is complete.
 type Export struct {
 	Letters
-	// File is the name of the file, without a path: 1 to 128 letters, digits, '.', '_' or '-'. One that is there is replaced.
+	// File is the name of the file, without a path: 1 to 128 letters, digits, '.', '_' or '-'. One that is there is
+	// replaced.
 	File string `json:"file"`
 	// Format is deadletter.NDJSON or CSV. Defaults to NDJSON.
 	Format deadletter.Format `json:"format,omitempty"`
@@ -31,7 +33,10 @@ func (a Export) Request() operation.Request {
 
 // Exports returns the kind of Export, whose files lie in dir and nowhere else.
 func Exports(b *ferry.Broker, dir string) operation.Kind {
-	return operation.NewKind(LettersExport, operation.Work[Export]{Check: Export.check, Run: func(ctx context.Context, t *operation.Task, a Export) error { return a.run(ctx, b, t, dir) }})
+	return operation.NewKind(LettersExport,
+		operation.Work[Export]{Check: Export.check, Run: func(ctx context.Context, t *operation.Task, a Export) error {
+			return a.run(ctx, b, t, dir)
+		}})
 }
 
 func (a Export) check() error {
@@ -61,7 +66,8 @@ func (a Export) run(ctx context.Context, b *ferry.Broker, t *operation.Task, dir
 	}
 	f, err := os.CreateTemp(dir, "."+a.File+".*") // only its owner may read it
 	if err != nil {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("no file can be made in %s", dir), "see whether the directory is there, and who may write to it", err)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("no file can be made in %s", dir),
+			"see whether the directory is there, and who may write to it", err)
 	}
 	defer func() {
 		_ = f.Close()

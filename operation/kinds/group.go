@@ -39,7 +39,8 @@ func (a Reset) position() (driver.Position, error) {
 	}
 	ref, err := driver.ParseRef(a.To)
 	if err != nil {
-		return driver.Position{}, driver.NewError(ferry.ErrInvalid, "it is not said where the group starts again", `set To to "begin", "end" or a ref like 0-42, or set Time`, err)
+		return driver.Position{}, driver.NewError(ferry.ErrInvalid, "it is not said where the group starts again",
+			`set To to "begin", "end" or a ref like 0-42, or set Time`, err)
 	}
 	return driver.Position{From: driver.FromRef, Ref: ref}, nil
 }
@@ -66,14 +67,17 @@ func (a Reset) run(ctx context.Context, b *ferry.Broker, t *operation.Task) erro
 		return err
 	}
 	if at.Begun {
-		return driver.NewError(ferry.ErrConflict, "a worker was stopped while it reset the group, and it is not known whether it did", "see where the group is, and submit it again if needed", nil)
+		return driver.NewError(ferry.ErrConflict,
+			"a worker was stopped while it reset the group, and it is not known whether it did",
+			"see where the group is, and submit it again if needed", nil)
 	}
 	if !t.DryRun() {
 		if err := errors.Join(t.Save(begun{true}), t.Sync(ctx)); err != nil {
 			return err
 		}
 	}
-	report, err := b.Driver().Reset(context.WithoutCancel(ctx), a.Topic, a.Group, driver.ResetOptions{To: to, DryRun: t.DryRun(), Force: a.Force})
+	report, err := b.Driver().Reset(context.WithoutCancel(ctx), a.Topic, a.Group,
+		driver.ResetOptions{To: to, DryRun: t.DryRun(), Force: a.Force})
 	if errors.Is(err, ferry.ErrNotApplied) { // it can be tried again
 		return errors.Join(err, t.Save(begun{}))
 	}

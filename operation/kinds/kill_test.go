@@ -26,7 +26,8 @@ import (
 // childURL tells the child process its broker.
 const childURL = "FERRY_TEST_OPERATION_URL"
 
-// told is a driver that says a line before it changes messages, and another behind it, and waits until each was read: the child never runs ahead of the kill.
+// told is a driver that says a line before it changes messages, and another behind it, and waits until each was read:
+// the child never runs ahead of the kill.
 type told struct{ driver.Driver }
 
 func (d told) tell() {
@@ -111,7 +112,8 @@ func child(t *testing.T, url string, lines int) bool {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
-	for name, url := range map[string]string{"disk": "disk://" + t.TempDir(), "redis": server.URL() + "?prefix=k" + rand.Text()} {
+	for name, url := range map[string]string{"disk": "disk://" + t.TempDir(),
+		"redis": server.URL() + "?prefix=k" + rand.Text()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			underKill(t, url)
@@ -147,7 +149,8 @@ func underKill(t *testing.T, url string) {
 		for _, req := range []operation.Request{
 			kinds.Replay{Letters: kinds.Letters{Topic: topic, Where: `id < "m1500"`}}.Request(),
 			kinds.Remove{Letters: kinds.Letters{Topic: topic, Where: `id >= "m1800"`}}.Request(),
-			kinds.Purge{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateDelayed}, Where: `id < "d0150"`}}.Request(),
+			kinds.Purge{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateDelayed},
+				Where: `id < "d0150"`}}.Request(),
 		} {
 			op, err := r.q.Submit(t.Context(), req)
 			r.ok(err)

@@ -1,11 +1,12 @@
-// Package kinds has the operations that Ferry knows: replay, remove, expire and export dead letters and parse errors, purge and reschedule messages that wait,
-// reset a group, and audit a topic.
+// Package kinds has the operations that Ferry knows: replay, remove, expire and export dead letters and parse errors,
+// purge and reschedule messages that wait, reset a group, and audit a topic.
 //
 //	queue, err := operation.New(broker, kinds.All(broker)...)
-//	op, err := queue.Submit(ctx, kinds.Replay{Letters: kinds.Letters{Topic: "orders", Where: `reason == "timeout"`}, Rate: 100}.Request())
+//	letters := kinds.Letters{Topic: "orders", Where: `reason == "timeout"`}
+//	op, err := queue.Submit(ctx, kinds.Replay{Letters: letters, Rate: 100}.Request())
 //
-// Each is about what was there when it was submitted. Each message is dealt with in one atomic step of the broker, so that whoever goes on after a kill, or even two
-// at once, leave every message in one place.
+// Each is about what was there when it was submitted. Each message is dealt with in one atomic step of the broker, so
+// that whoever goes on after a kill, or even two at once, leave every message in one place.
 package kinds
 
 import (
@@ -36,13 +37,29 @@ type Duration = jsontime.Duration
 // All returns the kinds of this package but for Export, which needs a directory.
 func All(b *ferry.Broker) []operation.Kind {
 	return []operation.Kind{
-		operation.NewKind(LettersReplay, operation.Work[Replay]{Check: Replay.check, Run: func(ctx context.Context, t *operation.Task, a Replay) error { return a.run(ctx, b, t) }}),
-		operation.NewKind(LettersRemove, operation.Work[Remove]{Check: Remove.check, Run: func(ctx context.Context, t *operation.Task, a Remove) error { return a.run(ctx, b, t) }}),
-		operation.NewKind(LettersExpire, operation.Work[Expire]{Check: Expire.check, Run: func(ctx context.Context, t *operation.Task, a Expire) error { return a.run(ctx, b, t) }}),
-		operation.NewKind(MessagesPurge, operation.Work[Purge]{Check: Purge.check, Run: func(ctx context.Context, t *operation.Task, a Purge) error { return a.run(ctx, b, t) }}),
-		operation.NewKind(MessagesReschedule, operation.Work[Reschedule]{Check: Reschedule.check, Run: func(ctx context.Context, t *operation.Task, a Reschedule) error { return a.run(ctx, b, t) }}),
-		operation.NewKind(GroupReset, operation.Work[Reset]{Check: Reset.check, Run: func(ctx context.Context, t *operation.Task, a Reset) error { return a.run(ctx, b, t) }}),
-		operation.NewKind(TopicAudit, operation.Work[Audit]{Check: Audit.check, Run: func(ctx context.Context, t *operation.Task, a Audit) error { return a.run(ctx, b, t) }}),
+		operation.NewKind(LettersReplay,
+			operation.Work[Replay]{Check: Replay.check, Run: func(ctx context.Context, t *operation.Task, a Replay) error {
+				return a.run(ctx, b, t)
+			}}),
+		operation.NewKind(LettersRemove,
+			operation.Work[Remove]{Check: Remove.check, Run: func(ctx context.Context, t *operation.Task, a Remove) error {
+				return a.run(ctx, b, t)
+			}}),
+		operation.NewKind(LettersExpire,
+			operation.Work[Expire]{Check: Expire.check, Run: func(ctx context.Context, t *operation.Task, a Expire) error {
+				return a.run(ctx, b, t)
+			}}),
+		operation.NewKind(MessagesPurge,
+			operation.Work[Purge]{Check: Purge.check, Run: func(ctx context.Context, t *operation.Task, a Purge) error {
+				return a.run(ctx, b, t)
+			}}),
+		operation.NewKind(MessagesReschedule,
+			operation.Work[Reschedule]{Check: Reschedule.check,
+				Run: func(ctx context.Context, t *operation.Task, a Reschedule) error { return a.run(ctx, b, t) }}),
+		operation.NewKind(GroupReset, operation.Work[Reset]{Check: Reset.check,
+			Run: func(ctx context.Context, t *operation.Task, a Reset) error { return a.run(ctx, b, t) }}),
+		operation.NewKind(TopicAudit, operation.Work[Audit]{Check: Audit.check,
+			Run: func(ctx context.Context, t *operation.Task, a Audit) error { return a.run(ctx, b, t) }}),
 	}
 }
 

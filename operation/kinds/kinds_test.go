@@ -48,13 +48,16 @@ func TestBadArguments(t *testing.T) {
 		{kinds.Export{Letters: letters(""), File: "x", Format: "xml"}.Request(), "ndjson or csv"},
 		{messages(kinds.Messages{}), "topic"},
 		{messages(kinds.Messages{Topic: topic, States: []ferry.State{driver.StateDead}}), "cannot be chosen"},
-		{messages(kinds.Messages{Topic: topic, Group: "g", States: []ferry.State{driver.StateDelayed}}), "belong to no group"},
+		{messages(kinds.Messages{Topic: topic, Group: "g", States: []ferry.State{driver.StateDelayed}}),
+			"belong to no group"},
 		{messages(kinds.Messages{Topic: topic, Where: "key =="}), "broken at column"},
-		{kinds.Reschedule{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateReady}}}.Request(), "cannot be chosen"},
+		{kinds.Reschedule{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateReady}}}.Request(),
+			"cannot be chosen"},
 		{kinds.Reset{Topic: topic, Group: "g"}.Request(), "starts again"},
 		{kinds.Reset{Topic: topic, Group: "g", To: "begin", Time: time.Now()}.Request(), "both"},
 	} {
-		if _, err := r.q.Submit(t.Context(), c.req); !errors.Is(err, ferry.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+		if _, err := r.q.Submit(t.Context(), c.req); !errors.Is(err, ferry.ErrInvalid) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.req, err, c.says)
 		}
 	}
@@ -69,7 +72,8 @@ func TestLaterMessagesAreLeftAlone(t *testing.T) {
 	r.publish("x", 10, time.Hour)
 	replay, err := r.q.Submit(t.Context(), kinds.Replay{Letters: kinds.Letters{Topic: topic}}.Request())
 	r.ok(err)
-	purge, err := r.q.Submit(t.Context(), kinds.Purge{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateDelayed}}}.Request())
+	purge, err := r.q.Submit(t.Context(),
+		kinds.Purge{Messages: kinds.Messages{Topic: topic, States: []ferry.State{driver.StateDelayed}}}.Request())
 	r.ok(err)
 	time.Sleep(5 * time.Millisecond) // times of messages are exact to a millisecond
 	r.publish("b", 10, 0)
@@ -94,12 +98,15 @@ func TestResetIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	r := memoryRig(t)
 	r.publish("a", 1, 0)
-	const data = `{"kind":"group.reset","args":{"topic":"orders","group":"default","to":"end"},"takes":1,"checkpoint":{"begun":true}}`
-	r.ok(r.d.KV().Apply(t.Context(), driver.OperationsBucket, driver.KVOptions{}, driver.Write{Name: "op/killed", Data: []byte(data)})[0].Err)
+	const data = `{"kind":"group.reset","args":{"topic":"orders","group":"default","to":"end"},` +
+		`"takes":1,"checkpoint":{"begun":true}}`
+	r.ok(r.d.KV().Apply(t.Context(), driver.OperationsBucket, driver.KVOptions{},
+		driver.Write{Name: "op/killed", Data: []byte(data)})[0].Err)
 	w, err := operation.NewWorker(r.q, operation.WorkerOptions{})
 	r.ok(err)
 	r.ok(w.Drain(t.Context()))
-	if op, err := r.q.Get(t.Context(), "killed"); err != nil || op.State != operation.Failed || !strings.Contains(op.Problem, "it is not known") {
+	if op, err := r.q.Get(t.Context(), "killed"); err != nil || op.State != operation.Failed ||
+		!strings.Contains(op.Problem, "it is not known") {
 		t.Errorf("%+v %v", op, err)
 	}
 	r.expect(driver.StateReady, "a0000")

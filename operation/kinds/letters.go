@@ -50,7 +50,8 @@ func (a Replay) Request() operation.Request {
 }
 
 func (a Replay) options() (r deadletter.ReplayOptions, err error) {
-	r = deadletter.ReplayOptions{To: a.To, ToGroup: a.ToGroup, After: time.Duration(a.After), Rate: a.Rate, MaxRounds: a.MaxRounds}
+	r = deadletter.ReplayOptions{To: a.To, ToGroup: a.ToGroup, After: time.Duration(a.After), Rate: a.Rate,
+		MaxRounds: a.MaxRounds}
 	if r.Selection, err = a.selection(); err != nil {
 		return r, err
 	}

@@ -93,7 +93,9 @@ func (s *scan) run(ctx context.Context, m Messages, states ...ferry.State) (err 
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(places, func(p place) bool { return p.State == at.State && p.Group == at.Group }); resumed && i >= 0 {
+	if i := slices.IndexFunc(places, func(p place) bool {
+		return p.State == at.State && p.Group == at.Group
+	}); resumed && i >= 0 {
 		places = places[i:]
 		places[0] = at
 	}
@@ -133,7 +135,8 @@ func (s *scan) places(ctx context.Context, m Messages, states []ferry.State) (li
 		}
 	}
 	if !found {
-		return nil, 0, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("topic %s has no group %s", m.Topic, m.Group), "see its groups with 'ferry group ls'", nil)
+		return nil, 0, driver.NewError(ferry.ErrNotFound, fmt.Sprintf("topic %s has no group %s", m.Topic, m.Group),
+			"see its groups with 'ferry group ls'", nil)
 	}
 	return list, total, nil
 }
@@ -142,7 +145,8 @@ func (s *scan) places(ctx context.Context, m Messages, states []ferry.State) (li
 func (s *scan) through(ctx context.Context, p place, seen *int64, total int64) error {
 	s.task.Phase(string(p.State))
 	for {
-		got, err := s.driver.Browse(ctx, driver.Query{Topic: s.topic, Group: p.Group, State: p.State, Cursor: p.Cursor, Limit: page, MaxScan: page})
+		got, err := s.driver.Browse(ctx,
+			driver.Query{Topic: s.topic, Group: p.Group, State: p.State, Cursor: p.Cursor, Limit: page, MaxScan: page})
 		if err != nil {
 			return err
 		}
@@ -206,7 +210,8 @@ func (s *scan) step(ctx context.Context, chosen []driver.Entry) error {
 		switch {
 		case err == nil:
 			s.task.Did(1)
-		case errors.Is(err, ferry.ErrNotFound), errors.Is(err, ferry.ErrConflict), errors.Is(err, ferry.ErrInvalid), errors.Is(err, ferry.ErrTooLarge):
+		case errors.Is(err, ferry.ErrNotFound), errors.Is(err, ferry.ErrConflict), errors.Is(err, ferry.ErrInvalid),
+			errors.Is(err, ferry.ErrTooLarge):
 			s.task.Skip(1, err)
 		case failed == nil:
 			failed = fmt.Errorf("message %s: %w", chosen[i].ID, err)
@@ -220,8 +225,9 @@ func (s *scan) target(e driver.Entry) driver.Target {
 	return driver.Target{Topic: s.topic, Group: e.Group, Ref: e.Ref, ID: e.ID}
 }
 
-// Purge deletes messages that were published before it was submitted and wait: those that are ready, wait for a retry or are delayed, unless States says
-// otherwise. With States delayed and waiting, it cancels what has not begun. What is in flight stays, and so do dead letters.
+// Purge deletes messages that were published before it was submitted and wait: those that are ready, wait for a retry
+// or are delayed, unless States says otherwise. With States delayed and waiting, it cancels what has not begun. What is
+// in flight stays, and so do dead letters.
 type Purge struct{ Messages }
 
 // Request returns what Queue.Submit takes.
@@ -245,10 +251,12 @@ func (a Purge) run(ctx context.Context, b *ferry.Broker, t *operation.Task) erro
 	return s.run(ctx, a.Messages, driver.StateDelayed, driver.StateWaiting, driver.StateReady)
 }
 
-// Reschedule makes messages due at another time that were published before it was submitted: those that are delayed or wait for a retry, unless States says otherwise.
+// Reschedule makes messages due at another time that were published before it was submitted: those that are delayed or
+// wait for a retry, unless States says otherwise.
 type Reschedule struct {
 	Messages
-	// At is when they are due. The zero time, or one that is past: at once. What is due within five seconds of it already is left.
+	// At is when they are due. The zero time, or one that is past: at once. What is due within five seconds of it already
+	// is left.
 	At time.Time `json:"at,omitzero"`
 }
 
@@ -277,7 +285,8 @@ func (a Reschedule) run(ctx context.Context, b *ferry.Broker, t *operation.Task)
 	return s.run(ctx, a.Messages, driver.StateDelayed, driver.StateWaiting)
 }
 
-// twice repeats a step of which some outcomes are not known. What it then does not find, or finds as it should be, was done the first time.
+// twice repeats a step of which some outcomes are not known. What it then does not find, or finds as it should be, was
+// done the first time.
 func twice(step func() []error) []error {
 	first := step()
 	if !slices.ContainsFunc(first, func(err error) bool { return errors.Is(err, ferry.ErrUnknown) }) {

@@ -46,7 +46,8 @@ func (r *rig) publish(prefix string, n int, delay time.Duration) {
 	var ms []*driver.Message
 	for i := range n {
 		id := fmt.Sprintf("%s%04d", prefix, i)
-		ms = append(ms, &driver.Message{ID: id, OwnID: true, Topic: topic, Body: []byte(id), Key: fmt.Sprint("k", i%7), Delay: delay})
+		ms = append(ms, &driver.Message{ID: id, OwnID: true, Topic: topic, Body: []byte(id),
+			Key: fmt.Sprint("k", i%7), Delay: delay})
 	}
 	for part := range slices.Chunk(ms, 500) {
 		_, err := r.d.Publish(context.Background(), part, driver.PublishOptions{})
@@ -79,7 +80,8 @@ func (r *rig) settle(n int, s driver.Settlement) (ids []string) {
 // bury makes the next n messages dead letters.
 func (r *rig) bury(n int) {
 	r.Helper()
-	r.settle(n, driver.Settlement{Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "too slow"}})
+	r.settle(n, driver.Settlement{Outcome: driver.Dead,
+		Failure: &driver.Failure{Reason: driver.ReasonTimeout, Error: "too slow"}})
 }
 
 // ids returns what is in a state.

@@ -170,14 +170,17 @@ func refused(t *testing.T, name, text, says string) {
 	}
 }
 
-// TestKeysOfOthers: what people bring from the configuration of another queue is refused with where it has its place here.
+// TestKeysOfOthers: what people bring from the configuration of another queue is refused with where it has its place
+// here.
 func TestKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	for text, hint := range map[string]string{
-		"listen: a:1\nkafka:\n  environment: production\n  topics: {main: {partitions: 12, replication_factor: 3}}\n": "replicas=3",
-		"distributed_lock: {enabled: true, redis: {mode: sentinel, master_name: m}}\n":                                "redis+sentinel://",
-		"rate_limiter:\n  default: {window_seconds: 10, max_messages: 5, penalty_threshold: 3, block_hours: 1.0}\n":   "ferry limit rule set",
-		"streaming:\n  mq: {consumer: {batch-size: 10}, producer: {max-len: 10000}}\n":                                "ferry topic retain",
+		"listen: a:1\nkafka:\n  environment: production\n" +
+			"  topics: {main: {partitions: 12, replication_factor: 3}}\n": "replicas=3",
+		"distributed_lock: {enabled: true, redis: {mode: sentinel, master_name: m}}\n": "redis+sentinel://",
+		"rate_limiter:\n  default: {window_seconds: 10, max_messages: 5, " +
+			"penalty_threshold: 3, block_hours: 1.0}\n": "ferry limit rule set",
+		"streaming:\n  mq: {consumer: {batch-size: 10}, producer: {max-len: 10000}}\n": "ferry topic retain",
 		"max_workers: 5\n":                "worker.Concurrency",
 		"connection_pool_size: 20\n":      "pool=20",
 		"processing_timeout: 180\n":       "worker.Timeout",

@@ -36,7 +36,8 @@ func publishAll(b *testing.B, d driver.Driver, n int) float64 {
 	for c := range 64 {
 		callers.Go(func() {
 			for next.Add(1) <= int64(n) {
-				if _, err := broker.Publish(context.Background(), &ferry.Message{Topic: topic, Key: fmt.Sprint("k", c), Body: body}); err != nil {
+				if _, err := broker.Publish(context.Background(),
+					&ferry.Message{Topic: topic, Key: fmt.Sprint("k", c), Body: body}); err != nil {
 					b.Error(err)
 					return
 				}
@@ -93,7 +94,8 @@ func BenchmarkDrain(b *testing.B) {
 				a.Driver = newRedis(b)
 			}
 			a.on.Store(true)
-			s, err := spooldisk.Open(context.Background(), a, spooldisk.Options{Root: b.TempDir(), Spool: spool.Options{Every: time.Millisecond}, Disk: disk.Options{Reserve: 1}})
+			s, err := spooldisk.Open(context.Background(), a,
+				spooldisk.Options{Root: b.TempDir(), Spool: spool.Options{Every: time.Millisecond}, Disk: disk.Options{Reserve: 1}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -121,7 +123,8 @@ func newRedis(b *testing.B) driver.Driver {
 	return d
 }
 
-// BenchmarkHealthy compares a broker that answers with and without a spool: in turns, so that a busy machine harms both.
+// BenchmarkHealthy compares a broker that answers with and without a spool: in turns, so that a busy machine harms
+// both.
 func BenchmarkHealthy(b *testing.B) {
 	bare, below := newRedis(b), newRedis(b)
 	defer shut(b, bare)

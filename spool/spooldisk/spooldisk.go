@@ -1,5 +1,6 @@
-// Package spooldisk opens a spool whose local store is a directory, and shares one root between processes: each has a directory of its own
-// below it, takes over what processes that died have left, and begins with what its own last life left.
+// Package spooldisk opens a spool whose local store is a directory, and shares one root between processes: each has a
+// directory of its own below it, takes over what processes that died have left, and begins with what its own last life
+// left.
 //
 //	root/0001   a store of driver/disk, locked by the process that has it
 //	root/0002
@@ -39,8 +40,8 @@ const overhead = 128 << 10
 // maxSlots bounds the processes of a root.
 const maxSlots = 9999
 
-// Open returns a spool around the driver of a broker, which it owns from now on, unless there is an error. It takes the first directory below the
-// root that nobody has, so that a process that starts again finds what it left.
+// Open returns a spool around the driver of a broker, which it owns from now on, unless there is an error. It takes the
+// first directory below the root that nobody has, so that a process that starts again finds what it left.
 func Open(ctx context.Context, broker driver.Driver, o Options) (*spool.Driver, error) {
 	switch {
 	case broker == nil:
@@ -83,7 +84,8 @@ type root struct {
 // enter takes a directory: one that is there and nobody has, or a new one.
 func (r *root) enter(ctx context.Context) (driver.Driver, error) {
 	if err := os.MkdirAll(r.path, privatefile.DirMode); err != nil {
-		return nil, driver.NewError(driver.ErrNotApplied, "the directory of the spool cannot be made", "check that "+r.path+" belongs to you, and can be written", err)
+		return nil, driver.NewError(driver.ErrNotApplied, "the directory of the spool cannot be made",
+			"check that "+r.path+" belongs to you, and can be written", err)
 	}
 	names, err := Slots(r.path)
 	if err != nil {
@@ -122,7 +124,8 @@ func (r *root) create(ctx context.Context, names []string) (driver.Driver, error
 		r.own = name
 		return d, nil
 	}
-	return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("%s has no room for another process", r.path), "use another directory for the spool", nil)
+	return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("%s has no room for another process", r.path),
+		"use another directory for the spool", nil)
 }
 
 func (r *root) open(ctx context.Context, name string) (*disk.Driver, error) {
@@ -135,7 +138,8 @@ func (r *root) open(ctx context.Context, name string) (*disk.Driver, error) {
 func Slots(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, driver.NewError(driver.ErrNotApplied, "the directory of the spool cannot be read", "check that "+path+" belongs to you", err)
+		return nil, driver.NewError(driver.ErrNotApplied, "the directory of the spool cannot be read",
+			"check that "+path+" belongs to you", err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -164,7 +168,8 @@ func (r *root) orphan(ctx context.Context) (driver.Driver, error) {
 		case errors.Is(err, driver.ErrFull) || ctx.Err() != nil:
 			return nil, err
 		case err != nil: // it must not keep the others from being taken over
-			r.log.Error("ferry: a directory of the spool cannot be opened; what waits in it stays there", "dir", filepath.Join(r.path, name), "error", err)
+			r.log.Error("ferry: a directory of the spool cannot be opened; what waits in it stays there", "dir",
+				filepath.Join(r.path, name), "error", err)
 			r.give(name)
 			continue
 		}
@@ -194,7 +199,8 @@ func (r *root) give(name string) {
 	r.broken[name] = true
 }
 
-// known reports whether there is nothing to get from a directory: whoever opens one writes its pid, so that an empty one is known to be still so.
+// known reports whether there is nothing to get from a directory: whoever opens one writes its pid, so that an empty
+// one is known to be still so.
 func (r *root) known(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, child())
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
+		"github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
 }
 
 // gone is a broker in memory that can be away.
@@ -85,7 +86,8 @@ func (g *gone) Close(context.Context) error { return nil }
 
 func open(t testing.TB, broker driver.Driver, root string) *spool.Driver {
 	t.Helper()
-	s, err := spooldisk.Open(context.Background(), broker, spooldisk.Options{Root: root, Spool: spool.Options{Every: 50 * time.Millisecond}, Disk: disk.Options{Reserve: 1}})
+	s, err := spooldisk.Open(context.Background(), broker,
+		spooldisk.Options{Root: root, Spool: spool.Options{Every: 50 * time.Millisecond}, Disk: disk.Options{Reserve: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func ids(t testing.TB, d driver.Driver) string {
 	}
 }
 
-// TestLives: a process has the directory that its last life had, another has another; what one left that is gone is taken over, in order.
+// TestLives: a process has the directory that its last life had, another has another; what one left that is gone is
+// taken over, in order.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	root, broker := filepath.Join(t.TempDir(), "spool"), newGone(t)
@@ -175,7 +178,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestABrokenNeighbour: a directory that cannot be opened keeps nobody from publishing, nor from taking over another one.
+// TestABrokenNeighbour: a directory that cannot be opened keeps nobody from publishing, nor from taking over another
+// one.
 func TestABrokenNeighbour(t *testing.T) {
 	t.Parallel()
 	root, broker := t.TempDir(), newGone(t)
@@ -247,11 +251,14 @@ func TestBadDirectories(t *testing.T) {
 	}
 }
 
-// TestAFullDisk: publishers are told, and everything goes on when there is room. A reserve larger than any disk is a disk that is full.
+// TestAFullDisk: publishers are told, and everything goes on when there is room. A reserve larger than any disk is a
+// disk that is full.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	broker := newGone(t)
-	s, err := spooldisk.Open(t.Context(), broker, spooldisk.Options{Root: t.TempDir(), Spool: spool.Options{Every: 50 * time.Millisecond}, Disk: disk.Options{Reserve: 1 << 60}})
+	s, err := spooldisk.Open(t.Context(), broker,
+		spooldisk.Options{Root: t.TempDir(), Spool: spool.Options{Every: 50 * time.Millisecond},
+			Disk: disk.Options{Reserve: 1 << 60}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,15 +269,17 @@ func TestAFullDisk(t *testing.T) {
 	}
 	broker.back()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if _, err = s.Publish(t.Context(), []*driver.Message{{ID: "2", Topic: topic, Key: "k"}}, driver.PublishOptions{}); err == nil {
+		if _, err = s.Publish(t.Context(), []*driver.Message{{ID: "2", Topic: topic, Key: "k"}},
+			driver.PublishOptions{}); err == nil {
 			return
 		}
 	}
 	t.Error(err)
 }
 
-// TestKills: a producer and its neighbour are killed again and again, and their Redis, too. Whatever they were told is accepted is in Redis at the end, each key in
-// order, over all lives of the producer. It has a few lives, or FERRY_TORTURE_SPOOL of them.
+// TestKills: a producer and its neighbour are killed again and again, and their Redis, too. Whatever they were told is
+// accepted is in Redis at the end, each key in order, over all lives of the producer. It has a few lives, or
+// FERRY_TORTURE_SPOOL of them.
 func TestKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers")
@@ -282,7 +291,8 @@ func TestKills(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d lives", seed, lives)
-	r := &run{T: t, random: rand.New(rand.NewPCG(seed, 0)), server: redistest.Single(t, redistest.Options{AOF: "always"}), root: t.TempDir(), accepted: map[string]bool{}}
+	r := &run{T: t, random: rand.New(rand.NewPCG(seed, 0)), server: redistest.Single(t, redistest.Options{AOF: "always"}),
+		root: t.TempDir(), accepted: map[string]bool{}}
 	for life := range lives {
 		r.live(life)
 	}
@@ -309,7 +319,8 @@ type run struct {
 	spooled  int
 }
 
-// live starts the producer, then its neighbour, takes their Redis away, and kills them: while it is away, or while it is back and they drain.
+// live starts the producer, then its neighbour, takes their Redis away, and kills them: while it is away, or while it
+// is back and they drain.
 func (r *run) live(life int) {
 	r.Helper()
 	stored, spooled := 50+r.random.IntN(300), 50+r.random.IntN(400)
@@ -365,7 +376,8 @@ func (r *run) live(life int) {
 func (r *run) start(keys string, life int) (*exec.Cmd, *bufio.Scanner) {
 	r.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^$")
-	c.Env = append(os.Environ(), childURL+"="+r.server.URL(), childRoot+"="+r.root, childKeys+"="+keys, fmt.Sprintf("%s=%d", childLife, life))
+	c.Env = append(os.Environ(), childURL+"="+r.server.URL(), childRoot+"="+r.root, childKeys+"="+keys,
+		fmt.Sprintf("%s=%d", childLife, life))
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -393,8 +405,8 @@ func (r *run) note(line string) (how string, ok bool) {
 	return how, true
 }
 
-// judge compares what was accepted with what the broker has. Each message says in which life which of its key it is; one whose publisher was killed before it was
-// told may be there, too, and so may repeats.
+// judge compares what was accepted with what the broker has. Each message says in which life which of its key it is;
+// one whose publisher was killed before it was told may be there, too, and so may repeats.
 func judge(t *testing.T, broker driver.Driver, accepted map[string]bool) {
 	t.Helper()
 	type place struct {

@@ -15,7 +15,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// BenchmarkPublishToAck moves messages on the memory broker without traces, with those of one message in a hundred, and with all.
+// BenchmarkPublishToAck moves messages on the memory broker without traces, with those of one message in a hundred, and
+// with all.
 func BenchmarkPublishToAck(b *testing.B) {
 	for _, bc := range []struct {
 		name   string
@@ -23,7 +24,8 @@ func BenchmarkPublishToAck(b *testing.B) {
 		ratio  float64
 	}{{"plain", false, 0}, {"traced-1%", true, 0.01}, {"traced-all", true, 0}} {
 		b.Run(bc.name, func(b *testing.B) {
-			provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.ParentBased(otel.Sampler(sdk.AlwaysSample()))), sdk.WithBatcher(nowhere{}))
+			provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.ParentBased(otel.Sampler(sdk.AlwaysSample()))),
+				sdk.WithBatcher(nowhere{}))
 			defer func() { _ = provider.Shutdown(context.Background()) }()
 			tracing, err := otel.New(otel.Options{Provider: provider, Ratio: bc.ratio})
 			if err != nil {

@@ -60,7 +60,8 @@ func virtual(t *testing.T, o otel.Options, f func(r *rig)) {
 func newRig(t *testing.T, o otel.Options) *rig {
 	t.Helper()
 	r := &rig{T: t, spans: tracetest.NewSpanRecorder()}
-	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(r.spans), sdk.WithSampler(sdk.ParentBased(otel.Sampler(sdk.AlwaysSample()))))
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(r.spans),
+		sdk.WithSampler(sdk.ParentBased(otel.Sampler(sdk.AlwaysSample()))))
 	r.tracer = provider.Tracer("test")
 	o.Provider = provider
 	var err error
@@ -132,10 +133,12 @@ func (r *rig) has(s sdk.ReadOnlySpan, want map[string]string) {
 }
 
 func below(parent, child sdk.ReadOnlySpan) bool {
-	return child.Parent().SpanID() == parent.SpanContext().SpanID() && child.SpanContext().TraceID() == parent.SpanContext().TraceID()
+	return child.Parent().SpanID() == parent.SpanContext().SpanID() &&
+		child.SpanContext().TraceID() == parent.SpanContext().TraceID()
 }
 
-// TestOneTrace: a request publishes, the first attempt fails, the second emits a follow-up and publishes another message: all of it is one trace.
+// TestOneTrace: a request publishes, the first attempt fails, the second emits a follow-up and publishes another
+// message: all of it is one trace.
 func TestOneTrace(t *testing.T) {
 	virtual(t, otel.Options{}, func(r *rig) {
 		r.work(func(w *worker.Worker) {
@@ -158,7 +161,8 @@ func TestOneTrace(t *testing.T) {
 		bag, _ := baggage.New(tenant)
 		ctx, request := r.tracer.Start(baggage.ContextWithBaggage(t.Context(), bag), "request")
 		headers := map[string]string{"mine": "1"}
-		if _, err := r.broker.Publish(ctx, &ferry.Message{Topic: "orders", ID: "order-1", Body: []byte("boat"), Headers: headers}); err != nil {
+		if _, err := r.broker.Publish(ctx,
+			&ferry.Message{Topic: "orders", ID: "order-1", Body: []byte("boat"), Headers: headers}); err != nil {
 			t.Fatal(err)
 		}
 		request.End()
@@ -173,7 +177,8 @@ func TestOneTrace(t *testing.T) {
 		if !below(r.one("request"), send) || !below(send, attempts[0]) || !below(send, attempts[1]) {
 			t.Error("request, send and attempts are not above each other")
 		}
-		if !below(attempts[1], r.one("send audit")) || !below(attempts[1], r.one("send mails")) || !below(r.one("send mails"), r.one("process mails")) {
+		if !below(attempts[1], r.one("send audit")) || !below(attempts[1], r.one("send mails")) ||
+			!below(r.one("send mails"), r.one("process mails")) {
 			t.Error("what the handler sent is not below its attempt")
 		}
 		if send.SpanKind() != trace.SpanKindProducer || attempts[0].SpanKind() != trace.SpanKindConsumer {
@@ -182,8 +187,10 @@ func TestOneTrace(t *testing.T) {
 		if links := attempts[0].Links(); len(links) != 1 || links[0].SpanContext.SpanID() != send.SpanContext().SpanID() {
 			t.Errorf("links %v", links)
 		}
-		r.has(send, map[string]string{"messaging.system": "ferry", "messaging.operation.type": "send", "messaging.destination.name": "orders", "messaging.message.id": "order-1", "messaging.message.body.size": "4"})
-		r.has(attempts[0], map[string]string{"messaging.operation.type": "process", "messaging.consumer.group.name": "billing", "messaging.message.id": "order-1",
+		r.has(send, map[string]string{"messaging.system": "ferry", "messaging.operation.type": "send",
+			"messaging.destination.name": "orders", "messaging.message.id": "order-1", "messaging.message.body.size": "4"})
+		r.has(attempts[0], map[string]string{"messaging.operation.type": "process",
+			"messaging.consumer.group.name": "billing", "messaging.message.id": "order-1",
 			"ferry.attempt": "1", "ferry.outcome": "retry", "ferry.cause": "first", "error.type": "_OTHER"})
 		r.has(attempts[1], map[string]string{"ferry.attempt": "2", "ferry.outcome": "ack", "ferry.cause": "retry"})
 		r.has(r.one("send mails"), map[string]string{"ferry.follow_up": "true"})
@@ -216,7 +223,8 @@ func TestDeadLettersAndPanics(t *testing.T) {
 			})
 		})
 		for _, body := range []string{"fatal", "park", "panic"} {
-			if _, err := r.broker.Publish(t.Context(), &ferry.Message{Topic: "orders", ID: body, Body: []byte(body)}); err != nil {
+			if _, err := r.broker.Publish(t.Context(),
+				&ferry.Message{Topic: "orders", ID: body, Body: []byte(body)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -234,7 +242,8 @@ func TestDeadLettersAndPanics(t *testing.T) {
 			t.Fatalf("%d, %d and %d attempts", len(fatal), len(parked), len(panics))
 		}
 		r.has(fatal[0], map[string]string{"ferry.outcome": "dead"})
-		if len(fatal[0].Events()) != 1 || fatal[0].Status().Code != codes.Error || r.one("send mails").Status().Code != codes.Error {
+		if len(fatal[0].Events()) != 1 || fatal[0].Status().Code != codes.Error ||
+			r.one("send mails").Status().Code != codes.Error {
 			t.Errorf("a dead letter: %v, %v", fatal[0].Events(), fatal[0].Status())
 		}
 		r.has(parked[0], map[string]string{"ferry.outcome": "release"})
@@ -316,7 +325,8 @@ func TestSamplerTakesWhatWasChosen(t *testing.T) {
 	if s.ShouldSample(sdk.SamplingParameters{}).Decision == sdk.RecordAndSample {
 		t.Error("the other sampler is not asked")
 	}
-	if s.ShouldSample(sdk.SamplingParameters{Attributes: []attribute.KeyValue{otel.Chosen.Bool(true)}}).Decision != sdk.RecordAndSample {
+	if s.ShouldSample(sdk.SamplingParameters{
+		Attributes: []attribute.KeyValue{otel.Chosen.Bool(true)}}).Decision != sdk.RecordAndSample {
 		t.Error("what was chosen is not sampled")
 	}
 	if !slices.Contains([]string{"FerryChosen{AlwaysOffSampler}"}, s.Description()) {

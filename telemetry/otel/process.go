@@ -34,8 +34,8 @@ type process struct {
 	sends sends
 }
 
-// Middleware traces handlers of single messages: each attempt is a span, child of that of the publish and linked to it. Make it the outermost, so that what
-// other middleware does is inside.
+// Middleware traces handlers of single messages: each attempt is a span, child of that of the publish and linked to it.
+// Make it the outermost, so that what other middleware does is inside.
 func (t *Tracing) Middleware() worker.Middleware {
 	return func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, d *ferry.Delivery) error {
@@ -84,7 +84,8 @@ func (t *Tracing) carries(d *ferry.Delivery) bool {
 	return false
 }
 
-// remote is ctx with the context that a message carries. What is in ctx, of the program that runs the worker, is not its origin.
+// remote is ctx with the context that a message carries. What is in ctx, of the program that runs the worker, is not
+// its origin.
 func (t *Tracing) remote(ctx context.Context, d *ferry.Delivery) context.Context {
 	if len(d.Headers) == 0 {
 		return trace.ContextWithSpanContext(ctx, trace.SpanContext{})

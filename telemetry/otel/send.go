@@ -33,7 +33,8 @@ func (t *Tracing) publishing(ctx context.Context, m *ferry.Message) context.Cont
 	}
 	ctx, span := t.tracer.Start(ctx, "send "+m.Topic, o...)
 	if span.IsRecording() {
-		span.SetAttributes(t.system, semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"), semconv.MessagingDestinationName(m.Topic),
+		span.SetAttributes(t.system, semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"),
+			semconv.MessagingDestinationName(m.Topic),
 			semconv.MessagingMessageID(m.ID), semconv.MessagingMessageBodySize(len(m.Body)))
 	}
 	headers := make(carrier, len(m.Headers)+2) // the map may be the publisher's
@@ -65,8 +66,8 @@ func (t *Tracing) published(ctx context.Context, e ferry.Event) {
 	span.End()
 }
 
-// sends are the spans of what a handler has published or emitted and nobody has ended. An emitted message is sent with the settlement, after the handler: its
-// span ends with that of the handler.
+// sends are the spans of what a handler has published or emitted and nobody has ended. An emitted message is sent with
+// the settlement, after the handler: its span ends with that of the handler.
 type sends struct {
 	mu   sync.Mutex
 	open []trace.Span
@@ -108,8 +109,10 @@ func errorType(err error) string {
 		err  error
 		name string
 	}{
-		{ferry.ErrNotApplied, "not_applied"}, {ferry.ErrUnknown, "unknown"}, {ferry.ErrFull, "full"}, {ferry.ErrTooLarge, "too_large"}, {ferry.ErrRefused, "refused"},
-		{ferry.ErrClosed, "closed"}, {ferry.ErrInvalid, "invalid"}, {ferry.ErrUnsupported, "unsupported"}, {ferry.ErrLeaseLost, "lease_lost"},
+		{ferry.ErrNotApplied, "not_applied"}, {ferry.ErrUnknown, "unknown"}, {ferry.ErrFull, "full"},
+		{ferry.ErrTooLarge, "too_large"}, {ferry.ErrRefused, "refused"},
+		{ferry.ErrClosed, "closed"}, {ferry.ErrInvalid, "invalid"}, {ferry.ErrUnsupported, "unsupported"},
+		{ferry.ErrLeaseLost, "lease_lost"},
 		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"},
 	} {
 		if errors.Is(err, k.err) {

@@ -41,7 +41,8 @@ func TestSetupExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := arrived.Load()
-	if got == nil || !strings.HasPrefix(*got, "/v1/traces ") || !strings.Contains(*got, "send orders") || !strings.Contains(*got, "shop") {
+	if got == nil || !strings.HasPrefix(*got, "/v1/traces ") || !strings.Contains(*got, "send orders") ||
+		!strings.Contains(*got, "shop") {
 		t.Errorf("the collector got %v", got)
 	}
 }

@@ -22,9 +22,10 @@ type Options struct {
 	Propagator propagation.TextMapPropagator
 	// System is the attribute messaging.system. Defaults to "ferry".
 	System string
-	// Ratio is the share of messages that begin a trace, of those that are published outside of any span. Messages that do not carry no context and cost next to
-	// nothing, and their handlers begin no trace either. Zero: all of them, and the sampler of the provider decides. With a ratio that sampler must
-	// take what has the attribute Chosen: that of Setup does.
+	// Ratio is the share of messages that begin a trace, of those that are published outside of any span. Messages that do
+	// not carry no context and cost next to nothing, and their handlers begin no trace either. Zero: all of them, and the
+	// sampler of the provider decides. With a ratio that sampler must take what has the attribute Chosen: that of Setup
+	// does.
 	Ratio float64
 }
 
@@ -46,7 +47,8 @@ const scope = "github.com/ferrymq/ferry/telemetry/otel"
 // New returns a Tracing.
 func New(o Options) (*Tracing, error) {
 	if o.Ratio < 0 || o.Ratio > 1 {
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the ratio %v of the tracing is not a share", o.Ratio), "use 0.01 for one message in a hundred, or zero for all", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the ratio %v of the tracing is not a share", o.Ratio),
+			"use 0.01 for one message in a hundred, or zero for all", nil)
 	}
 	if o.Provider == nil {
 		o.Provider = otel.GetTracerProvider()
@@ -67,7 +69,9 @@ func New(o Options) (*Tracing, error) {
 }
 
 // chooses reports whether a message that belongs to no trace begins one.
-func (t *Tracing) chooses() bool { return t.ratio == 0 || rand.Float64() < t.ratio } //nolint:gosec // a sample, not a secret
+func (t *Tracing) chooses() bool {
+	return t.ratio == 0 || rand.Float64() < t.ratio //nolint:gosec // a sample, not a secret
+}
 
 // carrier reads and writes headers. It owns its map.
 type carrier map[string]string

@@ -18,7 +18,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// BenchmarkScrape scrapes 1,000 topics, with figures that are asked for anew each time and with those that a collector has.
+// BenchmarkScrape scrapes 1,000 topics, with figures that are asked for anew each time and with those that a collector
+// has.
 func BenchmarkScrape(b *testing.B) {
 	brokers := map[string]func(b *testing.B) *ferry.Broker{
 		"memory": func(b *testing.B) *ferry.Broker {
@@ -76,7 +77,8 @@ func BenchmarkPublishToAck(b *testing.B) {
 		name    string
 		metrics bool
 		batch   int
-	}{{"single/plain", false, 1}, {"single/metrics", true, 1}, {"batch100/plain", false, 100}, {"batch100/metrics", true, 100}} {
+	}{{"single/plain", false, 1}, {"single/metrics", true, 1}, {"batch100/plain", false, 100},
+		{"batch100/metrics", true, 100}} {
 		b.Run(bc.name, func(b *testing.B) {
 			var o ferry.Options
 			m := newMetrics(b, prom.Options{})
@@ -144,7 +146,8 @@ func publishToAck(b *testing.B, o ferry.Options, batch int, use func(*worker.Wor
 	}
 }
 
-// reportCPU reports the processor time of each operation, which others on the same machine change less than they change the time.
+// reportCPU reports the processor time of each operation, which others on the same machine change less than they change
+// the time.
 func reportCPU(b *testing.B, begin machine.Sample) {
 	b.ReportMetric(float64(machine.Read().Process-begin.Process)/float64(b.N), "cpu-ns/op")
 }

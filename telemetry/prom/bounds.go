@@ -43,7 +43,8 @@ func (b *bounds) admit(label, name string) string {
 		return name
 	}
 	if len(n.folded) == 0 {
-		b.log.Warn("metrics: there are more names than are told apart; what comes now is added up as "+other, "label", label, "limit", n.limit, "name", name)
+		b.log.Warn("metrics: there are more names than are told apart; what comes now is added up as "+other, "label", label,
+			"limit", n.limit, "name", name)
 	}
 	if len(n.folded) < n.limit {
 		n.folded[name] = true

@@ -60,7 +60,8 @@ func (g *guards) collect(s *sheet, fs *families) {
 		s.add(fs.guardRefused, float64(n), at.layer, at.name, string(at.kind))
 	}
 	for name, state := range g.states {
-		s.add(fs.breaker, map[guard.State]float64{guard.StateClosed: 0, guard.StateHalfOpen: 1, guard.StateOpen: 2}[state], name)
+		s.add(fs.breaker, map[guard.State]float64{guard.StateClosed: 0, guard.StateHalfOpen: 1, guard.StateOpen: 2}[state],
+			name)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Bounds of the classic buckets: each doubles the one before, from a millisecond to a minute. They are bounds of the native ones too, so that both are exact.
+// Bounds of the classic buckets: each doubles the one before, from a millisecond to a minute. They are bounds of the
+// native ones too, so that both are exact.
 const (
 	classicFirst = -10 // 2^-10 s
 	classicLast  = 6   // 64 s
@@ -55,11 +56,13 @@ func (h *histogram) writeClassic(out *dto.Histogram) {
 		for ; next <= last && next < len(h.h.Counts); next++ {
 			n += h.h.Counts[next]
 		}
-		out.Bucket = append(out.Bucket, &dto.Bucket{CumulativeCount: proto.Uint64(n), UpperBound: proto.Float64(math.Exp2(float64(exp)))})
+		out.Bucket = append(out.Bucket,
+			&dto.Bucket{CumulativeCount: proto.Uint64(n), UpperBound: proto.Float64(math.Exp2(float64(exp)))})
 	}
 }
 
-// writeNative writes the buckets that are not empty as spans, each count as the difference to the one before. What is shorter than all buckets is zero.
+// writeNative writes the buckets that are not empty as spans, each count as the difference to the one before. What is
+// shorter than all buckets is zero.
 func (h *histogram) writeNative(out *dto.Histogram) {
 	if len(h.h.Counts) == 0 {
 		out.PositiveSpan = []*dto.BucketSpan{{Offset: proto.Int32(0), Length: proto.Uint32(0)}} // says that it is native

@@ -29,7 +29,8 @@ import (
 type Options struct {
 	// Broker is the label "broker" of every metric, for programs with several. Defaults to "default".
 	Broker string
-	// MaxTopics and MaxGroups are how many names are told apart; the figures of others are added up as "(other)". Default to 1000 and 100.
+	// MaxTopics and MaxGroups are how many names are told apart; the figures of others are added up as "(other)". Default
+	// to 1000 and 100.
 	MaxTopics, MaxGroups int
 	// MaxNames is how many limits, guards, breakers, locks and reasons of one's own are told apart, each. Defaults to 100.
 	MaxNames int
@@ -47,7 +48,8 @@ type Options struct {
 type Sources struct {
 	// Workers are those of this process.
 	Workers []*worker.Worker
-	// Collector asks the broker. Where several processes watch one broker, each may have one; their figures are the same, so take the maximum, not the sum.
+	// Collector asks the broker. Where several processes watch one broker, each may have one; their figures are the same,
+	// so take the maximum, not the sum.
 	Collector *monitor.Collector
 	// Recoverers are those of this process; the one that leads has figures.
 	Recoverers []*deadletter.Recoverer
@@ -81,7 +83,8 @@ var _ prometheus.Collector = (*Metrics)(nil)
 // New returns metrics that know of nothing yet.
 func New(o Options) (*Metrics, error) {
 	if o.MaxTopics < 0 || o.MaxGroups < 0 || o.MaxNames < 0 || o.Age < 0 || o.Timeout < 0 {
-		return nil, driver.NewError(ferry.ErrInvalid, "an option of the metrics is negative", "leave it zero for the default", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, "an option of the metrics is negative",
+			"leave it zero for the default", nil)
 	}
 	if o.Broker == "" {
 		o.Broker = "default"
@@ -92,7 +95,8 @@ func New(o Options) (*Metrics, error) {
 		o.Logger = slog.Default()
 	}
 	m := &Metrics{o: o, bounds: newBounds(o.Logger, map[string]int{
-		"topic": o.MaxTopics, "group": o.MaxGroups, "reason": o.MaxNames, "limit": o.MaxNames, "name": o.MaxNames, "lock": o.MaxNames,
+		"topic": o.MaxTopics, "group": o.MaxGroups, "reason": o.MaxNames, "limit": o.MaxNames,
+		"name": o.MaxNames, "lock": o.MaxNames,
 	})}
 	m.families, m.all = newFamilies(o.Broker)
 	m.publishers.bounds = m.bounds
@@ -122,16 +126,20 @@ func (m *Metrics) Guard() guard.Hook { return m.guards.happened }
 // Watch adds what figures come from.
 func (m *Metrics) Watch(s Sources) error {
 	if i := slices.Index(s.Workers, nil); i >= 0 {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("worker %d of the metrics is nil", i), "make it with worker.New", nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("worker %d of the metrics is nil", i),
+			"make it with worker.New", nil)
 	}
 	if i := slices.Index(s.Recoverers, nil); i >= 0 {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("recoverer %d of the metrics is nil", i), "make it with deadletter.NewRecoverer", nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("recoverer %d of the metrics is nil", i),
+			"make it with deadletter.NewRecoverer", nil)
 	}
 	if i := slices.Index(s.Spools, nil); i >= 0 {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("spool %d of the metrics is nil", i), "make it with spool.New", nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("spool %d of the metrics is nil", i),
+			"make it with spool.New", nil)
 	}
 	if i := slices.Index(s.WeCom, nil); i >= 0 {
-		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("pipeline %d of the metrics is nil", i), "make it with wecom.New", nil)
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("pipeline %d of the metrics is nil", i),
+			"make it with wecom.New", nil)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +154,8 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect tells the figures. A broker that does not answer within Options.Timeout leaves its part out, and ferry_up is 0.
+// Collect tells the figures. A broker that does not answer within Options.Timeout leaves its part out, and ferry_up is
+// 0.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), m.o.Timeout)
 	defer cancel()
@@ -193,7 +202,8 @@ func (m *Metrics) collect(ctx context.Context, s *sheet, from *Sources) {
 	}
 }
 
-// Handler serves these metrics with those of the Go runtime and of the process, in the text format and as protocol buffers, which native histograms need.
+// Handler serves these metrics with those of the Go runtime and of the process, in the text format and as protocol
+// buffers, which native histograms need.
 func (m *Metrics) Handler() http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -19,7 +19,8 @@ func (fs *families) ofWorker(s *sheet, w worker.Stats) {
 	s.add(fs.handlers, float64(max(0, w.Concurrency-w.Running-w.Zombies)), "idle")
 	for i := range w.Consumers {
 		c := &w.Consumers[i]
-		for result, n := range map[string]uint64{"ack": c.Acked, "retry": c.Retried, "dead": c.Dead, "drop": c.Dropped, "release": c.Released} {
+		for result, n := range map[string]uint64{"ack": c.Acked, "retry": c.Retried, "dead": c.Dead, "drop": c.Dropped,
+			"release": c.Released} {
 			s.add(fs.processed, float64(n), c.Topic, c.Group, result)
 		}
 		for _, f := range c.Failures {
@@ -74,7 +75,8 @@ type partitionName struct {
 	partition    int32
 }
 
-// maxPartitions bounds how many are told apart: topics with many partitions would have a series for each and each group.
+// maxPartitions bounds how many are told apart: topics with many partitions would have a series for each and each
+// group.
 const maxPartitions = 10_000
 
 // settled is told of every outcome.

@@ -121,7 +121,8 @@ func demo(t *testing.T, m *prom.Metrics) {
 		t.Fatal(err)
 	}
 	locks := new(cluster.LockMetrics)
-	if err := m.Watch(prom.Sources{Workers: []*worker.Worker{w}, Collector: c, Locks: map[string]*cluster.LockMetrics{"import": locks}}); err != nil {
+	if err := m.Watch(prom.Sources{Workers: []*worker.Worker{w}, Collector: c,
+		Locks: map[string]*cluster.LockMetrics{"import": locks}}); err != nil {
 		t.Fatal(err)
 	}
 	lock, err := cluster.Acquire(ctx, b, "import", cluster.LockOptions{Metrics: locks})
@@ -142,8 +143,10 @@ func demo(t *testing.T, m *prom.Metrics) {
 	}
 	hook := m.Guard()
 	for _, e := range []guard.Event{
-		{Kind: guard.EventLimited, Layer: "limit", Name: "sender", Key: "ann"}, {Kind: guard.EventPenalized, Layer: "limit", Name: "sender", Key: "ann"},
-		{Kind: guard.EventBusy, Layer: "concurrency", Name: "slots"}, {Kind: guard.EventState, Layer: "breaker", Name: "billing", State: guard.StateOpen},
+		{Kind: guard.EventLimited, Layer: "limit", Name: "sender", Key: "ann"},
+		{Kind: guard.EventPenalized, Layer: "limit", Name: "sender", Key: "ann"},
+		{Kind: guard.EventBusy, Layer: "concurrency", Name: "slots"},
+		{Kind: guard.EventState, Layer: "breaker", Name: "billing", State: guard.StateOpen},
 		{Kind: guard.EventAdmitted, Layer: "limit", Name: "sender"},
 	} {
 		hook(ctx, e)
@@ -157,22 +160,28 @@ func TestFigures(t *testing.T) {
 		demo(t, m)
 		got := gathered(t, m)
 		for name, want := range map[string]map[string]float64{
-			"ferry_messages_published_total":     {"topic=orders": 7},
-			"ferry_messages_processed_total":     {"group=billing,result=ack,topic=orders": 3, "group=billing,result=retry,topic=orders": 2, "group=billing,result=dead,topic=orders": 3},
-			"ferry_messages_failed_total":        {"group=billing,reason=error,topic=orders": 1, "group=billing,reason=no_stock,topic=orders": 1, "group=billing,reason=panic,topic=orders": 2},
-			"ferry_dead_letters_total":           {"group=billing,reason=no_stock,topic=orders": 1, "group=billing,reason=panic,topic=orders": 1, "group=billing,reason=max_attempts,topic=orders": 1},
-			"ferry_redeliveries_total":           {"cause=retry,group=billing,topic=orders": 2},
-			"ferry_topic_messages":               {"group=billing,state=dead,topic=orders": 3, "group=billing,state=ready,topic=orders": 0, "group=,state=delayed,topic=orders": 1},
-			"ferry_group_messages_total":         {"event=retried,group=billing,topic=orders": 2, "event=died,group=billing,topic=orders": 3, "event=acked,group=billing,topic=orders": 3},
-			"ferry_consumers":                    {"group=billing,topic=orders": 1},
-			"ferry_handlers":                     {"state=active": 0, "state=idle": 4},
-			"ferry_up":                           {"": 1},
-			"ferry_health":                       {"status=degraded": 1, "status=healthy": 0, "status=unhealthy": 0},
-			"ferry_uptime_seconds":               {"": 5},
-			"ferry_lock_acquired_total":          {"lock=import": 1},
-			"ferry_limit_violations_total":       {"limit=sender": 1},
-			"ferry_limit_penalties_total":        {"limit=sender": 1},
-			"ferry_guard_refused_total":          {"kind=limited,layer=limit,name=sender": 1, "kind=busy,layer=concurrency,name=slots": 1},
+			"ferry_messages_published_total": {"topic=orders": 7},
+			"ferry_messages_processed_total": {"group=billing,result=ack,topic=orders": 3,
+				"group=billing,result=retry,topic=orders": 2, "group=billing,result=dead,topic=orders": 3},
+			"ferry_messages_failed_total": {"group=billing,reason=error,topic=orders": 1,
+				"group=billing,reason=no_stock,topic=orders": 1, "group=billing,reason=panic,topic=orders": 2},
+			"ferry_dead_letters_total": {"group=billing,reason=no_stock,topic=orders": 1,
+				"group=billing,reason=panic,topic=orders": 1, "group=billing,reason=max_attempts,topic=orders": 1},
+			"ferry_redeliveries_total": {"cause=retry,group=billing,topic=orders": 2},
+			"ferry_topic_messages": {"group=billing,state=dead,topic=orders": 3,
+				"group=billing,state=ready,topic=orders": 0, "group=,state=delayed,topic=orders": 1},
+			"ferry_group_messages_total": {"event=retried,group=billing,topic=orders": 2,
+				"event=died,group=billing,topic=orders": 3, "event=acked,group=billing,topic=orders": 3},
+			"ferry_consumers":              {"group=billing,topic=orders": 1},
+			"ferry_handlers":               {"state=active": 0, "state=idle": 4},
+			"ferry_up":                     {"": 1},
+			"ferry_health":                 {"status=degraded": 1, "status=healthy": 0, "status=unhealthy": 0},
+			"ferry_uptime_seconds":         {"": 5},
+			"ferry_lock_acquired_total":    {"lock=import": 1},
+			"ferry_limit_violations_total": {"limit=sender": 1},
+			"ferry_limit_penalties_total":  {"limit=sender": 1},
+			"ferry_guard_refused_total": {"kind=limited,layer=limit,name=sender": 1,
+				"kind=busy,layer=concurrency,name=slots": 1},
 			"ferry_breaker_state":                {"name=billing": 2},
 			"ferry_breaker_transitions_total":    {"name=billing,to=open": 1},
 			"ferry_folded_names":                 {"label=topic": 0},
@@ -232,7 +241,8 @@ func TestLint(t *testing.T) {
 	})
 }
 
-// TestSeriesAreBounded: whatever topics, groups and names there are, their series are not more than was said, nothing is lost, and the log says so once.
+// TestSeriesAreBounded: whatever topics, groups and names there are, their series are not more than was said, nothing
+// is lost, and the log says so once.
 func TestSeriesAreBounded(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -253,7 +263,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	if n := len(got["ferry_limit_violations_total"]); n > 101 {
 		t.Errorf("%d limits are told apart", n)
 	}
-	if number(got["ferry_messages_published_total"]["topic=(other)"]) != 9950 || number(got["ferry_folded_names"]["label=topic"]) != 50 {
+	if number(got["ferry_messages_published_total"]["topic=(other)"]) != 9950 ||
+		number(got["ferry_folded_names"]["label=topic"]) != 50 {
 		t.Errorf("folded: %v", got["ferry_folded_names"])
 	}
 	if n := strings.Count(log.String(), "label=topic"); n != 1 {
@@ -281,7 +292,8 @@ func TestBrokerIsAway(t *testing.T) {
 			t.Fatal("published to a closed broker")
 		}
 		got := gathered(t, m)
-		if number(got["ferry_up"][""]) != 0 || number(got["ferry_failures_total"][""]) != 1 || got["ferry_build_info"] == nil || got["ferry_backend_memory_bytes"] != nil {
+		if number(got["ferry_up"][""]) != 0 || number(got["ferry_failures_total"][""]) != 1 ||
+			got["ferry_build_info"] == nil || got["ferry_backend_memory_bytes"] != nil {
 			t.Errorf("%v", got)
 		}
 	})
@@ -290,7 +302,8 @@ func TestBrokerIsAway(t *testing.T) {
 func TestErrorsHaveKinds(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(t, prom.Options{})
-	for _, kind := range []error{ferry.ErrFull, ferry.ErrUnknown, ferry.ErrNotApplied, ferry.ErrTooLarge, ferry.ErrRefused, errors.New("secret text")} {
+	for _, kind := range []error{ferry.ErrFull, ferry.ErrUnknown, ferry.ErrNotApplied, ferry.ErrTooLarge, ferry.ErrRefused,
+		errors.New("secret text")} {
 		m.Hooks().Published(t.Context(), ferry.Event{Topic: "orders", Err: driver.NewError(kind, "text", "", nil)})
 	}
 	got := gathered(t, m)["ferry_publish_errors_total"]
@@ -307,7 +320,9 @@ func TestHandler(t *testing.T) {
 	m.Hooks().Published(t.Context(), ferry.Event{Topic: "orders", Duration: time.Millisecond})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	for _, line := range []string{`ferry_messages_published_total{broker="main",topic="orders"} 1`, `ferry_publish_duration_seconds_bucket{broker="main",topic="orders",le="0.0009765625"} 0`, "go_goroutines", "process_cpu_seconds_total"} {
+	for _, line := range []string{`ferry_messages_published_total{broker="main",topic="orders"} 1`,
+		`ferry_publish_duration_seconds_bucket{broker="main",topic="orders",le="0.0009765625"} 0`, "go_goroutines",
+		"process_cpu_seconds_total"} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("%q is not in\n%s", line, w.Body)
 		}
@@ -319,7 +334,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	if _, err := prom.New(prom.Options{MaxTopics: -1}); !errors.Is(err, ferry.ErrInvalid) {
 		t.Errorf("a negative option: %v", err)
 	}
-	if err := newMetrics(t, prom.Options{}).Watch(prom.Sources{Workers: []*worker.Worker{nil}}); !errors.Is(err, ferry.ErrInvalid) {
+	if err := newMetrics(t, prom.Options{}).Watch(
+		prom.Sources{Workers: []*worker.Worker{nil}}); !errors.Is(err, ferry.ErrInvalid) {
 		t.Errorf("a nil worker: %v", err)
 	}
 }
@@ -346,7 +362,8 @@ func TestRefusedPublishes(t *testing.T) {
 	}
 }
 
-// Names that are no text, of limits or reasons, are one series as soon as they look alike: two of the same labels would fail the scrape.
+// Names that are no text, of limits or reasons, are one series as soon as they look alike: two of the same labels would
+// fail the scrape.
 func TestNamesThatAreNoText(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(t, prom.Options{})

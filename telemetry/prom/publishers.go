@@ -17,8 +17,10 @@ var kinds = []struct {
 	err   error
 	label string
 }{
-	{ferry.ErrNotApplied, "not_applied"}, {ferry.ErrUnknown, "unknown"}, {ferry.ErrFull, "full"}, {ferry.ErrTooLarge, "too_large"},
-	{ferry.ErrRefused, "refused"}, {ferry.ErrClosed, "closed"}, {ferry.ErrUnsupported, "unsupported"}, {ferry.ErrInvalid, "invalid"},
+	{ferry.ErrNotApplied, "not_applied"}, {ferry.ErrUnknown, "unknown"}, {ferry.ErrFull, "full"},
+	{ferry.ErrTooLarge, "too_large"},
+	{ferry.ErrRefused, "refused"}, {ferry.ErrClosed, "closed"}, {ferry.ErrUnsupported, "unsupported"},
+	{ferry.ErrInvalid, "invalid"},
 }
 
 // publishers counts publishes by topic. It is on the way of every message: a look-up and a few additions.
@@ -56,8 +58,8 @@ func (p *publishers) done(_ context.Context, e ferry.Event) {
 	t.buckets[worker.HistogramBucket(e.Duration)].Add(1)
 }
 
-// topicOf is the label of a publish. A topic whose name is not allowed is not told apart: whoever chooses it could use up
-// the bounds with names, or write bytes that are no label.
+// topicOf is the label of a publish. A topic whose name is not allowed is not told apart: whoever chooses it could use
+// up the bounds with names, or write bytes that are no label.
 func topicOf(e ferry.Event) string {
 	if errors.Is(e.Err, ferry.ErrInvalid) && driver.CheckTopic(e.Topic) != nil {
 		return other

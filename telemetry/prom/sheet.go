@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// sheet gathers the values of one scrape. What has the same labels is put together, so that what several workers, or several names that are not told
-// apart, count is one series.
+// sheet gathers the values of one scrape. What has the same labels is put together, so that what several workers, or
+// several names that are not told apart, count is one series.
 type sheet struct {
 	bounds *bounds
 	values map[string]*value
@@ -33,7 +33,8 @@ type hold struct {
 
 func newSheet(b *bounds) *sheet { return &sheet{bounds: b, values: map[string]*value{}} }
 
-// at returns the value of some labels. Names beyond their bounds are other. What is no text is made one before labels are compared.
+// at returns the value of some labels. Names beyond their bounds are other. What is no text is made one before labels
+// are compared.
 func (s *sheet) at(f *family, labels []string) *value {
 	s.key = append(s.key[:0], f.name...)
 	for i, name := range f.labels {

@@ -45,7 +45,8 @@ func (fs *families) ofQueue(s *sheet, q *monitor.Queue) {
 	for _, n := range [...]struct {
 		state driver.State
 		n     int64
-	}{{driver.StateReady, q.Ready}, {driver.StateInflight, q.Inflight}, {driver.StateWaiting, q.Waiting}, {driver.StateDead, q.Dead}} {
+	}{{driver.StateReady, q.Ready}, {driver.StateInflight, q.Inflight}, {driver.StateWaiting, q.Waiting},
+		{driver.StateDead, q.Dead}} {
 		s.add(fs.messages, float64(n.n), q.Topic, q.Group, string(n.state))
 	}
 	for _, n := range [...]struct {

@@ -3,7 +3,9 @@
 //	logger := slog.New(ferryslog.NewHandler(slog.NewJSONHandler(os.Stderr, nil)))
 //	w.Use(ferryslog.Middleware())
 //	...
-//	logger.InfoContext(ctx, "billed") // in a handler: topic, group, message_id, attempt, and trace_id and span_id where there is a span
+//	logger.InfoContext(ctx, "billed")
+//
+// In a handler the line has topic, group, message_id, attempt, and where there is a span trace_id and span_id.
 package slog
 
 import (
@@ -17,7 +19,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Handler adds attributes from the context, and passes lines on. They stand outside of every group, where whoever looks for a trace finds them.
+// Handler adds attributes from the context, and passes lines on. They stand outside of every group, where whoever looks
+// for a trace finds them.
 type Handler struct {
 	next slog.Handler // with everything
 	// Of a logger with a group, outside is the handler before it, and inside what was added since.
@@ -56,10 +59,12 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 // told is what a context tells.
 func told(ctx context.Context) (attrs []slog.Attr) {
 	if d, handling := ctx.Value(deliveryKey{}).(*ferry.Delivery); handling {
-		attrs = append(attrs, slog.String("topic", d.Topic), slog.String("group", d.Group), slog.String("message_id", d.ID), slog.Int("attempt", d.Attempt))
+		attrs = append(attrs, slog.String("topic", d.Topic), slog.String("group", d.Group), slog.String("message_id", d.ID),
+			slog.Int("attempt", d.Attempt))
 	}
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
-		attrs = append(attrs, slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+		attrs = append(attrs, slog.String("trace_id", span.TraceID().String()),
+			slog.String("span_id", span.SpanID().String()))
 	}
 	return attrs
 }

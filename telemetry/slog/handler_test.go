@@ -31,7 +31,8 @@ func TestLinesOfAHandler(t *testing.T) {
 	if err := handler(trace.ContextWithSpanContext(t.Context(), span), d); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"level": "INFO", "msg": "billed", "app": "shop", "order": 7.0, "topic": "orders", "group": "billing", "message_id": "m-1", "attempt": 2.0,
+	want := map[string]any{"level": "INFO", "msg": "billed", "app": "shop", "order": 7.0, "topic": "orders",
+		"group": "billing", "message_id": "m-1", "attempt": 2.0,
 		"trace_id": "01000000000000000000000000000000", "span_id": "0200000000000000"}
 	if diff := cmp.Diff(want, line(t, &out)); diff != "" {
 		t.Error(diff)
@@ -42,7 +43,8 @@ func TestLinesOfAHandler(t *testing.T) {
 func TestLinesOfAGroup(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log := slog.New(ferryslog.NewHandler(slog.NewJSONHandler(&out, nil))).With("app", "shop").WithGroup("order").With("id", 7).WithGroup("item").With("n", 1)
+	log := slog.New(ferryslog.NewHandler(slog.NewJSONHandler(&out, nil))).With("app", "shop").WithGroup("order").With("id",
+		7).WithGroup("item").With("n", 1)
 	handler := ferryslog.Middleware()(func(ctx context.Context, _ *ferry.Delivery) error {
 		log.InfoContext(ctx, "billed", "price", 3)
 		return nil
@@ -51,7 +53,8 @@ func TestLinesOfAGroup(t *testing.T) {
 	if err := handler(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"level": "INFO", "msg": "billed", "app": "shop", "topic": "orders", "group": "billing", "message_id": "m-1", "attempt": 2.0,
+	want := map[string]any{"level": "INFO", "msg": "billed", "app": "shop", "topic": "orders", "group": "billing",
+		"message_id": "m-1", "attempt": 2.0,
 		"order": map[string]any{"id": 7.0, "item": map[string]any{"n": 1.0, "price": 3.0}}}
 	if diff := cmp.Diff(want, line(t, &out)); diff != "" {
 		t.Error(diff)

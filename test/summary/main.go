@@ -1,5 +1,5 @@
-// Command summary reads what `go test -json` says, shows it as `go test` does, and at the end how long each package took, the
-// longest tests, and what tests say they did again because the machine stalled. It fails when a test did.
+// Command summary reads what `go test -json` says, shows it as `go test` does, and at the end how long each package
+// took, the longest tests, and what tests say they did again because the machine stalled. It fails when a test did.
 package main
 
 import (
@@ -141,7 +141,8 @@ func (s *summary) report(took time.Duration) {
 	for _, n := range s.notes {
 		s.say("  %s\n", n)
 	}
-	s.say("tests: %d packages, %.0fs one after the other, %.0fs together, %d failed\n", len(s.packages), all, took.Seconds(), s.failed)
+	s.say("tests: %d packages, %.0fs one after the other, %.0fs together, %d failed\n", len(s.packages), all,
+		took.Seconds(), s.failed)
 }
 
 func longest(ts []timed) []timed {

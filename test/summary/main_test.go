@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const passed = `{"Action":"output","Package":"p","Test":"TestA","Output":"    drivertest: tried again because the machine stalled, number 1\n"}
+const passed = `{"Action":"output","Package":"p","Test":"TestA",` +
+	`"Output":"    drivertest: tried again because the machine stalled, number 1\n"}
 {"Action":"pass","Package":"p","Test":"TestA/sub","Elapsed":9}
 {"Action":"pass","Package":"p","Test":"TestA","Elapsed":9.5}
 {"Action":"output","Package":"p","Output":"ok  \tp\t10.0s\n"}
@@ -24,7 +25,8 @@ func TestSummary(t *testing.T) {
 		want     []string
 		not      string
 	}{
-		{"passed", passed, false, []string{"ok  \tp\t10.0s", "10.0s  p\n", "9.5s  p.TestA\n", "stalled: 1", "1 packages, 10s one after the other, 3s together, 0 failed"}, "TestA/sub"},
+		{"passed", passed, false, []string{"ok  \tp\t10.0s", "10.0s  p\n", "9.5s  p.TestA\n", "stalled: 1",
+			"1 packages, 10s one after the other, 3s together, 0 failed"}, "TestA/sub"},
 		{"failed", passed + `{"Action":"output","Package":"q","Test":"TestB","Output":"    q_test.go:1: LOST\n"}
 {"Action":"fail","Package":"q","Test":"TestB","Elapsed":1}
 {"Action":"fail","Package":"q","Elapsed":1}
