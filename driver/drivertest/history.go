@@ -70,6 +70,9 @@ type history struct {
 	subs  []*consumer
 	trace []string
 	names int
+
+	keys     int  // how many there are: few make long queues of one key
+	restless bool // members come and go all the time
 }
 
 // consumer is a subscription in a history.
@@ -97,6 +100,7 @@ func (s script) run(t *T) {
 
 // open creates the topic with one or two groups and their members.
 func (h *history) open(d *dice) {
+	h.keys, h.restless = 1<<d.n(3), d.n(3) == 0
 	h.t.oneLane(topic)
 	for range 1 + d.n(2) {
 		h.newGroup(d)
@@ -107,8 +111,11 @@ func (h *history) open(d *dice) {
 // step runs one operation and compares what can be seen.
 func (h *history) step(d *dice) {
 	h.tick(0)
-	kind := d.n(len(operations))
-	operations[kind](h, d)
+	if h.restless && d.n(8) == 0 {
+		h.join(d)
+	} else {
+		operations[d.n(len(operations))](h, d)
+	}
 	h.compare()
 }
 

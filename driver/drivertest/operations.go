@@ -40,7 +40,7 @@ func (h *history) message(d *dice) *driver.Message {
 	m := h.t.msg("")
 	m.Body = []byte("body of " + m.ID)
 	if d.n(3) > 0 {
-		m.Key = fmt.Sprint("k", d.n(4))
+		m.Key = fmt.Sprint("k", d.n(h.keys))
 	}
 	m.Priority = lanes[d.n(4)]
 	m.Headers = map[string]string{"n": m.ID}
