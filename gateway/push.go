@@ -92,11 +92,18 @@ func (p pushed) key() ([]byte, error) {
 	return key, nil
 }
 
-// hidden is the subscription as it is shown to who reads it.
+// hidden is the subscription as it is shown to who reads it: without its secret, and without the query of its URL,
+// which may hold one.
 func (p pushed) hidden() pushed {
 	p.Secret = ""
+	if before, _, found := strings.Cut(p.URL, "?"); found {
+		p.URL = before + "?" + hiddenQuery
+	}
 	return p
 }
+
+// hiddenQuery stands where a query is not shown.
+const hiddenQuery = "***"
 
 // readPush returns a subscription and its revision; ErrNotFound if there is none.
 func (g *Gateway) readPush(ctx context.Context, name string) (pushed, uint64, error) {
@@ -129,7 +136,8 @@ const (
 	deletePush = "push.delete"
 )
 
-// servePutPush makes or replaces a subscription. Without a secret it keeps the one it has, or gets one.
+// servePutPush makes or replaces a subscription. Without a secret it keeps the one it has, or gets one; a URL as it is
+// shown keeps its query.
 func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 	var p pushed
 	body, err := g.body(r)
@@ -159,6 +167,9 @@ func (g *Gateway) servePutPush(w http.ResponseWriter, r *http.Request) {
 		p.Secret = old.Secret
 	}
 	kept := p.Secret != "" && given == ""
+	if p.URL == old.hidden().URL { // as it was shown
+		p.URL = old.URL
+	}
 	if err == nil {
 		p, err = p.resolved(g.checkURL)
 	}

@@ -67,17 +67,21 @@ func (p *pusher) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// adapt ends what is gone, paused or different, and begins what is new.
+// adapt ends what is gone, paused or different, and begins what is new. It waits for none of them: an endpoint that is
+// slow to end does not hold up the others.
 func (p *pusher) adapt(ctx context.Context, all map[string]stored) {
 	for name, r := range p.running {
 		if s, there := all[name]; !there || s.Paused || s.revision != r.revision {
-			r.end()
+			r.cancel()
+			r.revision = ending
+		}
+		if r.revision == ending && r.ended() {
 			delete(p.running, name)
 		}
 	}
 	for name, s := range all {
-		if _, runs := p.running[name]; !runs && !s.Paused {
-			p.running[name] = p.g.post(ctx, name, s)
+		if before := p.running[name]; !s.Paused && (before == nil || before.revision == ending) {
+			p.running[name] = p.g.post(ctx, name, s, before)
 		}
 	}
 }
@@ -87,22 +91,33 @@ func (p *pusher) stop() {
 		r.cancel()
 	}
 	for _, r := range p.running {
-		r.end()
+		<-r.done
 	}
 }
 
-func (r *posting) end() {
-	r.cancel()
-	<-r.done
+// ending is the revision of a posting that was cancelled. No subscription has it.
+const ending = 0
+
+func (r *posting) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
-// post runs the worker of a subscription: it brings retries, order by key, leases and dead letters.
-func (g *Gateway) post(ctx context.Context, name string, s stored) *posting {
+// post runs the worker of a subscription: it brings retries, order by key, leases and dead letters. It begins when the
+// one before it, if there is one, has ended.
+func (g *Gateway) post(ctx context.Context, name string, s stored, before *posting) *posting {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &posting{revision: s.revision, cancel: cancel, done: make(chan struct{})}
 	m := &meter{g: g, name: name}
 	go func() {
 		defer close(r.done)
+		if before != nil {
+			<-before.done
+		}
 		for ctx.Err() == nil {
 			w := worker.New(g.broker, worker.Options{Instance: "push-" + name + "@" + g.leases.node, Logger: g.o.Logger})
 			worker.HandleRaw(w, s.Topic, func(ctx context.Context, d *ferry.Delivery) error {
@@ -131,7 +146,7 @@ func (g *Gateway) deliver(ctx context.Context, p pushed, d *ferry.Delivery) erro
 	if err != nil {
 		return worker.Fatal(err)
 	}
-	a, err := g.poster.Do(req)
+	a, err := g.poster.Status(req)
 	switch {
 	case err != nil:
 		return err
@@ -141,14 +156,23 @@ func (g *Gateway) deliver(ctx context.Context, p pushed, d *ferry.Delivery) erro
 		return worker.Fatal(fmt.Errorf("the endpoint answered with status %d", a.Status))
 	}
 	err = fmt.Errorf("the endpoint answered with status %d", a.Status)
-	if wait, parsed := strconv.Atoi(a.Header.Get("Retry-After")); parsed == nil && wait > 0 {
-		return worker.RetryAfter(err, min(time.Duration(wait)*time.Second, mostRetryAfter))
+	if wait := putOff(a.Header); wait > 0 {
+		return worker.RetryAfter(err, wait)
 	}
 	return err
 }
 
 // mostRetryAfter is the longest that an endpoint may put off a message.
 const mostRetryAfter = time.Hour
+
+// putOff is for how long an endpoint puts a message off: Retry-After in seconds. Zero if it does not say so.
+func putOff(h http.Header) time.Duration {
+	seconds, err := strconv.ParseInt(h.Get("Retry-After"), 10, 64)
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, int64(mostRetryAfter/time.Second))) * time.Second
+}
 
 // signed is the request for a message: its body is the body, signed as Standard Webhooks says. Its id stays the same over retries.
 func signed(ctx context.Context, p pushed, d *ferry.Delivery, now time.Time) (*http.Request, error) {

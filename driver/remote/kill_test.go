@@ -24,7 +24,7 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// serveVariable makes this test program a server: "disk <dir> <address>" or "redis <url> <address>".
+// serveVariable makes this test program a server: "disk <dir> <address>" or "redis <url> <address>", or "dying-disk".
 const serveVariable = "FERRY_TEST_SERVE"
 
 // serveIfAsked serves until the process is killed.
@@ -43,7 +43,7 @@ func serveProcess(kind, where, address string) error {
 	quiet := ferry.Options{Logger: slog.New(slog.DiscardHandler)}
 	var b *ferry.Broker
 	var err error
-	if kind == "disk" {
+	if strings.HasSuffix(kind, "disk") {
 		b, err = disk.Open(context.Background(), disk.Options{Dir: where, Logger: quiet.Logger, Broker: quiet})
 	} else {
 		b, err = redis.Open(context.Background(), redis.Options{URL: where, Logger: quiet.Logger, Broker: quiet})
@@ -59,8 +59,12 @@ func serveProcess(kind, where, address string) error {
 	if err != nil {
 		return err
 	}
+	h := as(operator(), g)
+	if strings.HasPrefix(kind, "dying") {
+		h = dying(h)
+	}
 	fmt.Println(l.Addr()) // it is ready
-	return http.Serve(l, as(operator(), g))
+	return http.Serve(l, h)
 }
 
 // process is a server that can be killed and started again at its address.
