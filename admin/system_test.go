@@ -327,7 +327,7 @@ type failing struct {
 	err error
 }
 
-func (f failing) Topics(context.Context) ([]driver.TopicInfo, error) { return nil, f.err }
+func (f failing) Topics(context.Context, ...string) ([]driver.TopicInfo, error) { return nil, f.err }
 func (f failing) Stats(context.Context, string) (driver.TopicStats, error) {
 	if f.err == nil {
 		panic("canary")

@@ -58,15 +58,14 @@ func (a *API) showTopic(ctx context.Context, in *input.TopicPath) (api.Topic, er
 
 // info returns the settings of a topic.
 func (a *API) info(ctx context.Context, topic string) (driver.TopicInfo, error) {
-	all, err := a.driver.Topics(ctx)
-	if err != nil {
+	found, err := a.driver.Topics(ctx, topic)
+	switch {
+	case err != nil:
 		return driver.TopicInfo{}, err
-	}
-	i := slices.IndexFunc(all, func(t driver.TopicInfo) bool { return t.Topic == topic })
-	if i < 0 {
+	case len(found) == 0:
 		return driver.TopicInfo{}, driver.NewError(driver.ErrNotFound, "topic "+topic+" does not exist", "see GET /api/v1/topics", nil)
 	}
-	return all[i], nil
+	return found[0], nil
 }
 
 type putTopic struct {

@@ -8,8 +8,8 @@ import (
 
 // Inspector looks without changing. Nothing in it scans a whole topic in one call.
 type Inspector interface {
-	// Topics returns the topics in order of their names.
-	Topics(ctx context.Context) ([]TopicInfo, error)
+	// Topics returns the topics in order of their names: all of them, or, with names, those that exist.
+	Topics(ctx context.Context, names ...string) ([]TopicInfo, error)
 	// Stats takes time in proportion to the number of groups, never of messages. ErrNotFound for an unknown topic.
 	Stats(ctx context.Context, topic string) (TopicStats, error)
 	// Browse returns a page of entries in one state, oldest first, looking at no more than Query.MaxScan. Dead letters

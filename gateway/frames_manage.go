@@ -10,8 +10,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-func (g *Gateway) topics(ctx context.Context, _ *frame.Nothing) (frame.Value, error) {
-	all, err := g.driver.Topics(ctx)
+func (g *Gateway) topics(ctx context.Context, names *frame.TopicNames) (frame.Value, error) {
+	all, err := g.driver.Topics(ctx, *names...)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,11 @@ type rig struct {
 	usage  *driver.Usage
 }
 
-func (r *rig) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
+func (r *rig) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if r.away.Load() {
 		return nil, driver.NewError(driver.ErrNotApplied, "the server was not reached", "look whether it runs", nil)
 	}
-	return r.Driver.Topics(ctx)
+	return r.Driver.Topics(ctx, names...)
 }
 
 func (r *rig) Stats(ctx context.Context, topic string) (driver.TopicStats, error) {

@@ -287,6 +287,7 @@ func Cases() []Case {
 		{"inspect/get after settling", getAfterSettling},
 		{endingCase, doneTellsHowItEnded},
 		{"inspect/topics are sorted", topicsAreSorted},
+		{"inspect/topics by name", topicsByName},
 		{"inspect/hints name no internal topic", hintsNameNoInternalTopic},
 		{"inspect/groups are sorted", groupsAreSorted},
 		{"inspect/stats balance always", statsBalanceAlways},

@@ -202,6 +202,26 @@ func topicsAreSorted(t *T) {
 	t.equal(names, []string{"B", "a", "b", "c-d", "c.d"}, "topics")
 }
 
+// Names that are asked for twice, that do not exist and that cannot exist change nothing.
+func topicsByName(t *T) {
+	for _, name := range []string{"b", "a", "c"} {
+		t.publish(t.msg("x", to(name)))
+	}
+	for _, asked := range [][]string{{"c", "a"}, {"c", "a", "c"}, {"missing", "a", "c"}, {"", "a", "not a name", "c"}} {
+		infos, err := t.Topics(t.ctx(), asked...)
+		t.ok(err, "Topics")
+		var names []string
+		for _, i := range infos {
+			names = append(names, i.Topic)
+			t.equal(i.Groups, []string{driver.DefaultGroup}, "groups")
+		}
+		t.equal(names, []string{"a", "c"}, fmt.Sprintf("topics of %q", asked))
+	}
+	infos, err := t.Topics(t.ctx(), "missing")
+	t.ok(err, "Topics")
+	t.equal(len(infos), 0, "topics of a name that does not exist")
+}
+
 func groupsAreSorted(t *T) {
 	for _, g := range []string{"zeta", "alpha", "mid"} {
 		t.group(g)

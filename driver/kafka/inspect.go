@@ -11,15 +11,18 @@ import (
 )
 
 // Topics lists what the meta topic knows.
-func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
+func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if d.isClosed() {
 		return nil, refusal.Closed()
 	}
 	if err := d.meta.sync(ctx); err != nil {
 		return nil, err
 	}
+	if len(names) == 0 {
+		names = d.topicNames()
+	}
 	var infos []driver.TopicInfo
-	for _, name := range d.topicNames() {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		var row topicRow
 		if d.metaRow(topicKey(name), &row) {
 			infos = append(infos, driver.TopicInfo{Topic: name, Config: row.Config, Paused: row.Paused, Groups: d.groupsOf(name)})

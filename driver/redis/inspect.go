@@ -21,12 +21,20 @@ func (d *Driver) topicNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// namesOr returns names in order, or those in the registry if there are none.
+func (d *Driver) namesOr(ctx context.Context, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return d.topicNames(ctx)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
 // Topics returns the topics in order of their names.
-func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
+func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
-	names, err := d.topicNames(ctx)
+	names, err := d.namesOr(ctx, names)
 	if err != nil {
 		return nil, err
 	}

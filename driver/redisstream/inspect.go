@@ -14,16 +14,26 @@ import (
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
+// namesOr returns names in order, or those in the registry if there are none.
+func (d *Driver) namesOr(ctx context.Context, names []string) ([]string, error) {
+	if len(names) == 0 {
+		var err error
+		if names, err = d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result(); err != nil {
+			return nil, redisconn.Classify(err)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
 // Topics returns the topics in order of their names.
-func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
+func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
-	names, err := d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result()
+	names, err := d.namesOr(ctx, names)
 	if err != nil {
-		return nil, redisconn.Classify(err)
+		return nil, err
 	}
-	slices.Sort(names)
 	infos := make([]driver.TopicInfo, 0, len(names))
 	for _, name := range names {
 		t, err := d.existing(ctx, name)

@@ -9,9 +9,9 @@ import (
 )
 
 // Topics returns the topics that the token may see.
-func (d *Driver) Topics(ctx context.Context) ([]driver.TopicInfo, error) {
+func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	var ts frame.Topics
-	err := d.look(ctx, frame.CallTopics, &frame.Nothing{}, &ts)
+	err := d.look(ctx, frame.CallTopics, (*frame.TopicNames)(&names), &ts)
 	return ts, err
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -9,12 +10,15 @@ import (
 )
 
 // Topics returns the topics in order of their names.
-func (e *Engine) Topics(context.Context) ([]driver.TopicInfo, error) {
+func (e *Engine) Topics(_ context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if e.isClosed() {
 		return nil, refusal.Closed()
 	}
 	var infos []driver.TopicInfo
 	for _, t := range e.allTopics() {
+		if len(names) > 0 && !slices.Contains(names, t.name) {
+			continue
+		}
 		t.mu.Lock()
 		if !t.ended {
 			info := driver.TopicInfo{Topic: t.name, Config: t.config, Paused: t.paused}

@@ -2,6 +2,12 @@ package frame
 
 import "github.com/ferrymq/ferry/driver"
 
+// TopicNames is CallTopics: which are asked for, or none for all.
+type TopicNames []string
+
+// Walk writes or reads them.
+func (x *TopicNames) Walk(w *Walk) { list(w, (*[]string)(x), text[string]) }
+
 // Place is a topic or a group of it, with a flag where a call has one: Paused of CallPause, Fix of CallAudit.
 type Place struct {
 	Topic, Group string

@@ -22,7 +22,7 @@ func values() []Value {
 	return []Value{
 		new(Welcome), new(Publish), new(Receipts), new(Errors), new(Subscribe), new(Session), new(Receive), new(Deliveries), new(Held),
 		new(Settle), new(Revoked), new(Place), new(Config), new(Group), new(Reset), new(Number), new(Target), new(Targets), new(Moves),
-		new(Query), new(Page), new(Topics), new(Stats), new(Entries), new(Usage), new(Findings), new(AuditReport), new(ResetReport),
+		new(Query), new(Page), new(TopicNames), new(Topics), new(Stats), new(Entries), new(Usage), new(Findings), new(AuditReport), new(ResetReport),
 		new(Names), new(KVQuery), new(Writes), new(WriteResults), new(Watch), new(Values), new(Replay), new(Retain), new(Partitions),
 		new(PendingQuery), new(PendingPage), new(RangeQuery), new(RangePage), new(Retention), new(TrimReport),
 	}
