@@ -81,7 +81,8 @@ func (w *watcher) wanted() int {
 	return n
 }
 
-// receive waits for messages. Meanwhile it extends the leases of those it holds, also while others keep coming.
+// receive waits for messages. Meanwhile it extends the leases of those it holds, also while others keep coming. It does so
+// itself, between two calls, and not by a keeper beside it: so nothing is extended that is being printed or settled.
 func (w *watcher) receive(ctx context.Context, n int) ([]*driver.Delivery, error) {
 	for {
 		if time.Since(w.renewed) >= w.renew {
