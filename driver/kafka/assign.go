@@ -216,7 +216,7 @@ func (m *member) drop(ids []int32) {
 			}
 			if it.state != gone {
 				m.enter(it, gone)
-				m.detach(it)
+				m.scheduled.Remove(&it.Node)
 			}
 			m.uncount(it)
 		}

@@ -45,7 +45,7 @@ func (m *member) ringDue(now time.Time) {
 		case !it.expires().IsZero() && !it.expires().After(now):
 			expired = append(expired, it)
 			m.enter(it, inflight) // nobody takes it while its end is stored
-			m.withdraw(it)
+			m.withhold(it)
 		case it.state == waiting && !it.due.After(now):
 			m.becomeDue(it)
 		}

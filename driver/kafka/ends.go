@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -35,11 +34,16 @@ func (m *member) endOf(it *item) *kgo.Record {
 
 // wasLast says that all messages of its key before an item have ended too. They may not be committed either: coming again alone, they would come after it.
 func (q *queue) wasLast(it *item) bool {
-	c := q.chains[it.msg.Key]
-	if q.order != driver.Strict || it.msg.Key == "" || c == nil {
+	if q.order != driver.Strict || it.msg.Key == "" {
 		return false
 	}
-	return !slices.ContainsFunc(c.items, func(x *item) bool { return x != it && x.offset < it.offset })
+	known := false // the key
+	for x := range q.scheduled.Members(it.msg.Key) {
+		if known = true; x != it && x.offset < it.offset {
+			return false
+		}
+	}
+	return known
 }
 
 // storeEnds stores ends that nobody waits for. What is not stored is ended by the next owner, or delivered again.

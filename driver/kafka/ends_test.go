@@ -15,7 +15,7 @@ func ownedItem(t *testing.T) (*member, *item) {
 	t.Cleanup(m.cancel)
 	p := m.newPartition(0, kgo.EpochOffset{Epoch: -1}, "")
 	m.parts[0] = p
-	it := &item{p: p, offset: 3, side: "m/3", msg: &driver.Message{ID: "a", Topic: "orders", Key: "k"}, inLane: notInLane}
+	it := &item{p: p, offset: 3, side: "m/3", msg: &driver.Message{ID: "a", Topic: "orders", Key: "k"}}
 	p.items.put(it)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func TestEndsAreMarks(t *testing.T) {
 	if r := m.endOf(it); r.Value != nil {
 		t.Errorf("what is committed ends with %q", r.Value)
 	}
-	late := &item{p: it.p, offset: 12, side: "m/12", msg: it.msg, inLane: notInLane}
+	late := &item{p: it.p, offset: 12, side: "m/12", msg: it.msg}
 	it.p.items.put(late)
 	m.add(late)
 	r := m.endOf(late)

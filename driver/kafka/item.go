@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // itemState is where an item is in its queue.
@@ -21,6 +22,8 @@ const (
 
 // item is a message that a group has not settled, in the process that owns its partition.
 type item struct {
+	scheduler.Node[item]
+
 	p      *partition
 	offset int64  // in the main topic; -1 when it has none
 	order  int64  // before which offset of the main topic it comes
@@ -42,12 +45,10 @@ type item struct {
 	storedCause driver.Cause // what its record in the side log says
 
 	state   itemState
-	place   uint64 // among its lane and key
 	since   time.Time
 	ends    time.Time // see expires
 	due     time.Time // while waiting
 	loose   bool      // waits without blocking its key
-	tail    bool      // joins the tail when it is due
 	counted bool      // in the window
 	inSide  bool      // its body counts as one of the side log
 	spilled bool      // its body is only in the side log
@@ -59,8 +60,6 @@ type item struct {
 	marked   bool   // ended with a mark; see ends.go
 	changes  uint32 // of its losses: what is stored must be as new
 	size     int    // of its body
-	inLane   int    // index in its lane's heap, or notInLane, inFifo
-	slot     uint64 // in its lane's fifo
 	claimed  *claim
 	loan     *loan // its body is part of; nil: it is its own
 }

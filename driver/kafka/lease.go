@@ -27,8 +27,6 @@ type claim struct {
 	deferred uint64           // the last step of a call that put a settlement of it off: a second one of that call is not settled first
 	ended    bool
 	room     *handed // for the delivery
-
-	before, behind *claim // among the leases of its subscription
 }
 
 // String names the claim in logs. The nonce is of the member, so that no other process can make the same one.
@@ -36,65 +34,28 @@ func (c *claim) String() string {
 	return fmt.Sprintf("%s-%d-%d-%d", c.p.m.nonce, c.p.id, c.p.epoch, c.number)
 }
 
-// leases are the claims of one subscription. All last equally long, so that the first ends first, and one alarm is enough.
-type leases struct {
-	first, last *claim
-	armed       bool
-}
-
-func (l *leases) append(c *claim) {
-	if c.before = l.last; c.before != nil {
-		c.before.behind = c
-	} else {
-		l.first = c
-	}
-	l.last = c
-}
-
-func (l *leases) prepend(c *claim) {
-	if c.behind = l.first; c.behind != nil {
-		c.behind.before = c
-	} else {
-		l.last = c
-	}
-	l.first = c
-}
-
-func (l *leases) remove(c *claim) {
-	if c.before != nil {
-		c.before.behind = c.behind
-	} else {
-		l.first = c.behind
-	}
-	if c.behind != nil {
-		c.behind.before = c.before
-	} else {
-		l.last = c.before
-	}
-	c.before, c.behind = nil, nil
-}
-
-// arm sets the alarm for the first lease that can end. A settlement on its way is looked at again a little later.
+// arm sets the alarm for the first lease that can end: one is enough, since they end in order. A settlement on its way is looked at again a little later.
 func (q *queue) arm(s *subscription, now time.Time) {
-	if s.leases.armed || s.leases.first == nil {
+	first := s.holder.First()
+	if s.armed || first == nil {
 		return
 	}
 	at := now.Add(time.Second)
-	for c := s.leases.first; c != nil; c = c.behind {
-		if c.settling == nil {
-			if c.until.Before(at) || c == s.leases.first {
+	for it := range s.holder.All() {
+		if c := it.claimed; c.settling == nil {
+			if c.until.Before(at) || it == first {
 				at = c.until
 			}
 			break
 		}
 	}
-	s.leases.armed = true
+	s.armed = true
 	q.alarm(at, nil, s)
 }
 
 // lapse ends the leases that are over, and returns what was lost. Before anything is settled or extended: what is behind a lost message of its key went with it.
 func (s *subscription) lapse(now time.Time) (lost []*item) {
-	if c := s.leases.first; c != nil && !c.until.After(now) {
+	if it := s.holder.First(); it != nil && !it.claimed.until.After(now) {
 		lost = s.m.endLeases(s, now)
 	}
 	return lost
@@ -124,8 +85,7 @@ func (s *subscription) forfeit(d *driver.Delivery, now time.Time) {
 		return
 	}
 	c.until = now
-	s.leases.remove(c)
-	s.leases.prepend(c)
+	s.holder.Forfeit(&c.it.Node)
 	s.m.alarm(now, nil, s)
 }
 
@@ -147,21 +107,29 @@ func (c *claim) lose() {
 
 // endLeases takes back what nobody extended, and returns it.
 func (m *member) endLeases(s *subscription, now time.Time) (lost []*item) {
-	s.leases.armed = false
-	for c := s.leases.first; c != nil && !c.until.After(now); {
-		if c.settling != nil {
-			c = c.behind
-			continue
-		}
-		it := c.it
+	s.armed = false
+	for it := s.nextLapsed(now); it != nil; it = s.nextLapsed(now) { // others may have gone with the last one
+		c := it.claimed
 		if c.delivery != nil {
 			c.lose()
 			lost = append(lost, it)
 		}
 		m.returnBehind(it, true)
 		m.takeBack(c, driver.CauseLeaseExpired)
-		c = s.leases.first // others may have gone with it
 	}
 	m.arm(s, now)
 	return lost
+}
+
+// nextLapsed returns the first item whose lease is over, or nil. What is being settled is not lost.
+func (s *subscription) nextLapsed(now time.Time) *item {
+	for it := range s.holder.All() {
+		switch c := it.claimed; {
+		case c.until.After(now):
+			return nil
+		case c.settling == nil:
+			return it
+		}
+	}
+	return nil
 }

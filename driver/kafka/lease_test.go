@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // TestClaimNobodySaw: a claim that waits for its commit ends before it was delivered. Whatever ended it, the message is what it was before: nobody had it, nobody
@@ -21,8 +22,8 @@ func TestClaimNobodySaw(t *testing.T) {
 	} {
 		for _, delivered := range []bool{false, true} {
 			m, head := ownedItem(t)
-			behind := &item{p: head.p, offset: 4, msg: &driver.Message{ID: "b", Topic: "orders", Key: "k"}, inLane: notInLane}
-			s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 2, Weights: driver.DefaultWeights}, done: make(chan struct{})}
+			behind := &item{p: head.p, offset: 4, msg: &driver.Message{ID: "b", Topic: "orders", Key: "k"}}
+			s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 2}, holder: scheduler.NewHolder[item](driver.DefaultWeights, false), done: make(chan struct{})}
 			now := time.Now()
 			m.mu.Lock()
 			m.add(behind)
@@ -56,8 +57,8 @@ func TestClaimNobodySaw(t *testing.T) {
 func TestHoldersHaveDeliveries(t *testing.T) {
 	t.Parallel()
 	m, seen := ownedItem(t)
-	unseen := &item{p: seen.p, offset: 4, msg: &driver.Message{ID: "b", Topic: "orders", Key: "other"}, inLane: notInLane}
-	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 1, Weights: driver.DefaultWeights}}
+	unseen := &item{p: seen.p, offset: 4, msg: &driver.Message{ID: "b", Topic: "orders", Key: "other"}}
+	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 1}, holder: scheduler.NewHolder[item](driver.DefaultWeights, false)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen.p.items.put(unseen)

@@ -215,7 +215,7 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 		return errBusy(c.ID, driver.StateReady)
 	}
 	m.enter(it, inflight) // its old alarm rings in vain
-	m.detach(it)
+	m.scheduled.Remove(&it.Node)
 	old := it.msg
 	it.msg = edited(old, edit)
 	if it.msg.Key != "" && partitionOf(old.Key, m.topic.partitions) != partitionOf(it.msg.Key, m.topic.partitions) {
@@ -224,7 +224,7 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 	}
 	rekeyed := it.msg.Key != old.Key // otherwise it keeps its place: in strict order it never leaves the head of its key
 	s := it.now()
-	s.After, s.Loose, s.Tail, s.Cause = c.After, it.loose || rekeyed, it.tail || rekeyed, driver.CauseReplay
+	s.After, s.Loose, s.Tail, s.Cause = c.After, it.loose || rekeyed, it.Tail || rekeyed, driver.CauseReplay
 	r := m.sideRecord(it, s)
 	m.mu.Unlock()
 	err := m.d.produce(ctx, r)
@@ -235,7 +235,7 @@ func (m *member) reschedule(ctx context.Context, p *partition, c command, edit *
 		m.wait(it)
 		return err
 	}
-	it.cause, it.loose, it.tail = driver.CauseReplay, it.loose || rekeyed, it.tail || rekeyed
+	it.cause, it.loose, it.Tail = driver.CauseReplay, it.loose || rekeyed, it.Tail || rekeyed
 	it.p.saved(it, r)
 	if it.due = time.Now().Add(c.After); c.After <= 0 {
 		m.becomeDue(it)

@@ -20,17 +20,16 @@ func (q *queue) parked(it *item) bool {
 	if !q.blocks(it) || it.state != ready || it.side != "" {
 		return false
 	}
-	c := q.chains[it.msg.Key]
-	return c != nil && c.items[0] != it && c.items[0].state == waiting && time.Until(c.items[0].due) > parkAfter
+	head := q.scheduled.Head(it.msg.Key)
+	return head != nil && head != it && head.state == waiting && time.Until(head.due) > parkAfter
 }
 
 // parkBehind moves what was fetched before its head failed.
 func (m *member) parkBehind(it *item) {
-	c := m.chains[it.msg.Key]
-	if !m.blocks(it) || c == nil { // none: its partition goes, and what was behind it with it
+	if !m.blocks(it) {
 		return
 	}
-	for _, x := range c.items {
+	for x := range m.scheduled.Members(it.msg.Key) { // none: its partition goes, and what was behind it with it
 		if m.parked(x) {
 			m.suspects = append(m.suspects, x)
 		}

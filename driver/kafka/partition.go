@@ -168,7 +168,7 @@ func (m *member) decode(r *kgo.Record) fetched {
 	if err == nil && m.d.o.RejectForeign && !ours(r) {
 		err = errForeign
 	}
-	return fetched{r, &item{msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, ref: refOf(r), inLane: notInLane}, err}
+	return fetched{r, &item{msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, ref: refOf(r)}, err}
 }
 
 // feed takes a fetched record, and returns it when it cannot be decoded.

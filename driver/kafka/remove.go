@@ -101,7 +101,7 @@ func (m *member) cancelItems(ctx context.Context, only *partition, match func(*i
 			seen[it] = true
 			picked = append(picked, it)
 			m.enter(it, inflight) // nobody takes it while its end is stored
-			m.withdraw(it)
+			m.withhold(it)
 			if it.side != "" {
 				ends = append(ends, m.endOf(it))
 			}

@@ -280,11 +280,11 @@ func (s *subscription) apply(w *settling) {
 		if w.o.Failure != nil {
 			it.history = driver.AppendFailure(it.history, *w.last)
 		}
-		it.cause, it.tail = driver.CauseRetry, !m.blocks(it) // in strict order it never leaves the head of its key
+		it.cause, it.Tail = driver.CauseRetry, !m.blocks(it) // in strict order it never leaves the head of its key
 		it.p.saved(it, w.first)
 		m.back(it, after)
 	case driver.Release:
-		it.cause, it.tail = causeAfter(it, w.o), false
+		it.cause, it.Tail = causeAfter(it, w.o), false
 		if w.first != nil {
 			it.p.saved(it, w.first)
 		}
@@ -295,16 +295,13 @@ func (s *subscription) apply(w *settling) {
 // back puts an item that was returned where it belongs.
 func (m *member) back(it *item, after time.Duration) {
 	if after <= 0 {
-		if it.tail {
+		if it.Tail {
 			m.toTail(it)
 		}
 		m.giveBack(it)
 		return
 	}
 	it.due = time.Now().Add(after)
-	if !m.blocks(it) {
-		m.detach(it)
-	}
 	m.wait(it)
 	m.spill(it)
 	if after > parkAfter {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // epochKey marks in a side log who owns it from here on.
@@ -169,7 +170,7 @@ func (p *partition) restore(key string, r *kgo.Record) *item {
 	}
 	msg.Topic = p.m.topic.name
 	it := &item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, among: s.Among, side: key, at: r.Offset, msg: msg, ref: s.Ref, attempts: s.Attempts, lost: s.Lost, once: s.Once, rounds: s.Rounds,
-		cause: s.Cause, storedCause: s.Cause, spared: s.Spared, loose: s.Loose, tail: s.Tail, inLane: notInLane}
+		cause: s.Cause, storedCause: s.Cause, spared: s.Spared, loose: s.Loose, Node: scheduler.Node[item]{Tail: s.Tail}}
 	if it.ref.IsZero() {
 		it.ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: subSide}
 	}
@@ -218,7 +219,7 @@ func (it *item) sideKey() string {
 
 // now is what is stored of an item as it is.
 func (it *item) now() state {
-	return state{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(), Cause: it.cause, Loose: it.loose, Tail: it.tail,
+	return state{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(), Cause: it.cause, Loose: it.loose, Tail: it.Tail,
 		History: envelope.AppendHistory(nil, it.history...)}
 }
 

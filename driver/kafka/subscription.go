@@ -12,14 +12,15 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/refusal"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // subscription is one consumer of a member. Guarded by the member's mu.
 type subscription struct {
 	m      *member
 	o      driver.SubscribeOptions
-	held   int
-	leases leases
+	holder scheduler.Holder[item]
+	armed  bool     // an alarm is set for the first of its leases
 	silent []*claim // lost after they had begun; see losses.go
 	closed bool
 	// drained says that nothing is received any more; what is held stays.
@@ -89,7 +90,7 @@ func (d *Driver) admit(ctx context.Context, t *topicState, o driver.SubscribeOpt
 		d.mu.Unlock()
 		d.metaChanged() // a pause from before
 	}
-	s = &subscription{m: m, o: o, done: make(chan struct{})}
+	s = &subscription{m: m, o: o, holder: scheduler.NewHolder[item](o.Weights, o.StrictPriority), done: make(chan struct{})}
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
@@ -136,7 +137,7 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 		}
 		now := time.Now()
 		var claims []*claim
-		if n := min(most, s.o.MaxInflight-s.held); n > 0 && !s.m.stopped && s.m.vouched(now) {
+		if n := min(most, s.o.MaxInflight-s.holder.Len()); n > 0 && !s.m.stopped && s.m.vouched(now) {
 			claims = s.m.take(s, n, now)
 		}
 		if s.needsMore(claims) {
@@ -290,8 +291,7 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 			continue
 		}
 		c.until = now.Add(s.o.Lease)
-		s.leases.remove(c)
-		s.leases.append(c)
+		s.holder.Renew(&c.it.Node)
 	}
 	s.m.mu.Unlock()
 	s.m.saveLapsed(lapsed)
@@ -306,14 +306,10 @@ func (s *subscription) giveUp() {
 	}
 	s.closed = true
 	s.once.Do(func() { close(s.done) })
-	var held []*claim
-	for c := s.leases.first; c != nil; c = c.behind {
-		if c.settling == nil {
-			held = append(held, c)
+	for it := range s.holder.All() {
+		if c := it.claimed; c.settling == nil {
+			s.m.takeBack(c, driver.CauseReleased)
 		}
-	}
-	for _, c := range held {
-		s.m.takeBack(c, driver.CauseReleased)
 	}
 }
 

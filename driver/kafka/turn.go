@@ -14,11 +14,7 @@ func (q *queue) ahead(c *claim, use func(*claim) bool) {
 	if !q.blocks(c.it) {
 		return
 	}
-	chain := q.chains[c.it.msg.Key]
-	if chain == nil { // its partition goes
-		return
-	}
-	for _, x := range chain.items {
+	for x := range q.scheduled.Members(c.it.msg.Key) { // none: its partition goes
 		if x == c.it || x.claimed != nil && !use(x.claimed) {
 			return
 		}

@@ -163,11 +163,11 @@ func (v *view) markHeld() {
 		for it := range p.items.all() {
 			if it.expired(now) && it.state != gone {
 				v.enter(it, gone)
-				v.detach(it)
+				v.scheduled.Remove(&it.Node)
 			}
 			if p.done.before[it.placeNow()] == heldPart && it.state != inflight && it.state != gone {
 				v.enter(it, inflight)
-				v.withdraw(it)
+				v.withhold(it)
 			}
 		}
 	}

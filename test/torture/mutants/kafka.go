@@ -48,7 +48,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "follower-released-early", Bug: "the next of a key starts while its head waits for a retry",
-			Edits: edit("queue", "for i := 0; q.order == driver.Relaxed && candidate.state", "for i := 0; candidate.state"),
+			Edits: releasedEarly(),
 			Check: tortureKafka("fail"),
 		},
 		{
