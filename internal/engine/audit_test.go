@@ -100,8 +100,8 @@ func (a *auditor) entry(e *entry) {
 	case invalid:
 		a.want.Invalid++
 	}
-	if e.live != live || e.dead != graves {
-		a.Errorf("entry %d has live %d and dead %d, want %d and %d", e.seq, e.live, e.dead, live, graves)
+	if e.live != live || e.settled() != (live == 0 && graves == 0) {
+		a.Errorf("entry %d has live %d and is settled: %v, want %d and %d dead", e.seq, e.live, e.settled(), live, graves)
 	}
 	if live > 0 {
 		a.want.Messages++

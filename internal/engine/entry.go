@@ -29,14 +29,14 @@ type entry struct {
 	body        []byte
 	contentType *string // shared with other messages; nil: none
 	published   int64   // wall time, nanoseconds
-	delay       int64   // the delay, or the schedule (wall time, nanoseconds) if scheduled; its size if onDisk
+	delay       int64   // as it was published, in nanoseconds: a duration or, if scheduled, a wall time
 	due         tick    // when it is due; once fanned, when it became ready
 	expiry      *expiry // nil without a TTL
 	extra       *extra
 	items       *item  // as the groups see it, linked by sibling
 	dueAt       int32  // its place in the heap of delayed messages
+	stored      uint32 // size of what is only in the store, if onDisk
 	live        uint16 // how many groups have not settled it; 1 while it belongs to the topic
-	dead        uint16 // how many groups have it as a dead letter
 	kept        uint8  // how often every group had settled it, where settled messages are kept
 	unread      uint8  // claims that were not settled by their holder: see spent.go
 	flags       entryFlags
@@ -239,7 +239,7 @@ func (e *entry) ref() driver.Ref { return driver.Ref{Pos: e.seq} }
 // size is what counts against the bound in bytes: the body and the headers.
 func (e *entry) size() int64 {
 	if e.is(onDisk) {
-		return e.delay
+		return int64(e.stored)
 	}
 	n := len(e.body)
 	if x := e.extra; x != nil {
@@ -259,6 +259,19 @@ func (e *entry) item(g *group) *item {
 		}
 	}
 	return nil
+}
+
+// settled reports whether every group is done with it: nobody has it before them, or as a dead letter.
+func (e *entry) settled() bool {
+	if e.live > 0 {
+		return false
+	}
+	for it := e.items; it != nil; it = it.sibling {
+		if it.state == dead {
+			return false
+		}
+	}
+	return true
 }
 
 // inflight reports whether some group has it in flight.

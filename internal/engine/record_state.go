@@ -95,7 +95,7 @@ func appendState(dst []byte, e *entry, now moment) []byte {
 	dst = binary.AppendVarint(dst, now.stamp(e.due))
 	dst = binary.AppendVarint(dst, now.stamp(e.expires()))
 	settled := int64(0)
-	if e.state == fanned && e.live == 0 && e.dead == 0 {
+	if e.state == fanned && e.settled() {
 		settled = now.at.UnixNano() // only what settles it changes it
 	}
 	problem := ""

@@ -135,7 +135,7 @@ func (r *restorer) restore(f *found, s *storedState) {
 func (t *topic) index(e *entry, f *found) {
 	m := f.message
 	e.id, e.key, e.priority = m.ID, m.Key, m.Priority
-	e.published, e.delay = m.PublishedAt.UnixNano(), int64(f.size)
+	e.published, e.stored = m.PublishedAt.UnixNano(), uint32(f.size)
 	if e.expiry == nil && m.TTL > 0 {
 		e.expiry = &expiry{at: never, heapAt: container.Nowhere}
 	}
@@ -205,7 +205,7 @@ func (r *restorer) restoreItems(e *entry, s *storedState) {
 	if e.items != nil && e.items.g == nil {
 		e.items = nil // the room was not used
 	}
-	if e.live == 0 && e.dead == 0 {
+	if e.settled() {
 		e.kept = 1
 		at := r.now.tick
 		if s != nil && s.settled != 0 {
@@ -236,7 +236,6 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 		r.t.gain(e)
 		r.items[g] = append(r.items[g], it)
 	case it.state == dead:
-		e.dead++
 		g.graves.put(it.more.buried, it)
 	}
 }

@@ -32,7 +32,7 @@ func (e *Engine) snapshot(ctx context.Context) error {
 // could not be decoded, and not those that are kept: only their records tell since when.
 func (t *topic) describable() bool {
 	for _, e := range t.log.all() {
-		if e.state == invalid || e.extra != nil && e.extra.raw != nil || e.state == fanned && e.live == 0 && e.dead == 0 {
+		if e.state == invalid || e.extra != nil && e.extra.raw != nil || e.state == fanned && e.settled() {
 			return false
 		}
 	}

@@ -184,7 +184,7 @@ func (s *subscription) discard(claims []claim, rs []reading) error {
 func (t *topic) spoil(e *entry, r *reading, now moment) {
 	t.stats.Bytes -= e.size()
 	e.flags &^= onDisk | saved // what was found is stored again, as far as there is something
-	e.delay, e.body = 0, nil
+	e.delay, e.stored, e.body = 0, 0, nil
 	e.more().raw = r.raw
 	t.stats.Bytes += e.size()
 	t.invalidate(e, r.problem, now)

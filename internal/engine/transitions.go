@@ -24,12 +24,6 @@ func (g *group) move(it *item, to itemState, now moment) {
 	if !to.live() {
 		it.forgetLosses()
 	}
-	switch {
-	case to == dead:
-		it.e.dead++
-	case from == dead:
-		it.e.dead--
-	}
 	if to == ready {
 		it.since = g.ready.add(now.tick)
 		g.countNormal(it, 1)
@@ -162,7 +156,7 @@ func (e *entry) forget(it *item) {
 
 // conclude removes or keeps a message that every group has settled.
 func (t *topic) conclude(e *entry, now moment) {
-	if e.live > 0 || e.dead > 0 || e.state != fanned {
+	if e.state != fanned || !e.settled() {
 		return
 	}
 	if t.config.Keep <= 0 {
@@ -192,7 +186,7 @@ func (t *topic) keptUntil() tick {
 func (t *topic) trim(now moment) {
 	s := *t.settled.head()
 	t.settled.pop()
-	if e := t.log.get(s.seq); e != nil && e.state == fanned && e.kept == s.kept && e.live == 0 && e.dead == 0 {
+	if e := t.log.get(s.seq); e != nil && e.state == fanned && e.kept == s.kept && e.settled() {
 		t.noteTrimmed(e)
 		t.remove(e, now)
 	}
