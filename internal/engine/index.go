@@ -2,7 +2,7 @@ package engine
 
 import "maps"
 
-// index is a map that gives its memory back after a peak, which a Go map does not.
+// index is a map that gives its memory back after a peak, which a Go map does not: TestIndexAndQueueGiveMemoryBack.
 type index[K comparable, V any] struct {
 	m    map[K]V
 	peak int
