@@ -12,6 +12,9 @@ const WalkFile = "docs/walk.md"
 // maxStations is how many a walk has at most: who has read more has forgotten the first.
 const maxStations = 15
 
+// maxPublishFiles is in how many files the stations of a walk lie at most, until its message is received.
+const maxPublishFiles = 12
+
 // station is one row of a walk.
 type station struct {
 	walk, file, function string // a method as "Type.Name"
@@ -62,6 +65,27 @@ func checkWalks(stations []station, sources []Source) []string {
 			broken = append(broken, fmt.Sprintf("%s: %s has more than %d stations: leave out what decides nothing", WalkFile,
 				s.walk, maxStations))
 		}
+	}
+	return append(broken, checkPublishFiles(stations)...)
+}
+
+// checkPublishFiles complains about walks that lead a publish through too many files.
+func checkPublishFiles(stations []station) []string {
+	var broken []string
+	files, received := map[string]map[string]bool{}, map[string]bool{}
+	for _, s := range stations {
+		received[s.walk] = received[s.walk] || strings.HasSuffix(s.function, ".Receive")
+		if received[s.walk] {
+			continue
+		}
+		if files[s.walk] == nil {
+			files[s.walk] = map[string]bool{}
+		}
+		if known := files[s.walk][s.file]; !known && len(files[s.walk]) == maxPublishFiles {
+			const text = "%s: %s leads a publish through more than %d files"
+			broken = append(broken, fmt.Sprintf(text, WalkFile, s.walk, maxPublishFiles))
+		}
+		files[s.walk][s.file] = true
 	}
 	return broken
 }

@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,23 @@ func TestWalk(t *testing.T) {
 		t.Fatalf("%s has only %d stations: the test cannot read it", WalkFile, len(stations))
 	}
 	report(t, checkWalks(stations, sources))
+}
+
+// TestPublishFilesCanFail: only files before the message is received count, each once.
+func TestPublishFilesCanFail(t *testing.T) {
+	t.Parallel()
+	var stations []station
+	for i := range maxPublishFiles {
+		file := fmt.Sprint(i, ".go")
+		stations = append(stations, station{"Memory", file, "f"}, station{"Memory", file, "g"})
+	}
+	received := station{"Memory", "receive.go", "subscription.Receive"}
+	if broken := checkPublishFiles(append(stations, received, station{"Memory", "later.go", "f"})); len(broken) != 0 {
+		t.Errorf("%q", broken)
+	}
+	if broken := checkPublishFiles(append(stations, station{"Memory", "more.go", "f"}, received)); len(broken) != 1 {
+		t.Errorf("%q, want one complaint", broken)
+	}
 }
 
 func TestWalkCanFail(t *testing.T) {
