@@ -184,6 +184,11 @@ func (w *world) release(x *thing) {
 	if x.key != "" {
 		x.is = blocking
 	}
+	for _, o := range w.all { // before it is said what becomes of it
+		if o.Offered() && !w.claimable(o) {
+			w.Fatalf("item %d of key %q is offered while a lease of its key ends", o.id, o.key)
+		}
+	}
 }
 
 func (w *world) renew() {
