@@ -13,16 +13,19 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/disk"
 	"github.com/ferrymq/ferry/driver/drivertest"
+	"github.com/ferrymq/ferry/driver/kafka"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/driver/redis"
 	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/driver/remote"
 	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -113,6 +116,30 @@ func TestDriverOnRedisStream(t *testing.T) {
 	}
 	drivertest.Run(t, h)
 }
+
+// On Kafka a lease is that of a partition, and a client's partitions are the gateway's until it is told that they go.
+func TestDriverOnKafka(t *testing.T) {
+	c := kafkatest.Shared(t)
+	namespace := func(testing.TB) string { return "t" + rand.Text()[:10] + "." }
+	h := onServer(t, namespace, func(t testing.TB, namespace string) driver.Driver {
+		o := kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 3, InternalPartitions: 1}
+		d, err := kafka.New(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	})
+	h.Except = plants
+	h.Late, h.Steps = time.Minute, 200 // a JVM is slow beside a race detector
+	if h.Only != nil {
+		h.Only = onKafka
+	}
+	drivertest.Run(t, h)
+}
+
+// onKafka are few cases: each makes topics, which takes a second.
+var onKafka = regexp.MustCompile("^publish/(message arrives whole|bodies byte exact)|^lease/(stale settle refused|tokens differ)$|" +
+	"^drain/|^stop/close returns what is held$|^emit/")
 
 func prefix(testing.TB) string { return "t" + rand.Text() }
 

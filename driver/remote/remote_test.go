@@ -9,12 +9,13 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/drivertest"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
 	serveIfAsked()
-	goleak.VerifyTestMain(redistest.Main(m))
+	goleak.VerifyTestMain(kafkatest.Main(redistest.Main(m)))
 }
 
 // remotely is what the capabilities of a broker are behind a gateway.
