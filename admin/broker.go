@@ -48,17 +48,22 @@ func (a *API) showHealth(ctx context.Context, _ *struct{}) (api.Health, error) {
 		Reasons: []api.HealthReason{}, Uptime: api.Duration(time.Since(a.started).Round(time.Millisecond)), At: jsontime.At(f.At),
 		LastProcessed: jsontime.At(a.series.lastOut())}
 	for _, r := range f.Health.Reasons {
-		if r.Subject == brokerSubject && f.Err != nil {
+		if r.Code == monitor.CodeUnreachable && f.Err != nil {
 			r.Text = a.problem(ctx, f.Err).Detail // the error itself may name addresses
+			r.About.Error = r.Text
 		}
 		h.Errors = append(h.Errors, r.String())
-		h.Reasons = append(h.Reasons, api.HealthReason{Status: string(r.Status), Subject: r.Subject, Text: r.Text})
+		h.Reasons = append(h.Reasons, viewReason(r))
 	}
 	return h, nil
 }
 
-// brokerSubject is what package monitor calls the broker itself.
-const brokerSubject = "broker"
+func viewReason(r monitor.Reason) api.HealthReason {
+	v := r.About
+	return api.HealthReason{Status: string(r.Status), Code: string(r.Code), Subject: r.Subject, Text: r.Text,
+		Topic: v.Topic, Group: v.Group, Instance: v.Instance, Count: v.Count, Share: v.Share, Age: api.Duration(v.Age),
+		Looks: v.Looks, PerSecond: v.PerSecond, Groups: v.Groups, Error: v.Error}
+}
 
 // diagnose looks at the backend itself: version, settings, what an acknowledged publish survives.
 func (a *API) diagnose(ctx context.Context, _ *struct{}) (api.Findings, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/internal/jsontime"
+	"github.com/ferrymq/ferry/monitor"
 )
 
 func TestBrokerAndHealth(t *testing.T) {
@@ -34,6 +35,10 @@ func TestBrokerAndHealth(t *testing.T) {
 		r.get(api.Base+"/health", &h)
 		if h.Status != "degraded" || h.QueueSize != 3 || len(h.Errors) == 0 || len(h.Errors) != len(h.Reasons) {
 			t.Errorf("health: %+v", h)
+		}
+		why := h.Reasons[0]
+		if why.Code != string(monitor.CodeNoConsumer) || why.Topic == "" || why.Group != "default" || why.Count != 3 {
+			t.Errorf("the reason: %+v", why)
 		}
 		var f api.Findings
 		r.get(api.Base+"/doctor", &f)

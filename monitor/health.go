@@ -3,7 +3,6 @@ package monitor
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -26,17 +25,6 @@ type Health struct {
 	Status  Status
 	Reasons []Reason
 }
-
-// Reason is one thing that is not as it should be.
-type Reason struct {
-	Status Status
-	// Subject is what is meant: "broker", "topic orders", "group billing of topic orders".
-	Subject string
-	Text    string
-}
-
-// String returns the reason as a sentence.
-func (r Reason) String() string { return r.Subject + ": " + r.Text }
 
 // Level is where a number becomes bad, and where very bad.
 type Level[T int64 | float64 | time.Duration] struct{ Degraded, Unhealthy T }
@@ -117,7 +105,7 @@ func (l Level[T]) of(n T) Status {
 func (m *Monitor) judge(s *Snapshot, readings map[queueName]reading) Health {
 	h := Health{Status: Healthy}
 	if s.Err != nil {
-		h.add(Unhealthy, "broker", "not reachable: %v", s.Err)
+		h.add(Unhealthy, CodeUnreachable, About{Error: s.Err.Error()})
 	}
 	m.judgeBackend(&h, s.Backend)
 	m.judgeTopics(&h, s)
@@ -128,25 +116,26 @@ func (m *Monitor) judge(s *Snapshot, readings map[queueName]reading) Health {
 		m.judgeWorker(&h, w, s.Workers[i])
 	}
 	for _, found := range s.Stuck {
-		h.add(Degraded, found.subject(), "%s", found.text())
+		h.add(Degraded, Code(found.Kind), found.about())
 	}
 	return h
 }
 
-func (h *Health) add(status Status, subject, format string, args ...any) {
+func (h *Health) add(status Status, code Code, about About) {
 	if status == Healthy {
 		return
 	}
 	if status == Unhealthy || h.Status == Healthy {
 		h.Status = status
 	}
-	h.Reasons = append(h.Reasons, Reason{status, subject, fmt.Sprintf(format, args...)})
+	h.Reasons = append(h.Reasons,
+		Reason{Status: status, Code: code, About: about, Subject: about.subject(), Text: about.text(code)})
 }
 
 func (m *Monitor) judgeBackend(h *Health, u driver.Usage) {
 	if u.MemoryLimit > 0 {
 		used := float64(u.Memory) / float64(u.MemoryLimit)
-		h.add(m.o.Limits.Memory.of(used), "broker", "%.0f %% of its memory is used", 100*used)
+		h.add(m.o.Limits.Memory.of(used), CodeMemory, About{Share: used})
 	}
 }
 
@@ -157,7 +146,7 @@ func (m *Monitor) judgeTopics(h *Health, s *Snapshot) {
 	}
 	for _, topic := range m.o.Topics {
 		if !slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Topic == topic }) {
-			h.add(Degraded, "topic "+topic, "it does not exist: nothing was ever published to it, or its name is misspelt")
+			h.add(Degraded, CodeNoTopic, About{Topic: topic})
 		}
 	}
 }
@@ -165,34 +154,30 @@ func (m *Monitor) judgeTopics(h *Health, s *Snapshot) {
 func (m *Monitor) judgeQueue(h *Health, all []Queue, i int, readings map[queueName]reading) {
 	l, q := m.o.Limits, &all[i]
 	if q.Group == "" {
-		h.add(l.Full.of(q.Full), "topic "+q.Topic, "%.0f %% of its bound is used", 100*q.Full)
-		h.add(l.Invalid.of(q.Invalid), "topic "+q.Topic, "%d messages could not be decoded", q.Invalid)
+		h.add(l.Full.of(q.Full), CodeBound, About{Topic: q.Topic, Share: q.Full})
+		h.add(l.Invalid.of(q.Invalid), CodeInvalid, About{Topic: q.Topic, Count: q.Invalid})
 		return
 	}
-	subject := fmt.Sprintf("group %s of topic %s", q.Group, q.Topic)
-	h.add(l.Dead.of(q.Dead), subject, "it has %d dead letters", q.Dead)
+	h.add(l.Dead.of(q.Dead), CodeDead, About{Topic: q.Topic, Group: q.Group, Count: q.Dead})
 	if q.Paused {
 		return // somebody wants it to wait
 	}
 	if q.Ready > 0 && q.Consumers == 0 {
-		h.add(Degraded, subject, "%d messages wait and nothing consumes them%s", q.Ready, whyUnconsumed(all, i))
+		h.add(Degraded, CodeNoConsumer,
+			About{Topic: q.Topic, Group: q.Group, Count: q.Ready, Groups: usedInstead(all, i)})
 	}
-	h.add(l.Age.of(q.Oldest), subject, "the oldest message has waited %v", q.Oldest.Round(time.Second))
+	h.add(l.Age.of(q.Oldest), CodeOld, About{Topic: q.Topic, Group: q.Group, Age: q.Oldest})
 	growing := readings[queueName{q.Topic, q.Group}].growing
-	h.add(l.Growing.of(int64(growing)), subject, "the backlog of %d has grown for %d looks in a row, by %.1f/s now", q.backlog(), growing, q.Growth)
+	h.add(l.Growing.of(int64(growing)), CodeGrowing,
+		About{Topic: q.Topic, Group: q.Group, Count: q.backlog(), Looks: growing, PerSecond: q.Growth})
 }
 
-// whyUnconsumed tells of a group that nobody asked for: the first publish made it, and consumers use others.
-func whyUnconsumed(all []Queue, i int) string {
-	q := &all[i]
-	if q.Group != driver.DefaultGroup || !q.neverConsumed {
-		return ""
+// usedInstead are the groups that consumers use, where the first publish made queue i and nobody ever asked for it.
+func usedInstead(all []Queue, i int) []string {
+	if q := &all[i]; q.Group != driver.DefaultGroup || !q.neverConsumed {
+		return nil
 	}
-	others := consumedBeside(all, i)
-	if len(others) == 0 {
-		return ""
-	}
-	return ": the first publish made this group, and consumers use " + strings.Join(others, ", ") + "; consume it, or remove it"
+	return consumedBeside(all, i)
 }
 
 // consumedBeside are the other groups of the topic of queue i that have consumers. The queues of a topic lie together.
@@ -213,7 +198,8 @@ func consumedBeside(all []Queue, i int) []string {
 func (m *Monitor) judgeWorker(h *Health, w *worker.Worker, s worker.Stats) {
 	for _, state := range w.Health() {
 		if state.State == worker.Reconnecting {
-			h.add(Unhealthy, fmt.Sprintf("group %s of topic %s", state.Group, state.Topic), "worker %s has lost the broker: %v", s.Instance, state.Err)
+			h.add(Unhealthy, CodeReconnecting,
+				About{Topic: state.Topic, Group: state.Group, Instance: s.Instance, Error: fmt.Sprint(state.Err)})
 		}
 	}
 	for _, c := range s.Consumers {
@@ -221,10 +207,10 @@ func (m *Monitor) judgeWorker(h *Health, w *worker.Worker, s worker.Stats) {
 			continue
 		}
 		rate := c.Recent.ErrorRate()
-		h.add(m.o.Limits.ErrorRate.of(rate), fmt.Sprintf("group %s of topic %s", c.Group, c.Topic),
-			"%.0f %% of %d messages failed in the last minute", 100*rate, c.Recent.Handled)
+		h.add(m.o.Limits.ErrorRate.of(rate), CodeFailing,
+			About{Topic: c.Topic, Group: c.Group, Share: rate, Count: int64(c.Recent.Handled)})
 	}
 	if s.Zombies > 0 {
-		h.add(Degraded, "worker "+s.Instance, "%d handlers go on although their message was given up", s.Zombies)
+		h.add(Degraded, CodeZombies, About{Instance: s.Instance, Count: int64(s.Zombies)})
 	}
 }

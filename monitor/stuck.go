@@ -3,7 +3,6 @@ package monitor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -34,24 +33,8 @@ type Stuck struct {
 	Instance string
 }
 
-func (s Stuck) subject() string {
-	if s.Group == "" {
-		return "topic " + s.Topic
-	}
-	return fmt.Sprintf("group %s of topic %s", s.Group, s.Topic)
-}
-
-func (s Stuck) text() string {
-	age := s.Oldest.Round(time.Second)
-	switch s.Kind {
-	case Overdue:
-		return fmt.Sprintf("%d messages are overdue, the oldest by %v", s.Count, age)
-	case Unexpired:
-		return fmt.Sprintf("%d messages have expired and are still there, the oldest for %v", s.Count, age)
-	case Stalled:
-		return fmt.Sprintf("%d messages are ready and its consumers take none; the oldest waits for %v", s.Count, age)
-	}
-	return fmt.Sprintf("%d handlers of worker %s do not return, one for %v", s.Count, s.Instance, age)
+func (s Stuck) about() About {
+	return About{Topic: s.Topic, Group: s.Group, Instance: s.Instance, Count: int64(s.Count), Age: s.Oldest}
 }
 
 // stalledLooks is how often nothing must have left a queue before it is stalled.

@@ -59,11 +59,23 @@ type Health struct {
 	At            *Time          `json:"at"`
 }
 
-// HealthReason is one thing that is not as it should be.
+// HealthReason is one thing that is not as it should be: a sentence in English, and the code and values for other
+// languages.
 type HealthReason struct {
-	Status  string `json:"status"`
-	Subject string `json:"subject"`
-	Text    string `json:"text"`
+	Status    string   `json:"status"`
+	Code      string   `json:"code" enum:"broker_unreachable,memory_used,topic_missing,bound_used,messages_invalid,dead_letters,no_consumer,oldest_waits,backlog_grows,worker_reconnecting,messages_fail,handlers_abandoned,overdue,unexpired,stalled,long_running"`
+	Subject   string   `json:"subject" doc:"The broker, a topic, a group of a topic, or a worker, in words"`
+	Text      string   `json:"text" doc:"The reason in English"`
+	Topic     string   `json:"topic,omitempty"`
+	Group     string   `json:"group,omitempty"`
+	Instance  string   `json:"instance,omitempty" doc:"A worker"`
+	Count     int64    `json:"count,omitempty"`
+	Share     float64  `json:"share,omitempty" doc:"From 0 to 1"`
+	Age       Duration `json:"age,omitempty"`
+	Looks     int      `json:"looks,omitempty" doc:"How many in a row saw a backlog that had grown"`
+	PerSecond float64  `json:"per_second,omitempty"`
+	Groups    []string `json:"groups,omitempty" doc:"What consumers of the topic use instead of a group that the first publish made"`
+	Error     string   `json:"error,omitempty"`
 }
 
 // Findings are what a look at the backend itself found.

@@ -150,6 +150,7 @@ type healthView struct {
 
 type reasonView struct {
 	Status  monitor.Status `json:"status"`
+	Code    monitor.Code   `json:"code"`
 	Subject string         `json:"subject"`
 	Text    string         `json:"text"`
 }
@@ -157,7 +158,7 @@ type reasonView struct {
 func (s session) showHealth(seen monitor.Snapshot) error {
 	v := healthView{Status: seen.Health.Status, Reasons: []reasonView{}, Queues: []queueView{}}
 	for _, r := range seen.Health.Reasons {
-		v.Reasons = append(v.Reasons, reasonView(r))
+		v.Reasons = append(v.Reasons, reasonView{r.Status, r.Code, r.Subject, r.Text})
 	}
 	for _, q := range seen.Queues {
 		if q.Group != "" {

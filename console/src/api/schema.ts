@@ -2305,9 +2305,35 @@ export interface components {
             workers: number;
         };
         HealthReason: {
+            age?: string;
+            /** @enum {string} */
+            code: "broker_unreachable" | "memory_used" | "topic_missing" | "bound_used" | "messages_invalid" | "dead_letters" | "no_consumer" | "oldest_waits" | "backlog_grows" | "worker_reconnecting" | "messages_fail" | "handlers_abandoned" | "overdue" | "unexpired" | "stalled" | "long_running";
+            /** Format: int64 */
+            count?: number;
+            error?: string;
+            group?: string;
+            /** @description What consumers of the topic use instead of a group that the first publish made */
+            groups?: string[] | null;
+            /** @description A worker */
+            instance?: string;
+            /**
+             * Format: int64
+             * @description How many in a row saw a backlog that had grown
+             */
+            looks?: number;
+            /** Format: double */
+            per_second?: number;
+            /**
+             * Format: double
+             * @description From 0 to 1
+             */
+            share?: number;
             status: string;
+            /** @description The broker, a topic, a group of a topic, or a worker, in words */
             subject: string;
+            /** @description The reason in English */
             text: string;
+            topic?: string;
         };
         Identity: {
             /** @enum {string} */
