@@ -95,16 +95,26 @@ test("rows stay where they are under a pointer", async () => {
   await page.getByRole("cell", { name: "six", exact: true }).waitFor();
 });
 
-test("messages are seen as they come, where the broker has a log", async () => {
-  const at = setting("FERRY_CONSOLE_STREAMS");
+test.each([
+  ["redisstream", setting("FERRY_CONSOLE_STREAMS"), "orders"],
+  ["disk", server, "tasks"],
+])("messages are seen as they come: %s", async (_, at, topic) => {
   const { page: tail } = await open(browser, {}, "boss", at);
-  await tail.goto(`${at}/messages?topic=orders`);
+  await tail.goto(`${at}/messages?topic=${topic}`);
   const begun = tail.waitForResponse((r) => r.url().includes("/tail"));
   await tail.getByRole("button", { name: "Live tail" }).click();
   await begun;
   await tail.getByText("Waiting for the next message").waitFor();
-  await api(tail, "post", "/topics/orders/messages", { body: "seen" });
+  await api(tail, "post", `/topics/${topic}/messages`, { body: "seen" });
   await tail.getByRole("cell", { name: "seen", exact: true }).waitFor();
   expect(new URL(tail.url()).searchParams.get("tail")).toBe("yes");
   await shoot(tail, "tail-light");
+});
+
+test("a tail says what it did not show", async () => {
+  const body = 'event: skipped\ndata: {"count":3}\n\n';
+  await page.route(/\/tail/, (route) => route.fulfill({ contentType: "text/event-stream", body }));
+  await page.goto(`${server}/messages?topic=tasks&tail=yes`);
+  await page.getByText(/^\d+ messages were not shown/).waitFor(); // more after each time that the stream begins again
+  await page.unrouteAll();
 });

@@ -41,10 +41,14 @@ test("a key is blocked, its messages wait, and it is let in again", async () => 
 
   await page.goto(`${server}/limits`);
   await page.getByRole("row", { name: /mallory/ }).getByRole("button", { name: "Unblock" }).click();
+  await dialog.getByLabel(/^Reason/).fill("a false alarm");
+  await dialog.getByRole("button", { name: "Unblock" }).click();
   await page.getByText("mallory is let in again.").waitFor();
   await page.getByRole("row", { name: /mallory/ }).waitFor({ state: "detached" });
   await page.goto(`${server}/limits?tab=check&limit=calls&key=mallory`);
   await page.getByText("It would pass").waitFor();
+  await page.getByRole("tab", { name: "Changes" }).click();
+  await page.getByRole("cell", { name: "a false alarm" }).waitFor();
 });
 
 test("a group is paused, resumed and reset after a count", async () => {

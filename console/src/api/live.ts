@@ -16,6 +16,8 @@ const silence = 30000; // milliseconds without an event after which it is asked 
 export type Change = "none" | "older" | "other";
 
 interface Listener {
+  /** name of the events it listens to. */
+  name: string;
   /** opened: from now on nothing is missed, but perhaps something was before. */
   opened: () => void;
   event: (data: unknown, change: Change) => void;
@@ -27,29 +29,28 @@ class Stream {
   readonly refused = new Store(false);
   private listeners = new Set<Listener>();
   private source: EventSource | undefined;
-  private last = { whole: "", ageless: "" };
+  private heard = new Set<string>();
+  private last = new Map<string, { whole: string; ageless: string }>();
   private closing: ReturnType<typeof setTimeout> | undefined;
   private quiet: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(
-    private url: string,
-    private name: string,
-  ) {}
+  constructor(private url: string) {}
 
   listen(listener: Listener): () => void {
     clearTimeout(this.closing);
     this.listeners.add(listener);
-    if (!this.source) this.open();
+    this.hear(this.source ?? this.open(), listener.name);
     return () => {
       this.listeners.delete(listener);
       if (this.listeners.size === 0) this.closing = setTimeout(() => this.close(), linger);
     };
   }
 
-  private open(): void {
+  private open(): EventSource {
     const source = new EventSource(this.url);
     this.source = source;
-    this.last = { whole: "", ageless: "" };
+    this.heard.clear();
+    this.last.clear();
     source.addEventListener("open", () => {
       this.refused.set(false);
       for (const listener of this.listeners) listener.opened();
@@ -58,23 +59,29 @@ class Stream {
       if (source.readyState === EventSource.CLOSED) this.refused.set(true);
       void check();
     });
-    source.addEventListener(this.name, (e: MessageEvent<string>) => this.take(e.data));
+    return source;
   }
 
-  private take(text: string): void {
+  private hear(source: EventSource, name: string): void {
+    if (this.heard.has(name)) return;
+    this.heard.add(name);
+    source.addEventListener(name, (e: MessageEvent<string>) => this.take(name, e.data));
+  }
+
+  private take(name: string, text: string): void {
     const data: unknown = JSON.parse(text);
-    const change = this.compare(text);
-    for (const listener of this.listeners) listener.event(data, change);
+    const change = this.compare(name, text);
+    for (const listener of this.listeners) if (listener.name === name) listener.event(data, change);
     clearTimeout(this.quiet);
-    if (this.name === "figures") this.quiet = setTimeout(() => void check(), silence);
+    if (name === "figures") this.quiet = setTimeout(() => void check(), silence);
   }
 
-  private compare(text: string): Change {
-    const { last } = this;
+  private compare(name: string, text: string): Change {
+    const last = this.last.get(name);
     const whole = text.replace(/"at":"[^"]*"/, ""); // when they were looked at is no change of figures
     const ageless = whole.replace(/"oldest":"[^"]*"/g, "");
-    this.last = { whole, ageless };
-    if (last.whole === "" || last.whole === whole) return "none";
+    this.last.set(name, { whole, ageless });
+    if (last === undefined || last.whole === whole) return "none";
     return last.ageless === ageless ? "older" : "other";
   }
 
@@ -88,8 +95,8 @@ class Stream {
 
 const streams = new Map<string, Stream>();
 
-function streamOf(url: string, name: string): Stream {
-  const stream = streams.get(url) ?? new Stream(url, name);
+function streamOf(url: string): Stream {
+  const stream = streams.get(url) ?? new Stream(url);
   streams.set(url, stream);
   return stream;
 }
@@ -115,7 +122,7 @@ export function useStream<P extends PathsOf<"get">, T>(
 ): boolean {
   const stopped = [useStore(paused) && !always, useStore(hidden), useStore(loggedOut), useStore(connection) !== undefined];
   const listening = enabled && !stopped.includes(true);
-  const stream = streamOf(address(path, input as object), name);
+  const stream = streamOf(address(path, input as object));
   const callback = useRef({ onEvent, opened });
   useEffect(() => {
     callback.current = { onEvent, opened };
@@ -123,9 +130,10 @@ export function useStream<P extends PathsOf<"get">, T>(
   useEffect(() => {
     if (!listening) return;
     return stream.listen({
+      name,
       opened: () => callback.current.opened?.(),
       event: (data, change) => callback.current.onEvent(data as T, change),
     });
-  }, [stream, listening]);
+  }, [stream, name, listening]);
   return !useStore(stream.refused);
 }

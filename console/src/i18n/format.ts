@@ -7,6 +7,8 @@ export interface Format {
   number: (n: number) => string;
   compact: (n: number) => string;
   rate: (n: number) => string;
+  /** percent writes a share from 0 to 1. */
+  percent: (share: number) => string;
   bytes: (n: number) => string;
   duration: (goDuration: string | number | undefined) => string;
   time: (at: string | number | undefined) => string;
@@ -27,12 +29,14 @@ export function formats(language: string): Format {
   const number = new Intl.NumberFormat(language);
   const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
   const rate = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+  const percent = new Intl.NumberFormat(language, { style: "percent" });
   const time = new Intl.DateTimeFormat(language, { dateStyle: "short", timeStyle: "medium" });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
   return {
     number: (n) => number.format(n),
     compact: (n) => (Math.abs(n) < 10000 ? number.format(n) : compact.format(n)),
     rate: (n) => rate.format(n),
+    percent: (share) => percent.format(share),
     bytes: (n) => {
       const step = Math.min(byteUnits.length - 1, Math.max(0, Math.floor(Math.log(Math.max(n, 1)) / Math.log(1024))));
       const unit = byteUnits[step] ?? "byte";

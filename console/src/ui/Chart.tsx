@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import { regionOf, useFormat } from "@/i18n/format";
 import { useLanguage, useText } from "@/i18n/text";
-import { theme } from "@/app/theme";
+import { systemDark, theme } from "@/app/theme";
 import { useStore } from "@/lib/store";
 import { Button } from "./Button";
 import { messages } from "./messages";
@@ -31,14 +31,16 @@ export function Chart({ label, times, lines, format }: Props) {
   return (
     <figure aria-label={label}>
       {table ? <Numbers times={times} lines={lines} format={format} label={label} /> : <Plot times={times} lines={lines} format={format} />}
-      <figcaption className="flex flex-wrap items-center gap-x-4 gap-y-1 pt-1 text-muted">
-        {lines.map((line) => (
-          <span key={line.name} className="inline-flex items-center gap-1.5">
-            <Sample line={line} />
-            {t("chart.summary", { name: line.name, last: format(line.values.at(-1) ?? 0), peak: format(Math.max(...line.values)) })}
-          </span>
-        ))}
-        <Button look="bare" className="ml-auto" onClick={() => setTable(!table)}>
+      <figcaption className="flex items-start justify-between gap-2 pt-1 text-muted">
+        <div className="flex flex-wrap gap-x-4 gap-y-1 pt-1">
+          {lines.map((line) => (
+            <span key={line.name} className="inline-flex items-center gap-1.5">
+              <Sample line={line} />
+              {t("chart.summary", { name: line.name, last: format(line.values.at(-1) ?? 0), peak: format(Math.max(...line.values)) })}
+            </span>
+          ))}
+        </div>
+        <Button look="bare" className="shrink-0" onClick={() => setTable(!table)}>
           {table ? t("chart.chart") : t("chart.table")}
         </Button>
       </figcaption>
@@ -57,7 +59,7 @@ function Sample({ line }: { line: Line }) {
 function Plot({ times, lines, format }: Omit<Props, "label">) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
-  const look = useStore(theme);
+  const look = `${useStore(theme)} ${useStore(systemDark)}`;
   const language = regionOf(useLanguage(), navigator.languages);
   const shape = lines.map((l) => l.name + l.colour).join();
   const data = [times, ...lines.map((l) => l.values)] as uPlot.AlignedData;

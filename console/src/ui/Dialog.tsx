@@ -49,7 +49,7 @@ export function Drawer(props: Omit<DialogProps, "place">) {
   return <Dialog {...props} place="side" />;
 }
 
-interface ConfirmProps extends Omit<DialogProps, "place"> {
+export interface ConfirmProps extends Omit<DialogProps, "place"> {
   /** action is the word on the button. */
   action: string;
   onConfirm: () => void;

@@ -5,9 +5,9 @@ import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
+import { ConfirmAct } from "@/parts/ConfirmAct";
 import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
-import { Confirm } from "@/ui/Dialog";
 import { Entries, Entry } from "@/ui/Entries";
 import { tell } from "@/ui/tell";
 import { messages } from "./messages";
@@ -81,6 +81,7 @@ function Actions({ rule, figures }: { rule: Rule; figures: string[] }) {
   const [, setFilter] = useFilter(route.useSearch());
   const [open, setOpen] = useState<"edit" | "remove">();
   const test = useAct("post", "/api/v1/alert-rules/{rule}/test");
+  const remove = useAct("delete", "/api/v1/alert-rules/{rule}");
   const name = rule.name ?? "";
   const send = () =>
     test.mutate({ path: { rule: name } }, { ...tell(t("testSent")), onSuccess: ({ id }) => setFilter({ tab: "notifications", id, rule: undefined, q: undefined }) });
@@ -99,24 +100,18 @@ function Actions({ rule, figures }: { rule: Rule; figures: string[] }) {
         </Button>
       )}
       {open === "edit" && <RuleForm of={rule} figures={figures} onClose={close} />}
-      {open === "remove" && <Remove name={name} onClose={close} />}
+      {open === "remove" && (
+        <ConfirmAct
+          title={t("removeTitle", { name })}
+          action={t("remove")}
+          busy={remove.isPending}
+          act={(after) => remove.mutate({ path: { rule: name } }, after)}
+          done={t("removed", { name })}
+          onClose={close}
+        >
+          {t("removeText")}
+        </ConfirmAct>
+      )}
     </div>
-  );
-}
-
-function Remove({ name, onClose }: { name: string; onClose: () => void }) {
-  const t = useText(messages);
-  const remove = useAct("delete", "/api/v1/alert-rules/{rule}");
-  return (
-    <Confirm
-      title={t("removeTitle", { name })}
-      open
-      onClose={onClose}
-      action={t("remove")}
-      busy={remove.isPending}
-      onConfirm={() => remove.mutate({ path: { rule: name } }, tell(t("removed", { name }), onClose))}
-    >
-      {t("removeText")}
-    </Confirm>
   );
 }

@@ -3,8 +3,8 @@ import type { Schemas } from "@/api/client";
 import { useAct } from "@/api/query";
 import { useMay } from "@/api/session";
 import { useText } from "@/i18n/text";
+import { ConfirmAct } from "@/parts/ConfirmAct";
 import { Button } from "@/ui/Button";
-import { Confirm } from "@/ui/Dialog";
 import { tell } from "@/ui/tell";
 import { messages } from "./messages";
 
@@ -16,6 +16,7 @@ export function ScheduleActions({ schedule }: { schedule: Schemas["Schedule"] })
   const pause = useAct("post", "/api/v1/schedules/{name}/pause");
   const resume = useAct("post", "/api/v1/schedules/{name}/resume");
   const trigger = useAct("post", "/api/v1/schedules/{name}/trigger");
+  const remove = useAct("delete", "/api/v1/schedules/{name}");
   const { name, state, topic } = schedule;
   if (!may("operate", topic)) return null;
   const path = { name };
@@ -33,25 +34,19 @@ export function ScheduleActions({ schedule }: { schedule: Schemas["Schedule"] })
       <Button look="bare" onClick={() => setRemoving(true)}>
         {t("remove")}
       </Button>
-      {removing && <Remove name={name} onClose={() => setRemoving(false)} />}
+      {removing && (
+        <ConfirmAct
+          title={t("removeTitle", path)}
+          action={t("remove")}
+          typed={name}
+          busy={remove.isPending}
+          act={(after) => remove.mutate({ path }, after)}
+          done={t("removed", path)}
+          onClose={() => setRemoving(false)}
+        >
+          {t("removeText")}
+        </ConfirmAct>
+      )}
     </span>
-  );
-}
-
-function Remove({ name, onClose }: { name: string; onClose: () => void }) {
-  const t = useText(messages);
-  const remove = useAct("delete", "/api/v1/schedules/{name}");
-  return (
-    <Confirm
-      title={t("removeTitle", { name })}
-      open
-      onClose={onClose}
-      action={t("remove")}
-      typed={name}
-      busy={remove.isPending}
-      onConfirm={() => remove.mutate({ path: { name } }, tell(t("removed", { name }), onClose))}
-    >
-      {t("removeText")}
-    </Confirm>
   );
 }

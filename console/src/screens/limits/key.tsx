@@ -34,55 +34,53 @@ export function useRule(): (rule: Schemas["Rule"] | undefined) => string {
   };
 }
 
+/** End is what holds for a key and is taken back, each with a reason. */
+type End = "unblock" | "unlist" | "endOverride";
+
 /** KeyActions take back what holds for a key. */
 export function KeyActions({ of }: { of: Key }) {
   const t = useText(messages);
   const may = useMay();
-  const unblock = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/block");
-  const unlist = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/whitelist");
-  const [open, setOpen] = useState<"change" | "end">();
-  const { key, limit } = of;
+  const [open, setOpen] = useState<"change" | End>();
   if (!may("operate")) return null;
-  const path = { limit, key };
+  const close = () => setOpen(undefined);
+  const ends: End[] = [...(of.block ? (["unblock"] as const) : []), ...(of.whitelisted ? (["unlist"] as const) : []), ...(of.override ? (["endOverride"] as const) : [])];
   return (
     <span className="inline-flex gap-1">
-      {of.block && (
-        <Button look="bare" disabled={unblock.isPending} onClick={() => unblock.mutate({ path }, tell(t("unblocked", { key })))}>
-          {t("unblock")}
-        </Button>
-      )}
-      {of.whitelisted && (
-        <Button look="bare" disabled={unlist.isPending} onClick={() => unlist.mutate({ path }, tell(t("unlisted", { key })))}>
-          {t("unlist")}
-        </Button>
-      )}
       {of.override && (
-        <>
-          <Button look="bare" onClick={() => setOpen("change")}>
-            {t("change")}
-          </Button>
-          <Button look="bare" onClick={() => setOpen("end")}>
-            {t("endOverride")}
-          </Button>
-        </>
+        <Button look="bare" onClick={() => setOpen("change")}>
+          {t("change")}
+        </Button>
       )}
-      {open === "change" && <Override of={of} onClose={() => setOpen(undefined)} />}
-      {open === "end" && <EndOverride of={of} onClose={() => setOpen(undefined)} />}
+      {ends.map((end) => (
+        <Button key={end} look="bare" onClick={() => setOpen(end)}>
+          {t(end)}
+        </Button>
+      ))}
+      {open === "change" && <Override of={of} onClose={close} />}
+      {open && open !== "change" && <TakeBack of={of} end={open} onClose={close} />}
     </span>
   );
 }
 
-function EndOverride({ of, onClose }: { of: Key; onClose: () => void }) {
+const done = { unblock: "unblocked", unlist: "unlisted", endOverride: "overrideEnded" } as const;
+
+/** TakeBack asks for the reason that the list of changes keeps. */
+function TakeBack({ of: { key, limit }, end, onClose }: { of: Key; end: End; onClose: () => void }) {
   const t = useText(messages);
-  const end = useAct("delete", "/api/v1/limits/{limit}/keys/{key}/override");
-  const { key, limit } = of;
+  const acts = {
+    unblock: useAct("delete", "/api/v1/limits/{limit}/keys/{key}/block"),
+    unlist: useAct("delete", "/api/v1/limits/{limit}/keys/{key}/whitelist"),
+    endOverride: useAct("delete", "/api/v1/limits/{limit}/keys/{key}/override"),
+  };
+  const { mutate, isPending } = acts[end];
   return (
     <Because
-      title={t("endOverrideTitle", { key })}
-      text={t("endOverrideText", { limit })}
-      action={t("endOverride")}
-      busy={end.isPending}
-      onConfirm={(reason) => end.mutate({ path: { limit, key }, query: { reason } }, tell(t("overrideEnded", { key }), onClose))}
+      title={t(`${end}Title`, { key })}
+      text={t(`${end}Text`, { limit })}
+      action={t(end)}
+      busy={isPending}
+      onConfirm={(reason) => mutate({ path: { limit, key }, query: { reason } }, tell(t(done[end], { key }), onClose))}
       onClose={onClose}
     />
   );

@@ -8,6 +8,12 @@ import { messages } from "./messages";
 
 type Message = Schemas["Message"];
 
+/** Skipped is what the server says it did not show; more: there were others beside them, which nobody counted. */
+interface Skipped {
+  count: number;
+  more?: boolean;
+}
+
 const mostRows = 1000;
 const together = 200; // milliseconds in which messages are gathered, so that many of them are drawn at once
 
@@ -15,17 +21,20 @@ const together = 200; // milliseconds in which messages are gathered, so that ma
 export function Tail({ topic }: { topic: string }) {
   const t = useText(messages);
   const rows = useTail(topic);
+  const skipped = useSkipped(topic);
+  const unseen = skipped && t(skipped.more ? "tailSkippedMore" : "tailSkipped", { count: skipped.count });
   if (rows.length === 0) {
     return (
       <EmptyState title={t("tailNone")}>
         <p>{t("tailText")}</p>
+        {unseen && <p role="status">{unseen}</p>}
       </EmptyState>
     );
   }
   return (
     <>
       <p role="status" className="text-muted">
-        {t("tailCount", { count: rows.length, most: mostRows })}
+        {t("tailCount", { count: rows.length, most: mostRows })} {unseen}
       </p>
       <MessageRows rows={rows} label={t("messages")} />
     </>
@@ -47,4 +56,13 @@ function useTail(topic: string): Message[] {
     }, together);
   });
   return rows;
+}
+
+/** useSkipped is what came and was not shown: the tail looks from time to time, and what was settled between two looks is gone. */
+function useSkipped(topic: string): Skipped | undefined {
+  const [all, setAll] = useState<Skipped>();
+  useStream("/api/v1/topics/{topic}/tail", { path: { topic } }, "skipped", (some: Skipped) => {
+    setAll((old) => ({ count: (old?.count ?? 0) + some.count, more: Boolean(old?.more) || Boolean(some.more) }));
+  });
+  return all;
 }

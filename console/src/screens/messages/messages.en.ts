@@ -21,4 +21,6 @@ export const en = {
   tailNone: "Waiting for the next message…",
   tailText: "It appears as soon as it is published. Groups get it as always.",
   tailCount: "{count} {count|message|messages} since the tail began; the newest {most} are kept here",
+  tailSkipped: "{count} {count|message was|messages were} not shown: settled before anybody could look, or more than a tail shows.",
+  tailSkippedMore: "{count} {count|message was|messages were} not shown, and others that nobody counted.",
 } as const;

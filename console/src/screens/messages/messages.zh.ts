@@ -23,4 +23,6 @@ export const zh: Record<keyof typeof en, string> = {
   tailNone: "正在等待下一条消息…",
   tailText: "消息一发布就会显示。消费组照常收到它。",
   tailCount: "跟踪开始以来 {count} 条消息；此处保留最新 {most} 条",
+  tailSkipped: "{count} 条消息未显示：在查看之前已处理完，或超出跟踪的显示上限。",
+  tailSkippedMore: "{count} 条消息未显示，另有未计数的消息。",
 };

@@ -9,18 +9,21 @@ import { useLanguage, useText } from "@/i18n/text";
 import { whyTopic } from "@/lib/why";
 import { WhyBadge, WhySentence } from "@/parts/why/Why";
 import { Badge, type Tone } from "@/ui/Badge";
+import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
 import { Figure, Figures, Head, Panel } from "@/ui/Field";
 import { Show } from "@/ui/States";
 import { Charts } from "./Charts";
 import { messages } from "./messages";
 import { livePoint, type Point } from "./points";
+import { sentenceOf, subjectOf, type Reason } from "./reason";
 import { screen } from "./screen";
 import { totalsOf } from "./totals";
 
 const refresh = 5000;
 const mostPoints = 360;
 const mostProblems = 5;
+const mostReasons = 6;
 
 /** OverviewView says whether all is well, and where it is not. */
 export function OverviewView() {
@@ -44,7 +47,7 @@ export function OverviewView() {
 
 const tones: Record<Schemas["Health"]["status"], Tone> = { healthy: "good", degraded: "warn", unhealthy: "bad" };
 
-/** Health is the verdict, with its reasons as the server words them. */
+/** Health is the verdict, with its reasons. */
 function Health() {
   const t = useText(messages);
   const health = useApi("/api/v1/health", {}, { on: "topics", every: refresh });
@@ -56,18 +59,34 @@ function Health() {
             <Badge tone={tones[status]}>{t(status)}</Badge>
             {t(`${status}.text`)}
           </p>
-          {(reasons ?? []).length > 0 && (
-            <ul className="list-disc pt-1 pl-6">
-              {(reasons ?? []).map((r) => (
-                <li key={r.subject + r.text} className="break-words">
-                  <span className="font-medium">{r.subject}</span>: {r.text}
-                </li>
-              ))}
-            </ul>
-          )}
+          <Reasons all={reasons ?? []} />
         </section>
       )}
     </Show>
+  );
+}
+
+/** Reasons lists the first ones; all of them, where topics are many, would hide the rest of the screen. */
+function Reasons({ all }: { all: Reason[] }) {
+  const t = useText(messages);
+  const f = useFormat();
+  const [whole, setWhole] = useState(false);
+  const shown = whole ? all : all.slice(0, mostReasons);
+  return (
+    <>
+      <ul className="list-disc pl-6">
+        {shown.map((r) => (
+          <li key={[r.subject, r.code, r.instance].join(" ")} className="break-words">
+            <span className="font-medium">{subjectOf(r, t)}</span>: {sentenceOf(r, t, f)}
+          </li>
+        ))}
+      </ul>
+      {all.length > mostReasons && (
+        <Button look="bare" onClick={() => setWhole(!whole)}>
+          {whole ? t("fewerReasons") : t("allReasons", { count: all.length })}
+        </Button>
+      )}
+    </>
   );
 }
 

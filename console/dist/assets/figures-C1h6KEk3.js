@@ -1,1 +1,0 @@
-import{It as e,Mt as t,Pt as n}from"./index-DRigS325.js";var r=1e4;function i(i){let a=e(`/api/v1/figures/events`,{},`figures`,e=>{t(`/api/v1/figures`,{},e),i?.(e)});return n(`/api/v1/figures`,{},{every:a?0:r})}export{i as t};
