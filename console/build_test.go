@@ -14,12 +14,9 @@ func npm(t *testing.T, env []string, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "../scripts/console.sh", args...)
 	c.Env = append(os.Environ(), env...)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("npm %v: %v\n%s", args, err, out)
-	}
-	if everything {
-		t.Logf("%s", out) // it has what was measured
+	c.Stdout, c.Stderr = t.Output(), t.Output() // with -v: how long each test took, and what was measured
+	if err := c.Run(); err != nil {
+		t.Fatalf("npm %v: %v", args, err)
 	}
 }
 

@@ -1,26 +1,14 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { accessible, launch, logIn, server, setting, shoot } from "./browser";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { accessible, logIn, open, server, shoot, stranger } from "./browser";
 
 // Who gets how much, and who may log in: rules of limits and keys, users and masks.
 
-const patience = 30_000;
-
-let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  browser = await launch();
-  page = await open();
-  await logIn(page, "boss", setting("FERRY_CONSOLE_PASSWORD"));
+  ({ page } = await open());
 });
-afterAll(() => browser.close());
-
-async function open(o: object = {}): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", colorScheme: "light", ...o });
-  context.setDefaultTimeout(patience);
-  return context.newPage();
-}
 
 test("a key gets a rule of its own for a time, and loses it for a reason", async () => {
   await page.goto(`${server}/limits`);
@@ -95,7 +83,7 @@ test("a user is added with a password that is told once, logs in, is disabled an
   await accessible(page, "users");
   await shoot(page, "users-light");
 
-  const other = await open();
+  const { page: other } = await stranger();
   await logIn(other, "carol", password);
   await other.goto(`${server}/topics`);
   await other.getByRole("link", { name: "orders" }).waitFor();
@@ -110,19 +98,4 @@ test("a user is added with a password that is told once, logs in, is disabled an
   await dialog.getByRole("textbox").fill("carol");
   await dialog.getByRole("button", { name: "Remove" }).click();
   await row.waitFor({ state: "detached" });
-});
-
-test.each([
-  ["dark", { colorScheme: "dark" }],
-  ["zh", { locale: "zh-CN" }],
-  ["phone", { viewport: { width: 360, height: 740 } }],
-])("they look right: %s", async (look, options) => {
-  const other = await open(options);
-  await logIn(other, "boss", setting("FERRY_CONSOLE_PASSWORD"));
-  for (const [name = "", path = ""] of [["users", "/settings?tab=access"], ["limits-rules", "/limits?tab=rules"]]) {
-    await other.goto(server + path);
-    await other.getByRole("tabpanel").getByRole("button").first().waitFor();
-    expect(await other.evaluate(() => document.documentElement.scrollWidth - innerWidth), `${name} is wider than the window`).toBeLessThanOrEqual(0);
-    await shoot(other, `${name}-${look}`);
-  }
 });

@@ -12,10 +12,15 @@ export function setting(name: string): string {
 
 export const server = setting("FERRY_CONSOLE_URL");
 
-/** launch starts the browser of the distribution. */
-export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: setting("FERRY_CONSOLE_CHROMIUM"), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+/** launch starts the browser of the distribution once; it ends with the process. */
+function launch(): Promise<Browser> {
+  return (browser ??= chromium.launch({ executablePath: setting("FERRY_CONSOLE_CHROMIUM"), args: ["--no-sandbox", "--disable-dev-shm-usage"] }));
 }
+
+let browser: Promise<Browser> | undefined;
+
+/** opened are the browsers that people have open; tidy.ts closes them. */
+export const opened: BrowserContext[] = [];
 
 /** Watched is a page, and what went wrong on it without anybody seeing: errors, breaches of the policy, dialogs. */
 export interface Watched {
@@ -43,21 +48,31 @@ export const patience = 30_000;
 /** everything: also what takes long, or a quiet machine. */
 export const everything = Boolean(process.env["FERRY_CONSOLE_ALL"]);
 
-/** open logs somebody in, in a browser of their own. */
-export async function open(browser: Browser, o: BrowserContextOptions = {}, name = "boss", at = server): Promise<Watched> {
-  const known = sessions.get(`${name} ${at}`);
-  const session = known ? { storageState: known } : {};
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", colorScheme: "light", ...session, ...o });
-  context.setDefaultTimeout(patience);
-  const watched = watch(await context.newPage());
-  if (known) {
-    await watched.page.goto(at);
-    await frame(watched.page);
-  } else {
-    await logIn(watched.page, name, setting("FERRY_CONSOLE_PASSWORD"), at);
-    sessions.set(`${name} ${at}`, await context.storageState());
+/** Visitor is who looks at which server, with which browser. */
+interface Visitor extends BrowserContextOptions {
+  as?: string;
+  at?: string;
+}
+
+/** open shows a page to somebody who is logged in, in a browser of their own. */
+export async function open(path = "/", { as = "boss", at = server, ...options }: Visitor = {}): Promise<Watched> {
+  const known = sessions.get(`${as} ${at}`);
+  const watched = await stranger({ ...(known && { storageState: known }), ...options });
+  if (!known) {
+    await logIn(watched.page, as, setting("FERRY_CONSOLE_PASSWORD"), at);
+    sessions.set(`${as} ${at}`, await watched.page.context().storageState());
   }
+  if (known || path !== "/") await watched.page.goto(at + path);
+  await frame(watched.page);
   return watched;
+}
+
+/** stranger is a browser of somebody who is not logged in. */
+export async function stranger(options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await (await launch()).newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", colorScheme: "light", ...options });
+  opened.push(context);
+  context.setDefaultTimeout(patience);
+  return watch(await context.newPage());
 }
 
 /** sessions that were begun, so that not every test logs in. */
@@ -95,10 +110,11 @@ export async function logIn(page: Page, name: string, password: string, at = ser
 /** accessible fails with what axe finds on a page. */
 export async function accessible(page: Page, name: string): Promise<void> {
   // The policy forbids scripts that are put into a page; the debugger runs it beside.
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
     const { axe: runner } = window as unknown as { axe: typeof axe };
-    const result = await runner.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] });
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+    const result = await runner.run(document, { runOnly: tags, resultTypes: ["violations"] }); // the others are not described
     return result.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.failureSummary ?? ""}`).join("; ")}`);
   });
   expect(found, `axe on ${name}`).toEqual([]);

@@ -1,17 +1,14 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, open } from "./browser";
+import type { Locator, Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { open } from "./browser";
 
 // The main tasks by keyboard alone: no locator is clicked or focused here, only looked at.
 
-let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  browser = await launch();
-  ({ page } = await open(browser));
+  ({ page } = await open());
 });
-afterAll(() => browser.close());
 
 const mostStops = 120;
 

@@ -1,17 +1,14 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { api, launch, open, server, setting, shoot } from "./browser";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { api, open, server, setting, shoot } from "./browser";
 
 // What happens while somebody looks: streams tell it, nothing is asked for without a reason, and nothing moves under a pointer.
 
-let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  browser = await launch();
-  ({ page } = await open(browser));
+  ({ page } = await open());
 });
-afterAll(() => browser.close());
 
 const publish = (topic: string, body: string) => api(page, "post", `/topics/${topic}/messages`, { body });
 
@@ -99,8 +96,7 @@ test.each([
   ["redisstream", setting("FERRY_CONSOLE_STREAMS"), "orders"],
   ["disk", server, "tasks"],
 ])("messages are seen as they come: %s", async (_, at, topic) => {
-  const { page: tail } = await open(browser, {}, "boss", at);
-  await tail.goto(`${at}/messages?topic=${topic}`);
+  const { page: tail } = await open(`/messages?topic=${topic}`, { at });
   const begun = tail.waitForResponse((r) => r.url().includes("/tail"));
   await tail.getByRole("button", { name: "Live tail" }).click();
   await begun;

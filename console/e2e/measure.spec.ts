@@ -1,18 +1,15 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { everything, launch, open, server } from "./browser";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { everything, open, server } from "./browser";
 
 // What only a quiet machine can measure: make test-console-all.
 
-let browser: Browser;
 let page: Page;
 
 describe.runIf(everything)("measured", () => {
   beforeAll(async () => {
-    browser = await launch();
-    ({ page } = await open(browser));
+    ({ page } = await open());
   });
-  afterAll(() => browser.close());
 
   test("scrolling ten thousand rows has no task over 50 ms", async () => {
     const messages = Array.from({ length: 10_000 }, (_, i) => ({ topic: "orders", id: `row-${i}`, state: "ready", body: `{"id":${i}}` }));

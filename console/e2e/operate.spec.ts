@@ -1,17 +1,14 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { everything, launch, open, server } from "./browser";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { everything, open, server } from "./browser";
 
 // What operators do besides topics and messages: limits, workers, groups, delayed messages, schedules, tokens.
 
-let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  browser = await launch();
-  ({ page } = await open(browser));
+  ({ page } = await open());
 });
-afterAll(() => browser.close());
 
 /** publish sends a message with a key, from its topic. */
 async function publish(topic: string, key: string): Promise<void> {

@@ -1,17 +1,10 @@
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { BrowserContextOptions } from "playwright-core";
+import { expect, test } from "vitest";
 import { en } from "../src/screens/message/messages.en";
 import { zh } from "../src/screens/message/messages.zh";
-import { accessible, launch, open, server, setting, shoot } from "./browser";
+import { accessible, open, server, setting, shoot } from "./browser";
 
 // What a newcomer comes for: find a failed message, see why, mend it and replay it. On another broker, in another language and look.
-
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
 
 const [redis = ""] = setting("FERRY_CONSOLE_OUTAGE").split(" ");
 
@@ -19,7 +12,7 @@ test.each([
   ["redis-light", redis, {}, en, "broken-3"],
   ["zh-dark", server, { locale: "zh-CN", colorScheme: "dark" }, zh, "broken-3"],
 ] as [string, string, BrowserContextOptions, typeof zh, string][])("a failed message is found, understood, mended and replayed: %s", async (name, at, options, text, id) => {
-  const { page, faults } = await open(browser, options, "boss", at);
+  const { page, faults } = await open("/", { ...options, at });
   await page.getByRole("navigation").getByRole("link", { name: /^(Dead letters|死信)$/ }).click();
   await page.getByRole("button", { name: /^no such user/ }).click();
   await page.getByRole("link", { name: id }).click();

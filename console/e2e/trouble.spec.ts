@@ -1,17 +1,14 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { accessible, api, launch, open, server, setting, shoot } from "./browser";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { accessible, api, open, server, setting, shoot } from "./browser";
 
 // What goes wrong has a state of its own, and nothing that was typed is lost.
 
-let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  browser = await launch();
-  ({ page } = await open(browser));
+  ({ page } = await open());
 });
-afterAll(() => browser.close());
 
 const [fragile = "", control = ""] = setting("FERRY_CONSOLE_OUTAGE").split(" ");
 
@@ -22,9 +19,8 @@ async function turn(what: "server" | "redis", up: boolean): Promise<void> {
 }
 
 test.each(["server", "redis"] as const)("when the %s is gone, what was there stays, and comes to life again", async (what) => {
-  const { page: own } = await open(browser, {}, "boss", fragile);
+  const { page: own } = await open("/topics/broken", { at: fragile });
   await own.getByText("production", { exact: true }).waitFor();
-  await own.goto(`${fragile}/topics/broken`);
   await own.getByRole("button", { name: "Publish" }).click();
   const body = own.getByRole("dialog").getByLabel("Body");
   await body.fill("typed before");
@@ -39,7 +35,6 @@ test.each(["server", "redis"] as const)("when the %s is gone, what was there sta
   await turn(what, true);
   await own.getByRole("alert").waitFor({ state: "detached" });
   await own.getByRole("button", { name: "Publish" }).waitFor();
-  await own.context().close();
 });
 
 /** refuse has the server answer what a path asks as if it refused it. */
@@ -70,8 +65,7 @@ test.each([
 });
 
 test("a session that ends while somebody types is begun again, and nothing is lost", async () => {
-  const { page: own } = await open(browser);
-  await own.goto(`${server}/topics/tasks`);
+  const { page: own } = await open("/topics/tasks");
   await own.getByRole("button", { name: "Publish" }).click();
   const dialog = own.getByRole("dialog", { name: /Publish/ });
   await dialog.getByLabel("Body").fill("typed before the end");
@@ -86,7 +80,6 @@ test("a session that ends while somebody types is begun again, and nothing is lo
   expect(await dialog.getByLabel("Body").inputValue()).toBe("typed before the end");
   await dialog.getByRole("button", { name: "Publish" }).click();
   await own.getByText(/Published as /).waitFor();
-  await own.context().close();
 });
 
 test("a message that is removed while somebody looks at it is said to be gone", async () => {
@@ -98,7 +91,7 @@ test("a message that is removed while somebody looks at it is said to be gone", 
 });
 
 test("another origin cannot act", async () => {
-  const { page: own } = await open(browser);
+  const { page: own } = await open();
   await own.route("http://elsewhere.example/", (route) => route.fulfill({ contentType: "text/html", body: "<p>elsewhere</p>" }));
   await own.goto("http://elsewhere.example/");
   const read = await own.evaluate(async (url) => {
@@ -112,7 +105,6 @@ test("another origin cannot act", async () => {
   expect(there.status()).toBe(404);
   const forged = await page.context().request.post(`${server}/api/v1/topics/elsewhere/messages`, { headers: { Origin: "http://elsewhere.example" }, data: { body: "x" } });
   expect(forged.status()).toBe(403);
-  await own.context().close();
 });
 
 test("no script gets into a page, by markup or by text", async () => {

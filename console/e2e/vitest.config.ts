@@ -9,13 +9,17 @@ class Order extends BaseSequencer {
   }
 }
 
-// One file after the other: they share a server, and the machine. What is waited for has 30 s each; a test has many of them.
+// One file after the other in one process: they share a server, a browser and who is logged in. What is waited for has 30 s each; a test
+// has many of them.
 export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ["*.spec.ts"],
+    setupFiles: ["tidy.ts"],
+    isolate: false,
     fileParallelism: false,
     sequence: { sequencer: Order },
+    reporters: ["verbose"],
     testTimeout: 300_000,
     hookTimeout: 300_000,
   },

@@ -1,18 +1,10 @@
 import { readFileSync } from "node:fs";
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { accessible, everything, launch, open, patience, server, show, setting, shoot, type Watched } from "./browser";
-
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { accessible, everything, open, patience, server, show, setting, shoot, type Watched } from "./browser";
 
 /** screens are the addresses of every screen and tab, and a text that shows that it is there. */
 const screens: Record<string, [path: string, there: string]> = {
-  overview: ["/", "heading"],
   topics: ["/topics", "table"],
   "topic-charts": ["/topics/orders", "figure"],
   "topic-messages": ["/topics/orders?tab=messages", "table"],
@@ -34,13 +26,19 @@ const screens: Record<string, [path: string, there: string]> = {
   groups: ["/groups", "table"],
   limits: ["/limits", "tab"],
   "limits-check": ["/limits?tab=check&limit=calls&key=ann", "status"],
+  "limits-rules": ["/limits?tab=rules", "tab"],
   "limits-breakers": ["/limits?tab=breakers", "tab"],
+  alerts: ["/alerts", "table"],
+  rules: ["/alerts?tab=rules", "table"],
+  channels: ["/alerts?tab=channels", "table"],
+  wecom: ["/wecom", "table"],
   operations: ["/operations", "tab"],
   actions: ["/operations?tab=actions", "table"],
   settings: ["/settings", "tab"],
   "settings-access": ["/settings?tab=access", "table"],
   nothing: ["/no/such/page", "main"],
   "no-topic": ["/topics/none", "alert"],
+  overview: ["/", "figure"], // last: by then it has something to draw
 };
 
 async function visit({ page }: Watched, name: string): Promise<void> {
@@ -50,30 +48,52 @@ async function visit({ page }: Watched, name: string): Promise<void> {
   await expect.poll(() => page.getByText(/^(Loading|加载中)…$/).count(), { timeout: patience }).toBe(0);
 }
 
-test("every screen is accessible and keeps the policy", async () => {
-  const watched = await open(browser);
+/** some screens are drawn in every look; make test-console-all draws them all. */
+const some = ["kinds", "overview", "topic-charts", "messages", "message", "dead", "worker", "alerts", "wecom", "settings-access"];
+
+const desk = { width: 1280, height: 800 };
+const phone = { width: 360, height: 740 };
+
+/** fits: nothing of the page is beyond the window. */
+async function fits({ page }: Watched, name: string): Promise<void> {
+  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect(beyond, `${name} is wider than the window`).toBeLessThanOrEqual(0);
+}
+
+/** looks are drawn without loading the screen again. */
+const looks: Record<string, (page: Page) => Promise<void>> = {
+  phone: (page) => page.setViewportSize(phone),
+  dark: (page) => page.emulateMedia({ colorScheme: "dark" }),
+};
+
+test("every screen is accessible, keeps the policy and fits a phone", async () => {
+  const watched = await open();
+  const { page } = watched;
   for (const name of Object.keys(screens)) {
     await visit(watched, name);
-    await accessible(watched.page, name);
-    await shoot(watched.page, `${name}-light`);
+    await fits(watched, name);
+    await accessible(page, name);
+    await shoot(page, `${name}-light`);
+    for (const [look, draw] of Object.entries(looks)) {
+      await draw(page);
+      await fits(watched, `${name} ${look}`);
+      if (everything) await accessible(page, `${name} ${look}`);
+      if (everything || some.includes(name)) await shoot(page, `${name}-${look}`);
+      await page.setViewportSize(desk);
+      await page.emulateMedia({ colorScheme: "light" });
+    }
   }
   expect(watched.faults).toEqual([]);
 });
 
-/** some screens are drawn in every look; make test-console-all draws them all. */
-const some = ["kinds", "overview", "topic-charts", "messages", "message", "dead", "worker"];
-
 test.each([
-  ["dark", { colorScheme: "dark" }],
   ["zh", { locale: "zh-CN" }],
-  ["phone", { viewport: { width: 360, height: 740 } }],
-  ...(everything ? [["wide", { viewport: { width: 3840, height: 2160 } }]] : []),
-] as [string, BrowserContextOptions][])("screens look right: %s", async (look, options) => {
-  const watched = await open(browser, options);
+  ...(everything ? ([["wide", { viewport: { width: 3840, height: 2160 } }]] as const) : []),
+] as const)("screens look right: %s", async (look, options) => {
+  const watched = await open("/", options);
   for (const name of everything ? Object.keys(screens) : some) {
     await visit(watched, name);
-    const wide = await watched.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    expect(wide, `${name} is wider than the window`).toBeLessThanOrEqual(0);
+    await fits(watched, `${name} ${look}`);
     await shoot(watched.page, `${name}-${look}`);
     if (everything) await accessible(watched.page, `${name} ${look}`);
   }
@@ -82,19 +102,19 @@ test.each([
 
 test("empty screens teach, and fit a phone", async () => {
   const at = setting("FERRY_CONSOLE_STREAMS");
-  const { page } = await open(browser, { viewport: { width: 360, height: 740 } }, "boss", at);
+  const watched = await open("/", { viewport: phone, at });
+  const { page } = watched;
   for (const path of ["/dead", "/delayed", "/delayed?tab=schedules", "/limits", "/operations"]) {
     await page.goto(at + path);
     await expect.poll(() => page.getByText(/^(Loading|加载中)…$/).count(), { timeout: patience }).toBe(0);
     await page.getByRole("main").getByText(/^(No|Nothing) /).first().waitFor();
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0);
+    await fits(watched, path);
     await shoot(page, `empty${path.replaceAll(/\W+/g, "-")}-phone`);
   }
 });
 
 test("a topic is paused and resumed, and a message is published", async () => {
-  const { page } = await open(browser);
-  await page.goto(`${server}/topics`);
+  const { page } = await open("/topics");
   await page.getByRole("link", { name: "tasks" }).click();
   await page.getByRole("button", { name: "Pause", exact: true }).click();
   await page.getByText("It is paused.").waitFor();
@@ -109,8 +129,7 @@ test("a topic is paused and resumed, and a message is published", async () => {
 });
 
 test("a purge counts first, and takes the name of the topic", async () => {
-  const { page } = await open(browser);
-  await page.goto(`${server}/topics/waste`);
+  const { page } = await open("/topics/waste");
   await page.getByRole("button", { name: "Purge" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("3 messages that wait are removed for good.").waitFor();
@@ -125,7 +144,7 @@ test("a purge counts first, and takes the name of the topic", async () => {
 const acting = /^(Pause|Resume|Purge|Publish|Publish again|Reset|Retry|Edit and replay|Move|Remove|Run now|Run all now|Reschedule|Cancel|Cancel the message|Quiet|Set|Trigger|Block a key|Unblock|Acknowledge|Silence|Make a token|Revoke)$/;
 
 test("a viewer sees no actions", async () => {
-  const watched = await open(browser, {}, "viewer");
+  const watched = await open("/", { as: "viewer" });
   for (const name of ["topic-charts", "topic-groups", "message", "dead", "delayed", "schedules", "worker", "groups", "operations", "settings"]) {
     await visit(watched, name);
     const offered = await watched.page.getByRole("button", { name: acting }).allTextContents();
@@ -134,8 +153,7 @@ test("a viewer sees no actions", async () => {
 });
 
 test("an expression that is wrong keeps what was typed, and says where", async () => {
-  const { page } = await open(browser);
-  await page.goto(`${server}/topics/orders?tab=messages`);
+  const { page } = await open("/topics/orders?tab=messages");
   await page.getByRole("searchbox").fill("key = = 1");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").waitFor();
@@ -144,7 +162,7 @@ test("an expression that is wrong keeps what was typed, and says where", async (
 });
 
 test("keys lead to screens, and help shows them", async () => {
-  const { page } = await open(browser);
+  const { page } = await open();
   await page.keyboard.press("g");
   await page.keyboard.press("t");
   await page.getByRole("table").waitFor();
@@ -159,9 +177,8 @@ test("keys lead to screens, and help shows them", async () => {
 });
 
 test("payloads are text, on every screen that shows them", async () => {
-  const watched = await open(browser);
+  const watched = await open("/topics/hostile?tab=messages");
   const { page } = watched;
-  await page.goto(`${server}/topics/hostile?tab=messages`);
   await page.getByRole("table").waitFor();
   const lines = readFileSync(new URL("corpus.txt", import.meta.url), "utf8").trim().split("\n");
   await page.getByText(`${lines.length} found`).waitFor();
@@ -177,8 +194,7 @@ test("payloads are text, on every screen that shows them", async () => {
 });
 
 test("a session that ended is begun again where one was", async () => {
-  const { page } = await open(browser);
-  await page.goto(`${server}/topics?q=ord`);
+  const { page } = await open("/topics?q=ord");
   await page.getByRole("table").waitFor();
   await page.context().clearCookies();
   const dialog = page.getByRole("dialog");
