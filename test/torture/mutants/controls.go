@@ -19,7 +19,7 @@ func controlMutants() []Mutant {
 		},
 		{
 			Name: "lock-ends-late", Bug: "the context of a lock ends when another may have it already",
-			Edits: edit("cluster/lock", "return ttl - ttl/10", "return ttl + ttl/10"),
+			Edits: edit("internal/leasekeeper/run", "return lease - lease/10", "return lease + lease/10"),
 			Check: locks("TestLockEndsInTime"),
 		},
 		{
@@ -29,7 +29,7 @@ func controlMutants() []Mutant {
 		},
 		{
 			Name: "lock-answer-believed", Bug: "a lock that was taken long ago, by a write whose answer comes only now, counts as held",
-			Edits: edit("cluster/acquire", "case r.Err == nil && time.Since(before) < usable(l.o.TTL):", "case r.Err == nil:"),
+			Edits: edit("cluster/acquire", "time.Since(before) < leasekeeper.Usable(l.o.TTL):", "before.Before(before.Add(leasekeeper.Usable(l.o.TTL))):"),
 			Check: locks("TestLockWhoseAnswerComesTooLate"),
 		},
 		{
@@ -70,7 +70,7 @@ func controlMutants() []Mutant {
 		},
 		{
 			Name: "transaction-decided-twice", Bug: "a decision is written over another",
-			Edits: edit("transaction/decide", "Data: t.encode(), If: driver.Condition(t.revision)}", "Data: t.encode()}"),
+			Edits: edit("transaction/decide", "Data: t.encode(),\n\t\t\tIf: driver.Condition(t.revision)}", "Data: t.encode()}"),
 			Check: halves("TestDecidedTwice"),
 		},
 		{

@@ -193,12 +193,12 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
-			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(call, ds)\n", Replace: "\terrs, _ := make([]error, len(ds)), call\n"}},
+			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(ctx, ds)\n", Replace: "\terrs := make([]error, len(ds))\n"}},
 			Check: tortureRedis("slow-handler"),
 		},
 		{
 			Name: "renewer-starved", Bug: "a worker that hardly runs does not renew its leases",
-			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(call, ds)\n", Replace: "\terrs, _ := make([]error, len(ds)), call\n"}},
+			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(ctx, ds)\n", Replace: "\terrs := make([]error, len(ds))\n"}},
 			Check: tortureServers("little-cpu"),
 		},
 		{

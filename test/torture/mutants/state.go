@@ -13,7 +13,7 @@ func stateMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "lead-ends-late", Bug: "the context of a leader ends when another leads already",
-			Edits: edit("cluster/lock", "return ttl - ttl/10", "return ttl + ttl/10"),
+			Edits: edit("internal/leasekeeper/run", "return lease - lease/10", "return lease + lease/10"),
 			Check: check("leader"),
 		},
 		{

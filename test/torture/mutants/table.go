@@ -119,7 +119,7 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
-			Edits: edit("worker/renewer.go", "\terrs := c.conn.Extend(call, ds)\n", "\terrs, _ := make([]error, len(ds)), call\n"),
+			Edits: edit("worker/renewer.go", "\terrs := c.conn.Extend(ctx, ds)\n", "\terrs := make([]error, len(ds))\n"),
 			Check: torture("slow-handler"),
 		},
 		{
