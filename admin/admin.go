@@ -13,6 +13,7 @@ import (
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/cluster"
+	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
@@ -35,6 +36,8 @@ type Options struct {
 	Actions *auth.Actions
 	// Masks say what is never shown of messages. Default to none.
 	Masks []Mask
+	// Codecs read bodies that are no JSON, to show them decoded. Default to none.
+	Codecs []codec.Codec
 	// Environment names the installation, for people: "production". Defaults to none.
 	Environment string
 	// Version is that of the server. Defaults to none.

@@ -77,7 +77,7 @@ func (a *API) showLetter(ctx context.Context, in *input.LetterPath) (api.Message
 	if err != nil {
 		return api.Message{}, err
 	}
-	return a.viewEntry(ctx, l.From, l.Entry), nil
+	return a.viewWhole(ctx, l.From, l.Entry), nil
 }
 
 type replayLetter struct {

@@ -61,7 +61,11 @@ func (a *API) showMessage(ctx context.Context, in *input.MessagePath) (api.Views
 	if err != nil {
 		return api.Views{}, err
 	}
-	return api.Views{Messages: a.viewEntries(ctx, in.Topic, views)}, nil
+	out := api.Views{Messages: make([]api.Message, len(views))}
+	for i, e := range views {
+		out.Messages[i] = a.viewWhole(ctx, in.Topic, e)
+	}
+	return out, nil
 }
 
 // maxPublish is the most bytes of a request that publishes; the broker bounds the message itself.

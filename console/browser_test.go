@@ -162,6 +162,9 @@ func (s *ferryServer) fill() {
 	for i := range 30 {
 		s.publish("orders", map[string]any{"body": `{"id": 1, "name": "世界"}`, "key": "user-" + string(rune('a'+i%26))})
 	}
+	inCBOR := []byte("\xa1\x64name\x66世界")
+	s.publish("orders", map[string]any{"id": "in-cbor", "body_base64": inCBOR, "content_type": "application/cbor"})
+	s.publish("orders", map[string]any{"id": "broken-cbor", "body_base64": inCBOR[:4], "content_type": "application/cbor"})
 	for range 3 {
 		s.publish("waste", map[string]any{"body": "x"})
 		s.publish("mails.eu", map[string]any{"body": "later", "delay": "1h"})

@@ -13,6 +13,10 @@ type Message struct {
 	Hidden bool `json:"hidden,omitempty" doc:"The body is left out: whoever asks lacks the scope payload"`
 	// Masked says that parts of body or headers were replaced, by the rules of the server.
 	Masked bool `json:"masked,omitempty" doc:"Parts of body or headers were replaced by the masking rules of the server"`
+	// Decoded is a body of another format as JSON. Only a message that is asked for by its id has it.
+	Decoded string `json:"decoded,omitempty" doc:"The body as JSON, where the server reads its content type; of one message, not in lists"`
+	// Undecoded says why a body of a format that the server reads is not decoded.
+	Undecoded string `json:"undecoded,omitempty" doc:"Why a body whose content type the server reads could not be decoded"`
 }
 
 // MessagePage is a page of messages. It may be empty although there is more.

@@ -48,6 +48,7 @@ type devOptions struct {
 	noDemo   bool
 	listen   string // address of the server; empty: none
 	filters  []codec.Filter
+	codecs   []codec.Codec
 	inside   string // URL of a Kafka broker inside this process
 }
 
@@ -64,6 +65,9 @@ func newDev(p process) *cobra.Command {
 			err := o.check()
 			if err == nil {
 				o.filters, err = p.filters()
+			}
+			if err == nil {
+				o.codecs, err = p.codecs()
 			}
 			if err != nil {
 				return err

@@ -27,7 +27,10 @@ link to log in with, once. For an address that others reach, make a user, a toke
 Several servers can serve one broker: users, tokens and sessions lie in the broker. Everything can be set in
 a file (--config, docs/server.md); a flag, or its FERRY_* variable, counts more than the file. SIGHUP has the
 file and the certificate read again: limits, the level of the log, and channels, rules and silences change at
-once, the rest at the next start. It stops at SIGTERM or Ctrl-C; a second one stops at once.`
+once, the rest at the next start. It stops at SIGTERM or Ctrl-C; a second one stops at once.
+
+Bodies of MessagePack and CBOR are shown decoded, and those of Avro where FERRY_SCHEMA_REGISTRY, or the file that
+FERRY_SCHEMA_REGISTRY_FILE names, has the URL of the schema registry.`
 
 const serveExample = `  FERRY_BROKER=redis://localhost:6379 ferry serve
   ferry serve --broker disk:///var/lib/ferry
@@ -92,6 +95,10 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
+	codecs, err := p.codecs()
+	if err != nil {
+		return err
+	}
 	broker, err := p.open(ctx, withScheme(f.Broker), ferry.Options{Logger: logger, Filters: filters})
 	if err != nil {
 		return err
@@ -114,7 +121,7 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
-	api := admin.Options{Guards: store, Masks: f.Masks, Environment: f.Environment, Watch: told.watch,
+	api := admin.Options{Guards: store, Masks: f.Masks, Codecs: codecs, Environment: f.Environment, Watch: told.watch,
 		NotifyTopic: f.Notify.Topic}
 	if options.Mounts, err = mounts(broker, api, service); err != nil {
 		return err

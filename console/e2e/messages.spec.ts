@@ -96,6 +96,16 @@ test("a body that the server cannot read is said to be as it is stored", async (
   await page.unroute(/\/messages\/sealed/);
 });
 
+test("a body of another format is decoded, and one that is broken says so", async () => {
+  await page.goto(`${server}/messages/orders/in-cbor`);
+  await page.getByText("Decoded from application/cbor").waitFor();
+  await page.getByText('"世界"').waitFor();
+  await page.getByRole("button", { name: "Hex" }).click();
+  await page.getByText("00000000  a1 64").waitFor();
+  await page.goto(`${server}/messages/orders/broken-cbor`);
+  await page.getByText(/^It says that it is application\/cbor, but cannot be decoded/).waitFor();
+});
+
 test("a test message is published from its topic", async () => {
   await page.goto(`${server}/messages?topic=tasks`);
   await page.getByRole("button", { name: "Publish" }).click();

@@ -9,8 +9,10 @@ class Order extends BaseSequencer {
   }
 }
 
-// One file after the other in one process: they share a server, a browser and who is logged in. What is waited for has 30 s each; a test
-// has many of them.
+// One file after the other in one process: they share a server, a browser and who is logged in. What is waited for has 30 s each, or as
+// FERRY_CONSOLE_PATIENCE says; a test has many of them.
+const patience = Number(process.env["FERRY_CONSOLE_PATIENCE"] ?? 30_000);
+
 export default defineConfig({
   test: {
     root: import.meta.dirname,
@@ -20,7 +22,7 @@ export default defineConfig({
     fileParallelism: false,
     sequence: { sequencer: Order },
     reporters: ["verbose"],
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 10 * patience,
+    hookTimeout: 10 * patience,
   },
 });

@@ -2460,6 +2460,8 @@ export interface components {
             body_base64?: string;
             content_type?: string;
             dead?: components["schemas"]["Dead"];
+            /** @description The body as JSON, where the server reads its content type; of one message, not in lists */
+            decoded?: string;
             dedup_id?: string;
             dedup_window?: string;
             /** Format: int64 */
@@ -2501,6 +2503,8 @@ export interface components {
             took?: string;
             topic: string;
             ttl?: string;
+            /** @description Why a body whose content type the server reads could not be decoded */
+            undecoded?: string;
         };
         MessagePage: {
             /** @description Why, of the first of them */

@@ -31,9 +31,9 @@ export function Body({ message }: { message: Message }) {
   }
   const encoded = message.body_base64 ?? message.raw_base64;
   const bytes = message.body === undefined && encoded !== undefined ? bytesOf(encoded) : new TextEncoder().encode(message.body ?? "");
-  const value = parsed(message.body);
+  const value = parsed(message.decoded ?? message.body);
   const encoding = message.headers?.["ferry-encoding"]; // the server undoes what it has the filters and keys for
-  const possible: Form[] = message.body === undefined ? ["hex"] : value === undefined ? ["raw", "hex"] : ["tree", "raw", "hex"];
+  const possible: Form[] = [...(value === undefined ? [] : ["tree" as const]), ...(message.body === undefined ? [] : ["raw" as const]), "hex"];
   const form = possible.find((p) => p === chosen) ?? possible[0] ?? "hex";
   return (
     <Panel title={t("body")} actions={<Copy text={message.body ?? encoded ?? ""} />}>
@@ -48,6 +48,8 @@ export function Body({ message }: { message: Message }) {
         </span>
       </div>
       {encoding && <p className="pb-2 text-warn">{t("encoded", { encoding })}</p>}
+      {message.decoded !== undefined && form === "tree" && <p className="pb-2 text-muted">{t("decoded", { type: message.content_type ?? "" })}</p>}
+      {message.undecoded && <p className="pb-2 wrap-anywhere text-warn">{t("undecoded", { type: message.content_type ?? "", why: message.undecoded })}</p>}
       {message.masked && <p className="pb-2 text-muted">{t("masked")}</p>}
       {bytes.length === 0 ? <p className="text-muted">{t("empty")}</p> : <Shown form={form} message={message} value={value} bytes={bytes} />}
     </Panel>

@@ -36,6 +36,8 @@ export const en = {
   body: "Body",
   hidden: "Bodies are hidden from you: they take the scope payload.",
   encoded: "These are the bytes as they are stored ({encoding}): the server has no filter or key that reads them.",
+  decoded: "Decoded from {type}; hex shows the bytes.",
+  undecoded: "It says that it is {type}, but cannot be decoded: {why}",
   masked: "Parts are masked by the rules of the server.",
   empty: "The body is empty.",
   cut: "Only the first {size} are shown.",

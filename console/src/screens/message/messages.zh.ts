@@ -38,6 +38,8 @@ export const zh: Record<keyof typeof en, string> = {
   body: "正文",
   hidden: "您无权查看正文：需要 payload 权限。",
   encoded: "这是存储的原始字节（{encoding}）：服务端没有能读取它们的过滤器或密钥。",
+  decoded: "由 {type} 解码；十六进制显示原始字节。",
+  undecoded: "它标明为 {type}，但无法解码：{why}",
   masked: "部分内容已按服务器规则脱敏。",
   empty: "正文为空。",
   cut: "只显示前 {size}。",

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/ferrymq/ferry/codec"
+	"github.com/ferrymq/ferry/codec/avro"
+	"github.com/ferrymq/ferry/codec/cbor"
+	"github.com/ferrymq/ferry/codec/msgpack"
+	"github.com/ferrymq/ferry/codec/registry"
+)
+
+// registryVariable has the URL of the schema registry. It may hold a password, so that no flag does.
+const registryVariable = "FERRY_SCHEMA_REGISTRY"
+
+// codecs read bodies for whoever looks at them: of formats that describe themselves, and of Avro where there is a registry.
+func (p process) codecs() ([]codec.Codec, error) {
+	all := []codec.Codec{msgpack.Codec, cbor.Codec}
+	url, found, err := variable(registryVariable, p.env)
+	if err != nil || !found {
+		return all, err
+	}
+	schemas, err := registry.New(registry.Options{URLs: []string{url}})
+	if err != nil {
+		return nil, usage(registryVariable+" is no registry: "+err.Error(), "write https://registry:8081 for example")
+	}
+	records, err := avro.New(schemas)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, records), nil
+}
