@@ -17,7 +17,8 @@ import (
 const (
 	// maxCallback is many times what the vendor sends.
 	maxCallback = 64 << 10
-	// answerWithin is how long storing a callback may take: the vendor waits for 5 s, and calls again then.
+	// answerWithin is how long a callback may take, to be read and to be stored: the vendor waits for 5 s, and calls again
+	// then.
 	answerWithin = 4 * time.Second
 	// clockWindow is how far the time of a callback may be from ours. What is repeated within it asks for another pull,
 	// which brings nothing new.
@@ -41,7 +42,9 @@ const eventMessages = "kf_msg_or_event"
 // in the broker, 403 to what is not the vendor's, and 503 when the broker is away: the vendor then calls again.
 func (p *Pipeline) Callback() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := p.answer(w, r)
+		ctx, done := context.WithTimeout(r.Context(), answerWithin)
+		defer done()
+		answer, err := p.answer(w, r.WithContext(ctx))
 		p.stats.called(err)
 		if err != nil {
 			p.log.WarnContext(r.Context(), "a callback of WeCom was not taken", "err", err)
@@ -68,13 +71,9 @@ func (p *Pipeline) answer(w http.ResponseWriter, r *http.Request) ([]byte, error
 
 // take stores the notice of a POST.
 func (p *Pipeline) take(w http.ResponseWriter, r *http.Request) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallback))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return driver.NewError(ferry.ErrTooLarge, "a callback has more than 64 KiB", "it is not one of WeCom", nil)
-	}
+	body, err := readCallback(w, r)
 	if err != nil {
-		return driver.NewError(ferry.ErrInvalid, "a callback cannot be read", "its sender calls again", err)
+		return err
 	}
 	var outer struct {
 		Encrypted string `xml:"Encrypt"`
@@ -93,12 +92,34 @@ func (p *Pipeline) take(w http.ResponseWriter, r *http.Request) error {
 	return p.notice(r.Context(), n, r.URL.Query().Get("msg_signature"))
 }
 
+// readCallback reads a body that is neither too long nor too slow.
+func readCallback(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(answerWithin)) // a connection that has none is not one of a server
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallback))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, driver.NewError(ferry.ErrTooLarge, "a callback has more than 64 KiB", "it is not one of WeCom", nil)
+	case err != nil:
+		return nil, driver.NewError(ferry.ErrInvalid, "a callback cannot be read", "its sender calls again", err)
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
 // open verifies a request and returns the text in it.
 func (p *Pipeline) open(r *http.Request, encrypted string) ([]byte, error) {
 	if p.keys == nil {
 		return nil, driver.NewError(ferry.ErrRefused, "there are no keys for callbacks", "set Config.Keys", nil)
 	}
 	q := r.URL.Query()
+	for _, name := range []string{"msg_signature", "timestamp", "nonce", "echostr"} {
+		if len(q[name]) > 1 { // which of them was checked is not to be a question
+			return nil, driver.NewError(ferry.ErrRefused, "a callback has the parameter "+name+" twice",
+				"its sender is not WeCom", nil)
+		}
+	}
 	text, err := p.keys.Open(q.Get("msg_signature"), q.Get("timestamp"), q.Get("nonce"), encrypted)
 	if err != nil {
 		return nil, err
@@ -113,8 +134,6 @@ func (p *Pipeline) open(r *http.Request, encrypted string) ([]byte, error) {
 
 // notice stores what a callback says. The signature makes one of several copies.
 func (p *Pipeline) notice(ctx context.Context, n Notice, signature string) error {
-	ctx, done := context.WithTimeout(ctx, answerWithin)
-	defer done()
 	if n.Event != eventMessages {
 		return p.other(ctx, n)
 	}
@@ -128,7 +147,7 @@ func (p *Pipeline) notice(ctx context.Context, n Notice, signature string) error
 	return err
 }
 
-// decodeXML reads a text of the vendor's.
+// decodeXML reads a text of the vendor's. It resolves no entities but those of XML itself.
 func decodeXML(text []byte, into any) error {
 	if err := xml.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
 		return driver.NewError(ferry.ErrInvalid, "a callback is not the XML of WeCom",

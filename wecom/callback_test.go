@@ -1,6 +1,7 @@
 package wecom_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net/http"
@@ -8,11 +9,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/pipetest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -43,6 +46,10 @@ func TestWholeWay(t *testing.T) {
 	}
 }
 
+// entities is XML that would grow, or be fetched, if entities were resolved.
+const entities = `<!DOCTYPE xml [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>
+	<xml><Encrypt>&b;&c;</Encrypt></xml>`
+
 func TestBadCallbacks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
@@ -65,6 +72,10 @@ func TestBadCallbacks(t *testing.T) {
 		"malformed":       {changed(func(c *wecomtest.Callback) { c.Body = "<xml><Encrypt>" }), 400},
 		"JSON":            {changed(func(c *wecomtest.Callback) { c.Body = `{"encrypt":"x"}` }), 400},
 		"empty":           {changed(func(c *wecomtest.Callback) { c.Body = "" }), 400},
+		"upper case":      {changed(func(c *wecomtest.Callback) { c.Signature = strings.ToUpper(c.Signature) }), 403},
+		"an entity":       {changed(func(c *wecomtest.Callback) { c.Body = entities }), 400},
+		"deep":            {changed(func(c *wecomtest.Callback) { c.Body = strings.Repeat("<a>", 20_000) }), 400},
+		"attributes":      {changed(func(c *wecomtest.Callback) { c.Body = "<xml" + strings.Repeat(" a='b'", 10_000) + ">" }), 400},
 		"large":           {changed(func(c *wecomtest.Callback) { c.Body += strings.Repeat(" ", 65<<10) }), 413},
 		"no account":      {r.vendor.Notice(wecom.Notice{Event: "kf_msg_or_event"}), 400},
 		"strange account": {r.vendor.Notice(wecom.Notice{Event: "kf_msg_or_event", Account: "a b"}), 400},
@@ -79,8 +90,49 @@ func TestBadCallbacks(t *testing.T) {
 	if w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("PUT: %d", w.Code)
 	}
-	if s := r.p.Stats(); s.Callbacks != 2 || s.Refused != 11 || s.Other != 1 || s.LastCallback.IsZero() {
+	if s := r.p.Stats(); s.Callbacks != 2 || s.Refused != 15 || s.Other != 1 || s.LastCallback.IsZero() {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A parameter that comes twice is refused: who is in front of us may have looked at the other one.
+func TestParameterTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	c := r.vendor.Callback("kf1")
+	for _, name := range []string{"msg_signature", "timestamp", "nonce", "echostr"} {
+		q := url.Values{"msg_signature": {c.Signature}, "timestamp": {c.Timestamp}, "nonce": {c.Nonce}, "echostr": {""}}
+		q.Add(name, q.Get(name))
+		w := httptest.NewRecorder()
+		r.p.Callback().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/?"+q.Encode(), strings.NewReader(c.Body)))
+		if w.Code != http.StatusForbidden {
+			t.Errorf("%s twice: %d", name, w.Code)
+		}
+	}
+}
+
+// While keys are changed callbacks of the new and of the old pair are taken, also when only one of both texts changed.
+func TestKeysAreChanged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	was := r.vendor.Config().Keys[0]
+	for name, next := range map[string]wecom.KeyPair{
+		"both": otherPair, "the token": {Token: "new", AESKey: was.AESKey}, "the AES key": {Token: was.Token, AESKey: otherPair.AESKey},
+	} {
+		config := r.vendor.Config()
+		config.Keys = []wecom.KeyPair{next, was}
+		p, err := wecom.New(r.broker, config, wecom.Options{})
+		r.ok(err)
+		defer p.Close()
+		s := httptest.NewServer(p.Callback())
+		defer s.Close()
+		for _, pair := range config.Keys {
+			r.vendor.ChangeKeys(pair)
+			r.ok(r.vendor.Verify(t.Context(), s.URL))
+			if status, err := r.vendor.Callback("kf1").Send(t.Context(), s.URL); err != nil || status != http.StatusOK {
+				t.Errorf("%s: %d, %v", name, status, err)
+			}
+		}
 	}
 }
 
@@ -148,6 +200,38 @@ func TestCallbackIsAnsweredInTime(t *testing.T) {
 		p.Callback().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/?"+q.Encode(), strings.NewReader(c.Body)))
 		if took := time.Since(start); w.Code != http.StatusServiceUnavailable || took != 4*time.Second {
 			t.Errorf("%d after %v", w.Code, took)
+		}
+	})
+}
+
+// Who sends a callback slowly does not hold us up: it is given up after as long as the vendor waits.
+func TestSlowCallback(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	config := r.vendor.Config()
+	synctest.Test(t, func(t *testing.T) {
+		p, err := wecom.New(r.broker, config, wecom.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		pipes := pipetest.Listen()
+		s := &http.Server{Handler: p.Callback()}
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = s.Serve(pipes) })
+		defer func() { _ = s.Close(); serving.Wait() }()
+		conn, err := pipes.Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		start := time.Now()
+		if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n<xml>")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if took := time.Since(start); err != nil || answer.StatusCode != http.StatusBadRequest || took != 4*time.Second {
+			t.Errorf("%+v, %v after %v", answer, err, took)
 		}
 	})
 }

@@ -73,11 +73,20 @@ func NewKeys(receiver string, pairs ...KeyPair) (*Keys, error) {
 // Open verifies what the vendor sent and returns the text in it. A wrong signature and a wrong receiver are ErrRefused;
 // what is signed and still cannot be read is ErrInvalid.
 func (k *Keys) Open(signature, timestamp, nonce, encrypted string) ([]byte, error) {
+	var unopened error
 	for _, p := range k.pairs {
 		want := p.sign(timestamp, nonce, encrypted)
-		if subtle.ConstantTimeCompare([]byte(want), []byte(signature)) == 1 {
-			return k.open(p, encrypted)
+		if subtle.ConstantTimeCompare([]byte(want), []byte(signature)) != 1 {
+			continue
 		}
+		text, err := k.open(p, encrypted)
+		if err == nil {
+			return text, nil
+		}
+		unopened = err // another pair may have the same token, and another AES key
+	}
+	if unopened != nil {
+		return nil, unopened
 	}
 	return nil, driver.NewError(ferry.ErrRefused, "the signature of a callback is wrong",
 		"compare token and EncodingAESKey with the callback's settings", nil)

@@ -51,7 +51,7 @@ func (s *Server) NoticeAt(n wecom.Notice, at time.Time) Callback {
 }
 
 func (s *Server) seal(text []byte, at time.Time) Callback {
-	keys, err := wecom.NewKeys(s.o.Corp, s.pair)
+	keys, err := wecom.NewKeys(s.o.Corp, s.keyPair())
 	if err != nil {
 		panic(fmt.Sprintf("wecomtest: the keys are wrong: %v", err))
 	}

@@ -103,8 +103,22 @@ func (s *Server) Close() {
 
 // Config is what a pipeline needs to work with this vendor.
 func (s *Server) Config() wecom.Config {
-	return wecom.Config{Corp: s.o.Corp, Secret: s.secret, Keys: []wecom.KeyPair{s.pair}, Vendor: s.http.URL,
+	return wecom.Config{Corp: s.o.Corp, Secret: s.secret, Keys: []wecom.KeyPair{s.keyPair()}, Vendor: s.http.URL,
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+}
+
+// ChangeKeys has callbacks signed and encrypted by another pair from now on, as when it is changed in the console.
+func (s *Server) ChangeKeys(pair wecom.KeyPair) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pair = pair
+}
+
+// keyPair is the one of callbacks.
+func (s *Server) keyPair() wecom.KeyPair {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pair
 }
 
 // Say has a customer write a text, and returns its msgid.
