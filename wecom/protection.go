@@ -3,6 +3,7 @@ package wecom
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -24,12 +25,17 @@ var limits = map[string]guard.Rule{
 
 // Protection returns the guards of customer service, ready to be used or changed: limits for each group of users, one
 // message of a user at a time over all processes, each msgid handled once, and a breaker for what the handler calls.
-// What is over its limit waits in its place; nothing of it becomes a dead letter. Processes that share a store share
+// Only what a customer wrote counts for the limits, not events or what servicers answered. What is over its limit waits in its place; nothing of it becomes a dead letter. Processes that share a store share
 // the limits. Handle puts them in front of a handler. The hook may be nil.
 func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, error) {
 	limit, err := guard.NewLimiter(s, guard.LimiterOptions{Hook: hook, Limits: []guard.Limit{{
-		Name: "wecom-user", Rule: limits[GroupNormal], Groups: limits,
-		Group: func(_ context.Context, user string) string { return p.groupOf(user) },
+		Name: "wecom-user", Key: writer, Rule: limits[GroupNormal], Groups: limits,
+		Group: func(_ context.Context, user string) string {
+			if user == "" {
+				return GroupWhitelist
+			}
+			return p.groupOf(user)
+		},
 	}}})
 	if err != nil {
 		return guard.Layers{}, err
@@ -46,6 +52,16 @@ func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, err
 		Name: "wecom-handler", Failures: 100, Open: 30 * time.Second, Probes: 10, Hook: hook,
 	})
 	return guard.Layers{Limit: limit, Concurrency: concurrency, Dedup: dedup, Breaker: breaker}, err
+}
+
+// writer is the customer who wrote a message; "" if it is an event or of a servicer. Those have the customer's key, too,
+// and a customer is not blocked for what others do.
+func writer(m *ferry.Message) string {
+	origin, err := strconv.Atoi(m.Headers[HeaderOrigin])
+	if err == nil && (Origin(origin) == FromSystem || Origin(origin) == FromServicer) {
+		return ""
+	}
+	return m.Key
 }
 
 // Handler handles one message.

@@ -3,6 +3,7 @@ package wecom_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,6 +39,45 @@ func TestGroups(t *testing.T) {
 		if admitted != want {
 			t.Errorf("%s: %d, want %d", user, admitted, want)
 		}
+	}
+}
+
+// What a servicer writes to a customer, and what happens in the session, is keyed by the customer, and does not count
+// for the customer's limit.
+func TestOnlyCustomersAreLimited(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	layers, err := r.p.Protection(guard.NewMemory(guard.MemoryOptions{}), nil)
+	r.ok(err)
+	const others = 20
+	for i := range others {
+		m := map[string]any{"msgid": fmt.Sprint("other-", i), "open_kfid": "kf1", "external_userid": "ann", "origin": wecom.FromServicer,
+			"msgtype": "text", "text": wecom.Text{Content: "hello"}}
+		if i%2 == 0 {
+			m = map[string]any{"msgid": fmt.Sprint("event-", i), "origin": wecom.FromSystem, "msgtype": "event",
+				"event": map[string]any{"event_type": "enter_session", "open_kfid": "kf1", "external_userid": "ann"}}
+		}
+		r.vendor.Add("kf1", "ann", m)
+	}
+	r.say("kf1", "ann", wecom.NormalLimit)
+	r.ok(r.p.PullNow(t.Context(), "kf1", ""))
+	handled := make(chan string, others+wecom.NormalLimit)
+	w := worker.New(r.broker, worker.Options{})
+	r.p.Handle(w, layers, func(_ context.Context, m *ferry.Msg[wecom.Message]) error {
+		handled <- m.Key
+		return nil
+	})
+	r.run(w.Run)
+	for range others + wecom.NormalLimit {
+		if key := <-handled; key != "ann" {
+			t.Errorf("key %q", key)
+		}
+	}
+	if n := layers.Limit.Stats().Limited; n != 0 {
+		t.Errorf("%d were limited", n)
+	}
+	if layers.Limit.Check(t.Context(), &ferry.Message{Key: "ann"}) == nil {
+		t.Error("what ann wrote was not counted")
 	}
 }
 
