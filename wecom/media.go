@@ -80,6 +80,11 @@ type cachedFile struct {
 	content []byte
 }
 
+// cachedFileCost is what the cache itself needs for a file, about: without it empty files would be kept without end.
+const cachedFileCost = 256
+
+func (f cachedFile) size() int64 { return int64(len(f.id)+len(f.content)) + cachedFileCost }
+
 func newMediaCache(limit int64) *mediaCache {
 	return &mediaCache{limit: limit, order: list.New(), files: map[string]*list.Element{}}
 }
@@ -97,18 +102,17 @@ func (c *mediaCache) get(id string) ([]byte, bool) {
 
 // put keeps a file that is not there yet, in the place of the oldest ones.
 func (c *mediaCache) put(id string, content []byte) {
-	size := int64(len(content))
+	file := cachedFile{id: id, content: content}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.files[id]; ok || size > c.limit {
+	if _, ok := c.files[id]; ok || file.size() > c.limit {
 		return
 	}
-	for c.size+size > c.limit {
-		oldest := c.order.Back()
-		f := c.order.Remove(oldest).(cachedFile)
-		delete(c.files, f.id)
-		c.size -= int64(len(f.content))
+	for c.size+file.size() > c.limit {
+		oldest := c.order.Remove(c.order.Back()).(cachedFile)
+		delete(c.files, oldest.id)
+		c.size -= oldest.size()
 	}
-	c.files[id] = c.order.PushFront(cachedFile{id: id, content: content})
-	c.size += size
+	c.files[id] = c.order.PushFront(file)
+	c.size += file.size()
 }

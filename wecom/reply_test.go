@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,18 +142,18 @@ func TestSessions(t *testing.T) {
 
 func TestMedia(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, wecomtest.Options{}, wecom.Options{MediaCache: 100})
+	r := newRig(t, wecomtest.Options{}, wecom.Options{MediaCache: 10_000})
 	c := r.p.Client()
-	id, err := c.Upload(t.Context(), wecom.KindImage, "a.png", bytes.Repeat([]byte("a"), 60))
+	id, err := c.Upload(t.Context(), wecom.KindImage, "a.png", bytes.Repeat([]byte("a"), 6000))
 	r.ok(err)
-	r.vendor.Store("b", bytes.Repeat([]byte("b"), 60))
-	r.vendor.Store("large", bytes.Repeat([]byte("c"), 101))
+	r.vendor.Store("b", bytes.Repeat([]byte("b"), 6000))
+	r.vendor.Store("large", bytes.Repeat([]byte("c"), 10_001))
 	for _, step := range []struct {
 		id    string
 		calls int // downloads so far
 	}{{id, 1}, {id, 1}, {"b", 2}, {"b", 2}, {id, 3}, {"large", 4}, {"large", 5}, {id, 5}} {
 		content, err := c.Media(t.Context(), step.id)
-		if n := r.vendor.Calls("media/get"); err != nil || len(content) < 60 || n != step.calls {
+		if n := r.vendor.Calls("media/get"); err != nil || len(content) < 6000 || n != step.calls {
 			t.Errorf("%s: %d bytes, %v, %d downloads, want %d", step.id, len(content), err, n, step.calls)
 		}
 	}
@@ -161,5 +162,17 @@ func TestMedia(t *testing.T) {
 	}
 	if _, err := c.Upload(t.Context(), wecom.KindVoice, "v.amr", make([]byte, 3<<20)); !errors.Is(err, ferry.ErrTooLarge) {
 		t.Error(err)
+	}
+}
+
+// Files without content have their place in the cache, too: however many there are, few are kept.
+func TestMediaCacheOfEmptyFiles(t *testing.T) {
+	t.Parallel()
+	c := wecom.NewMediaCache(10_000)
+	for i := range 1000 {
+		c.Put(strconv.Itoa(i), nil)
+	}
+	if n := c.Len(); n == 0 || n > 40 {
+		t.Errorf("%d files are kept", n)
 	}
 }

@@ -26,11 +26,18 @@ type tokens struct {
 	// fetch asks the vendor for a token, and how long it lasts.
 	fetch func(ctx context.Context) (string, time.Duration, error)
 
-	turn chan struct{} // who holds it asks others; a mutex would be held across calls
-
 	mu      sync.Mutex
 	current string
 	until   time.Time
+	asking  *tokenRequest // nil: nobody asks
+}
+
+// tokenRequest is one for a token: who needs one meanwhile waits for it, and shares what becomes of it.
+type tokenRequest struct {
+	done chan struct{}
+	// Of a request that has ended: why it failed, and whether only because who made it did not want it any more.
+	err       error
+	abandoned bool
 }
 
 func newTokens(kv driver.KV, c *Config, fetch func(ctx context.Context) (string, time.Duration, error)) (*tokens,
@@ -47,23 +54,57 @@ func newTokens(kv driver.KV, c *Config, fetch func(ctx context.Context) (string,
 	if err != nil {
 		return nil, err
 	}
-	return &tokens{kv: kv, name: "token/" + c.Corp, seal: seal, fetch: fetch, turn: make(chan struct{}, 1)}, nil
+	return &tokens{kv: kv, name: "token/" + c.Corp, seal: seal, fetch: fetch}, nil
 }
 
-// get returns a token that is not refused: one that was refused before, or none.
+// get returns a token that is not refused: one that was refused before, or none. Those who need one at the same time
+// ask once, and fail together: a vendor that is slow or wants fewer calls is not asked by one after the other.
 func (t *tokens) get(ctx context.Context, refused string) (string, error) {
+	for {
+		token, r, mine := t.begin(refused)
+		switch {
+		case token != "":
+			return token, nil
+		case mine:
+			token, err := t.ask(ctx, refused)
+			t.end(r, err, ctx.Err() != nil)
+			return token, err
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+		if r.err != nil && !r.abandoned {
+			return "", r.err
+		}
+	}
+}
+
+// begin returns the token that is known, or the request for one, which may be the caller's to make.
+func (t *tokens) begin(refused string) (token string, r *tokenRequest, mine bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if token := t.known(refused); token != "" {
-		return token, nil
+		return token, nil, false
 	}
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+	if t.asking != nil {
+		return "", t.asking, false
 	}
-	if token := t.known(refused); token != "" { // another had the turn, and got one
-		return token, nil
-	}
+	t.asking = &tokenRequest{done: make(chan struct{})}
+	return "", t.asking, true
+}
+
+func (t *tokens) end(r *tokenRequest, err error, abandoned bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asking = nil
+	r.err, r.abandoned = err, abandoned
+	close(r.done)
+}
+
+// ask takes the token of another process, or asks the vendor for one.
+func (t *tokens) ask(ctx context.Context, refused string) (string, error) {
 	shared := t.read(ctx)
 	if token := string(shared.Data); token != "" && token != refused {
 		t.keep(token, shared.Left)
@@ -79,10 +120,8 @@ func (t *tokens) get(ctx context.Context, refused string) (string, error) {
 	return token, nil
 }
 
-// known returns the token in memory, unless it is the refused one or has expired.
+// known returns the token in memory, unless it is the refused one or has expired. The lock is held.
 func (t *tokens) known(refused string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.current == refused || !time.Now().Before(t.until) {
 		return ""
 	}

@@ -1,10 +1,14 @@
 package wecom_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
@@ -42,6 +46,49 @@ func TestTokenIsShared(t *testing.T) {
 	if r.p.Stats().TokenUntil.IsZero() {
 		t.Error("its end is not known")
 	}
+}
+
+// Who waits for a request that fails fails with it, and does not ask the vendor once more; who waits for one that its
+// caller gave up asks anew.
+func TestFailedRequestIsShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		slow := errors.New("slow")
+		get, err := wecom.Tokens(newBroker(t).Driver().KV(), func(ctx context.Context) (string, time.Duration, error) {
+			asked.Add(1)
+			select {
+			case <-time.After(20 * time.Second):
+				return "", 0, slow
+			case <-ctx.Done():
+				return "", 0, ctx.Err()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		impatient, done := context.WithTimeout(t.Context(), time.Second)
+		defer done()
+		start := time.Now()
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			if _, err := get(impatient, ""); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		})
+		synctest.Wait() // the impatient one asks
+		for range 20 {
+			callers.Go(func() {
+				if _, err := get(t.Context(), ""); !errors.Is(err, slow) {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if n, took := asked.Load(), time.Since(start); n != 2 || took != 21*time.Second {
+			t.Errorf("%d requests in %v", n, took)
+		}
+	})
 }
 
 // A token that is refused is replaced once for each call, whatever the vendor's reason.
