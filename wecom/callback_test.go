@@ -123,13 +123,12 @@ func TestKeysAreChanged(t *testing.T) {
 		config.Keys = []wecom.KeyPair{next, was}
 		p, err := wecom.New(r.broker, config, wecom.Options{})
 		r.ok(err)
-		defer p.Close()
-		s := httptest.NewServer(p.Callback())
-		defer s.Close()
+		t.Cleanup(p.Close)
+		to := r.serve(p.Callback())
 		for _, pair := range config.Keys {
 			r.vendor.ChangeKeys(pair)
-			r.ok(r.vendor.Verify(t.Context(), s.URL))
-			if status, err := r.vendor.Callback("kf1").Send(t.Context(), s.URL); err != nil || status != http.StatusOK {
+			r.ok(r.vendor.Verify(t.Context(), to))
+			if status, err := r.vendor.Callback("kf1").Send(t.Context(), to); err != nil || status != http.StatusOK {
 				t.Errorf("%s: %d, %v", name, status, err)
 			}
 		}
@@ -224,14 +223,14 @@ func TestSlowCallback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		start := time.Now()
 		if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n<xml>")); err != nil {
 			t.Fatal(err)
 		}
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if took := time.Since(start); err != nil || answer.StatusCode != http.StatusBadRequest || took != 4*time.Second {
-			t.Errorf("%+v, %v after %v", answer, err, took)
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if took := time.Since(start); err != nil || !strings.Contains(line, "400") || took != 4*time.Second {
+			t.Errorf("%q, %v after %v", line, err, took)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,6 +41,9 @@ func newClient(kv driver.KV, c *Config, cacheBytes int64) (*Client, error) {
 	client.tokens = tokens
 	return client, err
 }
+
+// Format names it alone: fmt would show secrets in fields that are not exported.
+func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "wecom.Client of "+c.corp) }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.http.Close() }

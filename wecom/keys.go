@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -69,6 +70,9 @@ func NewKeys(receiver string, pairs ...KeyPair) (*Keys, error) {
 	}
 	return k, nil
 }
+
+// Format names it alone: fmt would show secrets in fields that are not exported.
+func (k *Keys) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "wecom.Keys of "+k.receiver) }
 
 // Open verifies what the vendor sent and returns the text in it. A wrong signature and a wrong receiver are ErrRefused;
 // what is signed and still cannot be read is ErrInvalid.

@@ -3,6 +3,7 @@ package wecom
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -75,6 +76,11 @@ func New(b *ferry.Broker, c Config, o Options) (*Pipeline, error) {
 	}
 	p.client, err = newClient(p.kv, &c, o.MediaCache)
 	return p, err
+}
+
+// Format names it alone: fmt would show secrets in fields that are not exported.
+func (p *Pipeline) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, "wecom.Pipeline of "+p.config.Corp)
 }
 
 // Close ends idle connections to the vendor.

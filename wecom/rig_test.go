@@ -3,6 +3,7 @@ package wecom_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
@@ -69,10 +70,15 @@ func newRig(t *testing.T, o wecomtest.Options, wo wecom.Options) *rig {
 	}
 	t.Cleanup(func() { _ = r.broker.Close(context.Background()) })
 	r.p = r.pipeline(wo)
-	s := httptest.NewServer(r.p.Callback())
-	t.Cleanup(s.Close)
-	r.url = s.URL
+	r.url = r.serve(r.p.Callback())
 	return r
+}
+
+// serve serves a handler until the test ends, and returns its URL.
+func (r *rig) serve(h http.Handler) string {
+	s := httptest.NewServer(h)
+	r.Cleanup(s.Close)
+	return s.URL
 }
 
 // pipeline is one more, as in another process on the same broker.

@@ -1,6 +1,10 @@
 package wecom
 
-import "log/slog"
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
 
 // Secret is a text that is never printed: neither by fmt, nor by a logger, nor as JSON or YAML.
 type Secret string
@@ -16,8 +20,8 @@ func (s Secret) String() string {
 	return hidden
 }
 
-// GoString hides the secret from %#v.
-func (s Secret) GoString() string { return s.String() }
+// Format hides the secret from every verb of fmt, also from those that are not for texts: of them fmt would show it.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // MarshalText hides the secret from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -29,7 +29,20 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	route := func(method, call string, needsToken bool, handle func(r *http.Request) answer) {
 		mux.HandleFunc(method+" /cgi-bin/"+call, func(w http.ResponseWriter, r *http.Request) {
-			write(w, s.guarded(call, needsToken, r, handle))
+			f := s.nextFault(call)
+			if f.delay > 0 {
+				select {
+				case <-time.After(f.delay):
+				case <-r.Context().Done():
+				case <-s.closing:
+				}
+			}
+			if f.status != 0 {
+				w.WriteHeader(f.status)
+				_, _ = io.WriteString(w, f.body)
+				return
+			}
+			write(w, s.guarded(f.code, needsToken, r, handle))
 		})
 	}
 	route("GET", "gettoken", false, s.getToken)
@@ -56,15 +69,10 @@ func write(w http.ResponseWriter, a answer) {
 	_ = json.NewEncoder(w).Encode(a)
 }
 
-// guarded makes a call, unless it is to fail or its access token is not good.
-func (s *Server) guarded(call string, needsToken bool, r *http.Request, handle func(r *http.Request) answer) answer {
-	if f := s.nextFault(call); f.code != 0 {
-		return failure(f.code)
-	} else if f.delay > 0 {
-		select {
-		case <-time.After(f.delay):
-		case <-r.Context().Done():
-		}
+// guarded makes a call, unless it is to fail with a code or its access token is not good.
+func (s *Server) guarded(code int, needsToken bool, r *http.Request, handle func(r *http.Request) answer) answer {
+	if code != 0 {
+		return failure(code)
 	}
 	if needsToken && !s.tokenIsGood(r.URL.Query().Get("access_token")) {
 		return failure(wecom.CodeExpiredToken)
@@ -77,7 +85,13 @@ func (s *Server) nextFault(call string) fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[call]++
-	f := s.faults[call]
+	f := s.faults[call].take()
+	f.delay = s.delays[call].take().delay
+	return f
+}
+
+// take counts a fault that happens, if there is one left.
+func (f *fault) take() fault {
 	if f == nil || f.times == 0 {
 		return fault{}
 	}

@@ -19,7 +19,8 @@ import (
 type Callback struct {
 	Signature, Timestamp, Nonce, Body string
 
-	out *http.Client
+	out      *http.Client
+	patience time.Duration
 }
 
 // msgTokenLasts is how long the token in a callback is good for.
@@ -55,7 +56,7 @@ func (s *Server) seal(text []byte, at time.Time) Callback {
 	if err != nil {
 		panic(fmt.Sprintf("wecomtest: the keys are wrong: %v", err))
 	}
-	c := Callback{Timestamp: strconv.FormatInt(at.Unix(), 10), Nonce: rand.Text(), out: s.out}
+	c := Callback{Timestamp: strconv.FormatInt(at.Unix(), 10), Nonce: rand.Text(), out: s.out, patience: s.o.Patience}
 	var encrypted string
 	c.Signature, encrypted = keys.Seal(text, c.Timestamp, c.Nonce)
 	c.Body = "<xml><ToUserName><![CDATA[" + s.o.Corp + "]]></ToUserName><AgentID></AgentID>" +
@@ -67,6 +68,21 @@ func (s *Server) seal(text []byte, at time.Time) Callback {
 func (c Callback) Send(ctx context.Context, to string) (status int, err error) {
 	status, _, err = c.do(ctx, http.MethodPost, to, url.Values{}, c.Body)
 	return status, err
+}
+
+// resends is how often the vendor sends a callback again.
+const resends = 3
+
+// Deliver sends it as the vendor does: without an answer of 200 in time it is sent again, three times. It returns how
+// often it was sent, and whether it was taken.
+func (c Callback) Deliver(ctx context.Context, to string) (sent int, taken bool) {
+	for !taken && sent <= resends && ctx.Err() == nil {
+		patient, done := context.WithTimeout(ctx, c.patience)
+		status, err := c.Send(patient, to)
+		done()
+		sent, taken = sent+1, err == nil && status == http.StatusOK
+	}
+	return sent, taken
 }
 
 // Verify asks for the verification of a URL, as the vendor's console does when it is set.

@@ -7,6 +7,7 @@
 //	vendor.Say("kf1", "ann", "hello")
 //	status, err := vendor.Callback("kf1").Send(ctx, url) // of p.Callback()
 //
-// It can fail on demand: answers with an error code, slow ones, tokens that end in the middle of a pull, cursors that
-// are forgotten, messages that come again.
+// It can fail on demand: answers with an error code, slow ones and such as are not the vendor's at all, tokens that end
+// in the middle of a pull, cursors that are forgotten, messages that come again. Its callbacks can be sent again and
+// forged, and be delivered as patiently as the vendor does.
 package wecomtest

@@ -28,6 +28,8 @@ type Options struct {
 	Empty int
 	// Tokenless is how many pulls without a callback's token an account allows in a minute. Defaults to 10.
 	Tokenless int
+	// Patience is how long an answer to a callback may take before it is sent again. Defaults to 5 s.
+	Patience time.Duration
 }
 
 // Server is the vendor. It is safe for concurrent use.
@@ -38,12 +40,16 @@ type Server struct {
 	http   *httptest.Server
 	out    *http.Client // sends callbacks
 
+	closing   chan struct{} // closed by Close: slow answers do not wait for their time
+	closeOnce sync.Once
+
 	mu       sync.Mutex
 	tokens   map[string]time.Time // access tokens and their ends
 	accounts map[string]*account
 	epoch    int // of cursors: those of an earlier one are refused
 	sequence int
 	faults   map[string]*fault
+	delays   map[string]*fault
 	calls    map[string]int
 	sent     []Sent
 	replyIDs map[string]bool
@@ -70,6 +76,8 @@ type session struct {
 type fault struct {
 	times, code int
 	delay       time.Duration
+	status      int // not 0: of an answer that is not the vendor's
+	body        string
 }
 
 // Start starts a vendor on an address of this machine. Close it in the end.
@@ -86,10 +94,14 @@ func Start(o Options) *Server {
 	if o.Tokenless == 0 {
 		o.Tokenless = 10
 	}
-	s := &Server{o: o, secret: wecom.Secret(rand.Text()),
+	if o.Patience == 0 {
+		o.Patience = 5 * time.Second
+	}
+	s := &Server{o: o, closing: make(chan struct{}), secret: wecom.Secret(rand.Text()),
 		out:    &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		pair:   wecom.KeyPair{Token: wecom.Secret(rand.Text()), AESKey: wecom.Secret((rand.Text() + rand.Text())[:42] + "A")},
-		tokens: map[string]time.Time{}, accounts: map[string]*account{}, faults: map[string]*fault{}, calls: map[string]int{},
+		tokens: map[string]time.Time{}, accounts: map[string]*account{}, calls: map[string]int{},
+		faults: map[string]*fault{}, delays: map[string]*fault{},
 		replyIDs: map[string]bool{}, sessions: map[string]*session{}, files: map[string][]byte{}}
 	s.http = httptest.NewServer(s.routes())
 	return s
@@ -97,6 +109,7 @@ func Start(o Options) *Server {
 
 // Close ends the server and its connections.
 func (s *Server) Close() {
+	s.closeOnce.Do(func() { close(s.closing) })
 	s.out.CloseIdleConnections()
 	s.http.Close()
 }
@@ -187,11 +200,19 @@ func (s *Server) Fail(call string, times, code int) {
 	s.faults[call] = &fault{times: times, code: code}
 }
 
-// Slow answers the next calls of a kind after a delay.
+// Break answers the next calls of a kind with a status and a text of any form, as something between us and the vendor
+// does that is not well.
+func (s *Server) Break(call string, times, status int, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[call] = &fault{times: times, status: status, body: body}
+}
+
+// Slow answers the next calls of a kind after a delay, those that fail included.
 func (s *Server) Slow(call string, times int, delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults[call] = &fault{times: times, delay: delay}
+	s.delays[call] = &fault{times: times, delay: delay}
 }
 
 // ExpireTokens ends all access tokens, whoever uses them.
