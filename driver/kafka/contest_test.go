@@ -171,31 +171,6 @@ func TestLetterOfALaterRound(t *testing.T) {
 	}
 }
 
-// TestAbandonedClaim: a process that died between its claim and what was to follow holds nobody up for good, and its end comes too late.
-func TestAbandonedClaim(t *testing.T) {
-	t.Parallel()
-	at := time.Unix(1_800_000_000, 0)
-	x := kafka.NewClaims()
-	if !x.Claim("a", "row", at) || x.Claim("b", "row", at.Add(29*time.Second)) {
-		t.Fatal("the first is not the only one")
-	}
-	if !x.Claim("c", "row", at.Add(30*time.Second)) {
-		t.Fatal("an abandoned claim holds for ever")
-	}
-	if x.Release("a", "row") {
-		t.Error("who was replaced hears that it did it")
-	}
-	if x.Claim("d", "row", at.Add(31*time.Second)) {
-		t.Error("the end of a claim that was lost ended another one")
-	}
-	if !x.Release("c", "row") || !x.Claim("e", "row", at.Add(32*time.Second)) {
-		t.Error("a claim that was released holds")
-	}
-	if x.Claim("f", "other", at) {
-		t.Error("a row that is not where it was can be claimed")
-	}
-}
-
 // TestOneOfManyDeletesWithoutOwner: while nobody consumes a group, processes that delete the same message at the same time take turns.
 func TestOneOfManyDeletesWithoutOwner(t *testing.T) {
 	t.Parallel()

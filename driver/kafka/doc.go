@@ -5,27 +5,37 @@
 // is a Kafka group named "topic:group". Offsets are committed only up to the contiguous prefix of what is settled, and
 // what is settled beyond it is in the commit metadata. docs/kafka.md shows the topics and the protocol.
 //
-// Where things are:
+// Here are the operations of the seam, a file op_* for each; letters moves and deletes many dead letters at once, upkeep
+// trims and keeps groups alive. What they are made of is below internal, where each package knows only those before it:
 //
-//	driver        New, Close, capabilities; open makes a Broker; reach finds the brokers and checks them
-//	topics        creating topics; produce stores records, compress decides which batches are worth it
-//	table         a compacted topic followed into memory: registry, marks, side logs; index knows only where its rows are
-//	contest       of many who change a row at the same time, one may; late makes void what is stored after that
-//	registry      which topics and groups there are, and how they are configured; create makes them
-//	publish, call messages into records, those of one call together; atomic stores them in one transaction
-//	dedup, bound  which ids this process has published, and whether a topic is full
-//	member        this process in a group, membership as who the coordinator knows it; assign and vouch: which partitions are its own, and whether they still are;
-//	              drain and balance: which it gives up while it ends
-//	partition     one owned partition, with its items: what is fetched, and what is done
-//	side          the side log of a partition, ends what has ended there; park moves followers of a failing key there, and bounds memory
-//	done, commit  the done-set, and how it is committed, truncate notices logs that have lost their ends; metadata and tally are what is committed beside
-//	queue, item   lanes and keys in memory; loan has their bodies, lease has claims, clock rings what time brings
-//	settle, emit  outcomes and follow-ups: stored first, done after; transact does both in one step, by the transactor of their partition
-//	delay*        what is not due yet: tiers, who owns and fires them (delay_transact in one step), scanning them; held has marks and held messages
-//	brokerclock   what time it is at the brokers
-//	dead          dead letters; letters moves and deletes many at once, living says whose message lives; quarantine keeps records that cannot be decoded
-//	view          looking at a group, joined or not; inspect, browse, get, remove, move, reset use it
-//	log*          partitions as they are: how far groups have come, what is pending, ranges, replays of what is kept
-//	command       changes asked for by processes that do not own the partition
-//	upkeep        trimming, and groups kept alive; diagnose is for ferry doctor
+//	record     how messages, their state and dead letters are written as records
+//	offsets    what is done in a partition, and the text beside a committed offset; no I/O
+//	cluster    the brokers: names, clients, storing, reading, commits, transactions, their clock
+//	compacted  a compacted topic followed into memory: Table has its rows, Index only where they are; of many who change a
+//	           row at the same time one may
+//	retrylog   the keys of a retry log, and those that others have in theirs
+//	registry   which topics and groups there are and how they are configured; where positions in their history are
+//	delay      what is not due yet, and what is held: tiers, who owns and fires them, looking at them
+//	publisher  messages into records: duplicates, bounds, one transaction for all
+//	consumer   this process in its groups. Members own partitions; items are claimed, settled, diverted and committed; a
+//	           view is the same for operators, joined or not
+//
+// Words that only this driver has:
+//
+//	retry log    the topic _ferry.retry.* beside a topic, for one group: what has failed, was released for later or lost,
+//	             was replayed or diverted; also commands to the owner of a partition, and notices
+//	item         a message that a group has not settled, in the memory of who owns its partition
+//	leased       an item is, while somebody has it; held are only messages that were published so (driver.Hold)
+//	diverted     items behind one of their key that waits for long go to the retry log, so that they hold up no offset
+//	spilled      an item whose body is only in the retry log, because there is too much in memory
+//	vouched      the coordinator has said of a member, not long ago, that it is one: its partitions are surely its own
+//	visit        a look at partitions that this process does not own
+//	done-set     which offsets of a partition are done (offsets.Set)
+//	tally        what an owner has counted in a partition, which is committed beside the offset
+//	tag          names the transaction that committed an offset, in its metadata
+//	row lock     a record beside a row of a table that says who may change it
+//	reservation  an id that a publish under way has: a duplicate waits for what becomes of it
+//	void mark    a row beside the held messages: copies of a delayed message that were moved or deleted mean nothing
+//	notice       what a holder that lost a delivery, and lives, tells the owner of the partition: it does not count as lost
+//	poll buffer  the memory of what one poll brought, which bodies share
 package kafka

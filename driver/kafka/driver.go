@@ -2,52 +2,32 @@ package kafka
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
-	"strconv"
-	"sync"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
+	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
+	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
+	"github.com/ferrymq/ferry/driver/kafka/internal/publisher"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 	"github.com/ferrymq/ferry/internal/kafkakv"
 )
 
 // Driver is a connection to a Kafka cluster.
 type Driver struct {
-	o Options
-	// sessionGiven says that Options.Session was set, so that it is never changed.
-	sessionGiven bool
-	caps         driver.Capabilities
-	client       *kgo.Client // produces, and carries requests
-	reader       *kgo.Client // follows tables
-	admin        *kadm.Client
-	known        *remembered
-	atomic       *atomicBatches
-	unpack       kgo.Decompressor
-	kv           *kafkakv.KV
+	cluster   *cluster.Cluster
+	tables    *compacted.Tables
+	registry  *registry.Registry
+	delays    *delay.Delays
+	publisher *publisher.Publisher
+	groups    *consumer.Groups
+	letters   *letterBox
+	kv        *kafkakv.KV
 
-	following sync.Mutex // orders what the reader is told
-	tablesMu  sync.Mutex
-	tables    map[topicPartition]*table
-	meta      *table
-	clock     brokerClock
-
-	mu       sync.Mutex
-	closed   bool
-	topics   map[string]*topicState
-	members  map[string]*member
-	delays   *delays
-	starting bool // somebody else delayed something: joinDelays runs
-	joining  map[string]chan struct{}
-
-	done   chan struct{} // closed by Close
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	caps    driver.Capabilities
+	history trimHistory
+	cancel  context.CancelFunc
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -57,97 +37,70 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o.resolved(), sessionGiven: o.Session != 0, tables: map[topicPartition]*table{}, topics: map[string]*topicState{}, members: map[string]*member{},
-		joining: map[string]chan struct{}{}, done: make(chan struct{}), known: newRemembered(), unpack: kgo.DefaultDecompressor(),
-		clock: brokerClock{probes: map[string]chan time.Time{}}}
-	d.atomic = newAtomicBatches(d.o.Namespace + "publish:" + rand.Text())
-	var err error
-	if d.client, err = kgo.NewClient(d.clientOptions(d.producerOptions()...)...); err != nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+	c, err := cluster.New(o.settings(), o.Session != 0)
+	if err != nil {
+		return nil, err
 	}
-	d.admin = kadm.NewClient(d.client)
-	if d.reader, err = kgo.NewClient(d.clientOptions(kgo.FetchMaxWait(fetchWait), kgo.DisableFetchSessions())...); err != nil {
-		d.client.Close()
-		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+	ts, err := compacted.NewTables(c, o.rowLocks)
+	if err != nil {
+		c.Client.Close()
+		return nil, err
 	}
-	if err := d.open(ctx); err != nil {
-		d.client.Close()
-		d.reader.Close()
+	d := &Driver{cluster: c, tables: ts, history: trimHistory{}}
+	d.registry = registry.New(c, ts)
+	d.delays = delay.New(c, ts, d.registry)
+	d.publisher = publisher.New(c, d.registry, d.delays)
+	d.groups = consumer.New(c, ts, d.registry, d.delays, d.publisher)
+	d.letters = &letterBox{d}
+	d.publisher.Count = d.countMessages
+	if err := d.open(ctx, o); err != nil {
+		c.Client.Close()
+		ts.Reader.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-// producerOptions are those of clients that store messages.
-func (d *Driver) producerOptions() []kgo.Opt {
-	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.WithCompressor(newThrifty()),
-		kgo.ProducerBatchMaxBytes(int32(d.o.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(settlePatience)}
-}
-
-// clientOptions are those of every client, with some more.
-func (d *Driver) clientOptions(more ...kgo.Opt) []kgo.Opt {
-	versions := kversion.Stable()
-	versions.SetMaxKeyVersion(int16(kmsg.OffsetCommit), 9)    // later ones name topics by id
-	versions.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4) // later ones need the second protocol of transactions
-	opts := []kgo.Opt{kgo.SeedBrokers(d.o.Brokers...), kgo.ClientID(d.o.ClientID), kgo.MaxVersions(versions), kgo.MetadataMinAge(100 * time.Millisecond),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()} // markers are kept, so that it shows how far a fetch came
-	if d.o.TLS != nil {
-		opts = append(opts, kgo.DialTLSConfig(d.o.TLS))
-	}
-	if d.o.Dial != nil {
-		opts = append(opts, kgo.Dialer(d.o.Dial))
-	}
-	if d.o.SASL != nil {
-		opts = append(opts, kgo.SASL(d.o.SASL))
-	}
-	if d.o.Rack != "" {
-		opts = append(opts, kgo.Rack(d.o.Rack))
-	}
-	return append(opts, more...)
-}
-
-func (d *Driver) open(ctx context.Context) error {
-	if err := d.reach(ctx); err != nil {
+func (d *Driver) open(ctx context.Context, o Options) error {
+	if err := d.cluster.Reach(ctx); err != nil {
 		return err
 	}
 	d.caps = d.capabilities()
-	if err := d.createTopics(ctx, topicSpec{d.metaTopic(), 1, compacted()}); err != nil {
+	d.publisher.Limits = d.caps
+	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MetaTopic(), Partitions: 1, Configs: cluster.CompactedSettings()}); err != nil {
 		return err
 	}
-	d.kv = d.newKV()
+	d.kv = d.newKV(o)
 	run, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
-	d.tasks.Add(1)
-	go d.readTables(run)
-	d.tasks.Go(func() { d.keepHouse(run) })
-	d.meta = &table{changed: d.metaSeen, applied: d.metaChanged} // which read it
-	d.begin(d.meta, d.metaTopic(), []int32{0})
-	err := d.meta.sync(ctx)
+	d.cluster.Task(func() { d.tables.ReadTables(run) })
+	d.cluster.Task(func() { housekeeper{d}.keepHouse(run) })
+	err := d.registry.Follow(ctx, d.groups.Changed)
 	if err == nil {
-		err = d.announceTransactions(ctx)
+		err = d.registry.AnnounceTransactions(ctx)
 	}
 	if err != nil {
 		cancel()
-		d.tasks.Wait()
+		d.cluster.Tasks.Wait()
 	}
 	return err
 }
 
 func (d *Driver) capabilities() driver.Capabilities {
 	level := driver.Written
-	if d.o.Replicas > 1 {
+	if d.cluster.Settings.Replicas > 1 {
 		level = driver.Replicated(1) // min.insync.replicas is 2
 	}
 	together := driver.AtomicNever
-	if d.o.Transactions {
+	if d.cluster.Settings.Transactions {
 		together = driver.AtomicTransaction
 	}
 	return driver.Capabilities{
-		Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: d.o.Session, DefaultLease: d.o.Session,
-		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: idWindow,
+		Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: d.cluster.Settings.Session, DefaultLease: d.cluster.Settings.Session,
+		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: cluster.IDWindow,
 		Bound: driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
-		GetByID: driver.LookupScans, PhysicalDelete: false, SettleLag: settleLag, History: driver.HistoryKept,
-		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.o.MaxBody,
+		GetByID: driver.LookupScans, PhysicalDelete: false, SettleLag: cluster.SettleLag, History: driver.HistoryKept,
+		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.cluster.Settings.MaxBody,
 	}
 }
 
@@ -160,57 +113,19 @@ func (d *Driver) Capabilities() driver.Capabilities {
 
 // Close releases what subscriptions hold, commits, leaves the groups and ends the connections.
 func (d *Driver) Close(ctx context.Context) error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
+	if !d.cluster.Shut() {
 		return nil
 	}
-	d.closed = true
-	close(d.done)
-	members, delays := d.members, d.delays
-	d.members, d.delays = map[string]*member{}, nil
-	d.mu.Unlock()
 	d.kv.Close()
-	for _, m := range members {
-		m.leave(ctx)
-	}
-	if delays != nil {
-		delays.close()
-	}
+	d.groups.LeaveAll(ctx)
+	d.delays.Stop()
 	d.cancel()
-	d.reader.Close()
-	d.tasks.Wait()
-	d.atomic.close()
-	d.client.Close()
+	d.tables.Reader.Close()
+	d.cluster.Tasks.Wait()
+	d.cluster.Atomic.Close()
+	d.cluster.Client.Close()
 	return nil
 }
 
-func (d *Driver) isClosed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closed
-}
-
-// topicSpec is a Kafka topic that must exist.
-type topicSpec struct {
-	name       string
-	partitions int
-	configs    map[string]*string
-}
-
-func text(s string) *string { return &s }
-
-// compacted are the settings of a topic that keeps the newest record of each key.
-func compacted() map[string]*string {
-	return map[string]*string{"cleanup.policy": text("compact,delete"), "retention.ms": text("-1"), "retention.bytes": text("-1"), "message.timestamp.type": text("LogAppendTime"),
-		"segment.ms": text("3600000"), "min.cleanable.dirty.ratio": text("0.1"), "max.message.bytes": text("8388608")}
-}
-
-// logged are the settings of a main topic: nothing ends by itself.
-func (d *Driver) logged() map[string]*string {
-	return map[string]*string{"cleanup.policy": text("delete"), "retention.ms": text("-1"), "retention.bytes": text("-1"),
-		"message.timestamp.type": text("LogAppendTime"), "max.message.bytes": text(strconv.Itoa(d.o.MaxBody + 200<<10))}
-}
-
 // Namespace is what the names of all topics and groups begin with.
-func (d *Driver) Namespace() string { return d.o.Namespace }
+func (d *Driver) Namespace() string { return d.cluster.Settings.Namespace }

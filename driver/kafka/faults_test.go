@@ -139,7 +139,7 @@ func topicOf(c *kfake.Cluster, req *kmsg.ProduceRequest) string {
 	return ""
 }
 
-// TestStoreThenSettle: while the side log cannot be written a retry is not done, and the message is not lost.
+// TestStoreThenSettle: while the retry log cannot be written a retry is not done, and the message is not lost.
 //
 // Lesson: R4, L29
 func TestStoreThenSettle(t *testing.T) {

@@ -103,7 +103,7 @@ func TestHandover(t *testing.T) {
 	<-over
 }
 
-// TestStandbyIsPrepared: a consumer that has no partition yet knows the side log already. Otherwise it may read it a second later than it could when its turn comes.
+// TestStandbyIsPrepared: a consumer that has no partition yet knows the retry log already. Otherwise it may read it a second later than it could when its turn comes.
 func TestStandbyIsPrepared(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -112,12 +112,12 @@ func TestStandbyIsPrepared(t *testing.T) {
 	publish(t, owner, message("a", "k"))
 	receive(t, subscribe(t, owner, "owner"))
 	if standby.Acquainted("orders", driver.DefaultGroup) {
-		t.Fatal("the side log is known before anybody asked for it")
+		t.Fatal("the retry log is known before anybody asked for it")
 	}
 	subscribe(t, standby, "standby")
 	for deadline := time.Now().Add(30 * time.Second); !standby.Acquainted("orders", driver.DefaultGroup); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the side log is not known")
+			t.Fatal("the retry log is not known")
 		}
 	}
 }

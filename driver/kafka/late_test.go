@@ -75,7 +75,7 @@ func TestStoppedBeforeTheReplay(t *testing.T) {
 	if err := <-answer; err == nil {
 		t.Error("who was stopped hears that it replayed the letter")
 	}
-	if err := owner.Move(t.Context(), []driver.Move{{Target: target("z")}})[0]; err != nil { // behind it in the side log
+	if err := owner.Move(t.Context(), []driver.Move{{Target: target("z")}})[0]; err != nil { // behind it in the retry log
 		t.Fatal(err)
 	}
 	if y := receive(t, s); x.ID != "m" || y.ID != "z" {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 )
 
 // Options of a Driver. Only Brokers is required.
@@ -50,57 +52,36 @@ type Options struct {
 	// Broker configures what Open returns. New ignores it.
 	Broker ferry.Options
 
-	claims        time.Duration // how long a claim on a row lasts; tests shorten it
+	rowLocks      time.Duration // how long a lock on a row lasts; tests shorten it
 	snapshotEvery int           // bytes of commands between snapshots of named values; tests shorten it
 	kvIdle        time.Duration // for how long named values are followed that nobody uses; tests shorten it
 }
 
-// Defaults of Options, and times of the protocol.
+// Defaults of Options.
 const (
 	DefaultPartitions         = 12
 	DefaultInternalPartitions = 4
 	DefaultMaxBody            = 900 << 10
-	maxMaxBody                = 64 << 20
 
 	// DefaultSession is the shortest that brokers allow by default.
 	DefaultSession = 6 * time.Second
-
-	openWait      = 10 * time.Second // how long opening waits for a broker that does not answer
-	rebalance     = 20 * time.Second
-	lookEvery     = 15 * time.Second // for partitions that were added
-	drainFor      = 3 * time.Second  // how long a revoked partition waits for its deliveries
-	commitEvery   = 200 * time.Millisecond
-	settleLag     = 5 * commitEvery // a commit may take its time
-	fetchWait     = 100 * time.Millisecond
-	windowItems   = 20_000 // fetched and not settled, for each member
-	idWindow      = 60 * time.Second
-	maxRemembered = 1_000_000
 )
 
-func (o Options) resolved() Options {
-	if o.Partitions <= 0 {
-		o.Partitions = DefaultPartitions
-	}
-	if o.InternalPartitions <= 0 {
-		o.InternalPartitions = DefaultInternalPartitions
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	if o.ClientID == "" {
-		o.ClientID = "ferry"
-	}
-	if o.Session <= 0 {
-		o.Session = DefaultSession
-	}
-	if o.claims <= 0 {
-		o.claims = claimFor
-	}
-	return o
+// settings are the options with defaults.
+func (o Options) settings() cluster.Settings {
+	return cluster.Settings{Brokers: o.Brokers, Namespace: o.Namespace, Partitions: positive(o.Partitions, DefaultPartitions),
+		InternalPartitions: positive(o.InternalPartitions, DefaultInternalPartitions), Replicas: o.Replicas, MaxBody: positive(o.MaxBody, DefaultMaxBody),
+		ClientID: cmp.Or(o.ClientID, "ferry"), TLS: o.TLS, SASL: o.SASL, Rack: o.Rack, Dial: o.Dial, Session: positive(o.Session, DefaultSession),
+		Transactions: o.Transactions, RejectForeign: o.RejectForeign}
 }
 
-// heartbeat is how often a member of a group is heard of, and hears that others died: the sooner, the less is added to the session.
-func (o Options) heartbeat() time.Duration { return min(o.Session/12, time.Second/2) }
+// positive is a number, or what it defaults to.
+func positive[N int | time.Duration](n, otherwise N) N {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
 
 // check says what is wrong with options before anything is sent.
 func (o Options) check() error {
@@ -110,8 +91,8 @@ func (o Options) check() error {
 		return driver.NewError(driver.ErrInvalid, "no broker is named", "set Options.Brokers to host:port of some", nil)
 	case len(o.Namespace) > 64 || strings.Trim(o.Namespace, letters) != "":
 		return driver.NewError(driver.ErrInvalid, "the namespace cannot begin the name of a Kafka topic", "use at most 64 letters, digits, '.', '_' or '-'", nil)
-	case o.MaxBody > maxMaxBody:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a largest body of %d bytes is too much for Kafka", o.MaxBody), fmt.Sprintf("use at most %d, and publish references to what is larger", maxMaxBody), nil)
+	case o.MaxBody > cluster.MaxMaxBody:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a largest body of %d bytes is too much for Kafka", o.MaxBody), fmt.Sprintf("use at most %d, and publish references to what is larger", cluster.MaxMaxBody), nil)
 	case o.Dial != nil && o.TLS != nil:
 		return driver.NewError(driver.ErrInvalid, "both Dial and TLS are set", "let Dial make the TLS connection, and leave TLS empty", nil)
 	case o.Partitions > 10_000 || o.InternalPartitions > 100:

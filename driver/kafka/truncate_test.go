@@ -51,7 +51,7 @@ func TestCutLog(t *testing.T) {
 	if epoch := d.CommittedEpoch(t.Context(), "orders", driver.DefaultGroup); epoch < 0 {
 		t.Error("no leader epoch is committed")
 	}
-	settle(t, s, b, driver.Retry, time.Millisecond) // it is in the side log, and its offset will belong to another message
+	settle(t, s, b, driver.Retry, time.Millisecond) // it is in the retry log, and its offset will belong to another message
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestTrimmedBehindAllGroups(t *testing.T) {
 		settle(t, slow, receive(t, slow), driver.Ack, 0)
 	}
 	trimmedTo(t, d, a, 4)
-	settle(t, slow, receive(t, slow), driver.Retry, time.Hour) // it is in the side log now, with its followers
+	settle(t, slow, receive(t, slow), driver.Retry, time.Hour) // it is in the retry log now, with its followers
 	trimmedTo(t, d, a, 10)
 	if err := d.Move(t.Context(), []driver.Move{{Target: driver.Target{Topic: "orders", Group: "slow", ID: "m4"}}})[0]; err != nil {
 		t.Fatal(err)

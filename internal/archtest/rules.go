@@ -47,6 +47,40 @@ var Layers = []Layer{
 		Why:      "the conformance suite knows the seam and no driver",
 	},
 	{
+		Packages: []string{"driver/kafka/internal/record", "driver/kafka/internal/offsets"},
+		May:      []string{"driver", "internal/..."},
+		Why:      "how things are written on Kafka is known without a connection",
+	},
+	{
+		Packages: []string{"driver/kafka/internal/cluster"},
+		May:      []string{"driver", "internal/...", "driver/kafka/internal/record", "driver/kafka/internal/offsets"},
+		Why:      "the connection to the brokers knows nothing of topics and groups",
+	},
+	{
+		Packages: []string{"driver/kafka/internal/compacted", "driver/kafka/internal/retrylog"},
+		May: []string{"driver", "internal/...", "driver/kafka/internal/record", "driver/kafka/internal/offsets",
+			"driver/kafka/internal/cluster"},
+		Why: "tables and keys of logs know the connection, and not who uses them",
+	},
+	{
+		Packages: []string{"driver/kafka/internal/registry", "driver/kafka/internal/delay",
+			"driver/kafka/internal/publisher"},
+		May: []string{"driver", "internal/...", "driver/kafka/internal/record", "driver/kafka/internal/offsets",
+			"driver/kafka/internal/cluster", "driver/kafka/internal/compacted", "driver/kafka/internal/registry",
+			"driver/kafka/internal/delay"},
+		Why: "what is stored and published does not know who consumes it",
+	},
+	{
+		Packages: []string{"driver/kafka/internal/consumer"},
+		May:      []string{"driver", "internal/...", "driver/kafka/internal/..."},
+		Why:      "groups are the last package of Kafka below the driver itself",
+	},
+	{
+		Packages: []string{"driver/kafka"},
+		May:      []string{".", "driver", "internal/...", "driver/kafka/internal/..."},
+		Why:      "a driver never imports another driver nor anything above the seam",
+	},
+	{
 		Packages: []string{"driver/*"},
 		May:      []string{".", "driver", "internal/..."},
 		Why:      "a driver never imports another driver nor anything above the seam",

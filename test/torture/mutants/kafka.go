@@ -10,6 +10,11 @@ func tortureKafka(run string) Check {
 // testKafka runs a test of the driver.
 func testKafka(test string) Check { return Check{Package: "./driver/kafka", Run: test + "$"} }
 
+// testKafkaPart runs a test of one of the packages that the driver consists of.
+func testKafkaPart(part, test string) Check {
+	return Check{Package: "./driver/kafka/internal/" + part, Run: test + "$"}
+}
+
 // kafkaMutants are bugs of the Kafka driver: what a group on a log gets wrong most often.
 func kafkaMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
@@ -18,32 +23,32 @@ func kafkaMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "commit-past-undone", Bug: "the commit goes beyond what is unfinished",
-			Edits: edit("commit", "= partition, done.base, done.seen, &metadata", "= partition, done.next, done.seen, new(string)"),
+			Edits: edit("internal/cluster/commit", "= partition, done.Base, done.Seen, &metadata", "= partition, done.Next, done.Seen, new(string)"),
 			Check: tortureKafka("kill"),
 		},
 		{
 			Name: "done-set-ignored", Bug: "what is settled beyond the committed offset is not honoured by the next owner",
-			Edits: edit("metadata", "\ts.decode(text)\n", ""),
+			Edits: edit("internal/offsets/metadata", "\ts.Decode(text)\n", ""),
 			Check: tortureKafka("kill"),
 		},
 		{
 			Name: "revoke-without-commit", Bug: "a partition that goes to another member is not committed before",
-			Edits: edit("assign", "\tm.commitLast(context.WithoutCancel(ctx), going)\n", ""),
+			Edits: edit("internal/consumer/assign", "\tm.commitLast(context.WithoutCancel(ctx), going)\n", ""),
 			Check: testKafka("TestHandover"),
 		},
 		{
 			Name: "zombie-not-fenced", Bug: "a process that was stopped beyond its session goes on as if it were a member",
-			Edits: edit("vouch", "return now.Before(m.sure)", "return !now.IsZero()"),
+			Edits: edit("internal/consumer/vouch", "return now.Before(m.sure)", "return !now.IsZero()"),
 			Check: tortureKafka("zombie"),
 		},
 		{
 			Name: "retry-not-stored", Bug: "a retry is only in memory, and its offset is done",
-			Edits: edit("settle", "\ts.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })\n", ""),
+			Edits: edit("internal/consumer/settle", "\ts.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })\n", ""),
 			Check: tortureKafka("kill"),
 		},
 		{
-			Name: "side-log-not-read", Bug: "a new owner does not restore what the side log holds",
-			Edits: edit("partition", "\t\tif it := p.restore(key, r); it != nil {\n\t\t\tp.pending", "\t\tif it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
+			Name: "side-log-not-read", Bug: "a new owner does not restore what the retry log holds",
+			Edits: edit("internal/consumer/partition", "\t\tif it := p.restore(key, r); it != nil {\n\t\t\tp.pending", "\t\tif it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
 			Check: tortureKafka("kill"),
 		},
 		{
@@ -53,143 +58,143 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "retry-loses-its-place", Bug: "a head that was retried is stored behind its followers when its lease is lost",
-			Edits: edit("settle", "driver.CauseRetry, !m.blocks(it)", "driver.CauseRetry, true"),
+			Edits: edit("internal/consumer/settle", "driver.CauseRetry, !m.blocks(it)", "driver.CauseRetry, true"),
 			Check: testKafka("TestDriver/order/head_keeps_its_place"),
 		},
 		{
 			Name: "place-not-stored", Bug: "the next owner does not know where a replayed message joined its key",
-			Edits: edit("subscription", "c.it.spilled || c.it.unplaced ||", "c.it.spilled ||"),
+			Edits: edit("internal/consumer/subscription", "c.it.spilled || c.it.tailUnsaved ||", "c.it.spilled ||"),
 			Check: testKafka("TestReplayedKeepsItsPlace"),
 		},
 		{
 			Name: "follower-settled-first", Bug: "what is behind a message of its key is settled although that one could not be",
-			Edits: edit("turn", "\tif o.Outcome == driver.Release {\n", "\tif o.Outcome <= driver.Drop {\n"),
+			Edits: edit("internal/consumer/turn", "\tif o.Outcome == driver.Release {\n", "\tif o.Outcome <= driver.Drop {\n"),
 			Check: testKafka("TestOutcomesStandInOrder"),
 		},
 		{
 			Name: "refused-head-kept", Bug: "a holder that heard it lost the head of a key settles what is behind it",
-			Edits: edit("lease", "c.p.succeeded || s.m.vouched(now) {", "c.p.succeeded || !now.IsZero() {"),
+			Edits: edit("internal/consumer/lease", "c.p.succeeded || s.m.vouched(now) {", "c.p.succeeded || !now.IsZero() {"),
 			Check: testKafka("TestRefusedHeadIsLost"),
 		},
 		{
 			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
-			Edits: edit("delay", "x.due = r.Timestamp.Add(s.After).Add(time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second)).Add(time.Millisecond)"),
+			Edits: edit("internal/delay/delay", "x.due = r.Timestamp.Add(s.After).Add(time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second)).Add(time.Millisecond)"),
 			Check: tortureKafka("none"),
 		},
 		{
 			Name: "expired-delivered", Bug: "messages live an hour longer than they should",
-			Edits: edit("item", "it.msg.PublishedAt.Add(it.msg.TTL)", "it.msg.PublishedAt.Add(it.msg.TTL + time.Hour)"),
+			Edits: edit("internal/consumer/item", "it.Msg.PublishedAt.Add(it.Msg.TTL)", "it.Msg.PublishedAt.Add(it.Msg.TTL + time.Hour)"),
 			Check: tortureKafka("kill"),
 		},
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
-			Edits: edit("publish", "\t\tif p.record != nil {\n", "\t\tif p.record != nil && len(msgs[i].Body)%31 != 7 {\n"),
+			Edits: edit("internal/publisher/publish", "\t\tif p.Record != nil {\n", "\t\tif p.Record != nil && len(msgs[i].Body)%31 != 7 {\n"),
 			Check: tortureKafka("none"),
 		},
 		{
 			Name: "dead-letter-dropped", Bug: "a message that dies is not kept",
-			Edits: edit("settle", "w.first = m.deadRecord(it", "_ = m.deadRecord(it"),
+			Edits: edit("internal/consumer/settle", "w.first = m.deadRecord(it", "_ = m.deadRecord(it"),
 			Check: tortureKafka("fail"),
 		},
 		{
 			Name: "retry-burns-nothing", Bug: "a failure is not counted by its owner",
-			Edits: edit("settle", "\t\tit.attempts++\n", ""),
+			Edits: edit("internal/consumer/settle", "\t\tit.attempts++\n", ""),
 			Check: tortureKafka("fail"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "what its holder's crash cost is not counted",
-			Edits: edit("losses", "\t\tit.lost++\n", ""),
+			Edits: edit("internal/consumer/losses", "\t\tit.lost++\n", ""),
 			Check: tortureKafka("kill"),
 		},
 		{
 			Name: "handover-counted", Bug: "what goes to another member in order counts as a lost lease",
-			Edits: edit("partition", "kind == movedPart || kind == heldPart && p.done.clean:", "kind == movedPart:\n\tcase kind == heldPart && p.done.clean:\n\t\tit.lose(begun)"),
+			Edits: edit("internal/consumer/partition", "kind == offsets.MovedPart || kind == offsets.LeasedPart && p.done.Clean:", "kind == offsets.MovedPart:\n\tcase kind == offsets.LeasedPart && p.done.Clean:\n\t\tit.lose(begun)"),
 			Check: testKafka("TestHandover"),
 		},
 		{
 			Name: "begin-not-stored", Bug: "that a handler was about to start is only in memory",
-			Edits: edit("begin", "\t\t\tnext.Begun = c.String()\n", ""),
+			Edits: edit("internal/consumer/begin", "\t\t\tnext.Begun = c.String()\n", ""),
 			Check: testKafka("TestKillerIsCounted"),
 		},
 		{
 			Name: "begun-for-ever", Bug: "a delivery counts as begun because an earlier one had",
-			Edits: edit("settle", "next.After, next.Begun, next.Tail, next.Cause = after, \"\", false,", "next.After, next.Tail, next.Cause = after, false,"),
+			Edits: edit("internal/consumer/settle", "next.After, next.Begun, next.Tail, next.Cause = after, \"\", false,", "next.After, next.Tail, next.Cause = after, false,"),
 			Check: testKafka("TestUnseenLossesDoNotCount"),
 		},
 		{
 			Name: "late-word-unheard", Bug: "a holder that lost its partition and lives is counted for dead",
-			Edits: edit("losses", "\tif len(words) == 0 {\n", "\tif len(words) >= 0 {\n"),
+			Edits: edit("internal/consumer/losses", "\tif len(notices) == 0 {\n", "\tif len(notices) >= 0 {\n"),
 			Check: testKafka("TestLateWordReachesTheNextOwner"),
 		},
 		{
 			Name: "lost-partition-kept", Bug: "a member goes on committing partitions that went to others: a stale commit",
-			Edits: append(edit("assign", "\t\tp.lost = true\n", ""), edit("assign", "\t\tdelete(m.parts, p.id)\n", "")...),
+			Edits: append(edit("internal/consumer/assign", "\t\tp.lost = true\n", ""), edit("internal/consumer/assign", "\t\tdelete(m.parts, p.id)\n", "")...),
 			Check: testKafka("TestStaleCommits"),
 		},
 		{
 			Name: "gap-stall", Bug: "offsets without a message hold up the commit",
-			Edits: edit("partition", "\tp.done.skipTo(r.Offset)\n", ""),
+			Edits: edit("internal/consumer/partition", "\tp.done.SkipTo(r.Offset)\n", ""),
 			Check: testKafka("TestGaps"),
 		},
 		{
-			Name: "end-without-mark", Bug: "what ended in the side log comes back from the main topic, if that was not committed",
-			Edits: edit("ends", "if it.offset >= it.p.passed {", "if it.offset >= 1<<62 {"),
+			Name: "end-without-mark", Bug: "what ended in the retry log comes back from the main topic, if that was not committed",
+			Edits: edit("internal/consumer/ends", "if it.offset >= it.p.passed {", "if it.offset >= 1<<62 {"),
 			Check: testKafka("TestAckAfterRetryIsStored"),
 		},
 		{
 			Name: "handed-out-while-it-goes", Bug: "what is given back because its partition goes is handed out once more",
-			Edits: edit("queue", "func (q *queue) offer(it *item) {\n\tif it.p.going {", "func (q *queue) offer(it *item) {\n\tif it.p.lost {"),
+			Edits: edit("internal/consumer/queue", "func (q *queue) offer(it *Item) {\n\tif it.p.going {", "func (q *queue) offer(it *Item) {\n\tif it.p.lost {"),
 			Check: testKafka("TestHandover"),
 		},
 		{
 			Name: "given-up-at-once", Bug: "an error of the client costs a member what it holds, although it still is one",
-			Edits: edit("member", "m.lose(ctx, cl, lost[m.mainName])", "m.drop(lost[m.mainName])"),
+			Edits: edit("internal/consumer/member", "m.lose(ctx, cl, lost[m.mainName])", "m.drop(lost[m.mainName])"),
 			Check: testKafka("TestGivenUpByMistake"),
 		},
 		{
 			Name: "delays-not-fenced", Bug: "a process that was stopped fires delayed messages that others have fired",
-			Edits: edit("delay_fire", "if w.ownsSome() && !w.vouched(ctx) {", "if w.ownsSome() && ctx == nil {"),
-			Check: testKafka("TestDelaysOfALapsedOwner"),
+			Edits: edit("internal/delay/fire", "if w.ownsSome() && !w.vouched(ctx) {", "if w.ownsSome() && ctx == nil {"),
+			Check: testKafkaPart("delay", "TestDelaysOfALapsedOwner"),
 		},
 		{
 			Name: "fired-outside-its-transaction", Bug: "a delayed message is fired before it is stored that it has left, also with transactions: a kill between the two repeats it",
-			Edits: edit("delay_fire", "\tif w.d.o.Transactions {\n\t\tw.storeTogether", "\tif w.d.o.Transactions && ctx == nil {\n\t\tw.storeTogether"),
+			Edits: edit("internal/delay/fire", "\tif w.d.cluster.Settings.Transactions {\n\t\tw.storeTogether", "\tif w.d.cluster.Settings.Transactions && ctx == nil {\n\t\tw.storeTogether"),
 			Check: testKafka("TestFiredIsNotFiredAgain"),
 		},
 		{
 			Name: "first-claim-untold", Bug: "an owner that dies before its first commit has never been there",
-			Edits: edit("subscription", "return it.careful && !it.once || !it.p.begun", "return it.careful && !it.once"),
+			Edits: edit("internal/consumer/subscription", "return it.careful && !it.once || !it.p.begun", "return it.careful && !it.once"),
 			Check: testKafka("TestKillerIsCounted"),
 		},
 		{
 			Name: "any-commit-counts", Bug: "a commit that names nobody lets the first delivery of an owner through unnamed",
-			Edits: edit("commit", "p.begun = p.begun || named[i]", "p.begun = p.begun || named[i] || true"),
+			Edits: edit("internal/consumer/commit", "p.begun = p.begun || named[i]", "p.begun = p.begun || named[i] || true"),
 			Check: testKafka("TestKillerIsCounted"),
 		},
 		{
 			Name: "drain-unsaid", Bug: "a member that drains keeps its partitions until it leaves",
-			Edits: edit("balance", "if !draining || meta.ReadFrom(data) != nil {", "if !draining || meta.ReadFrom(data) != nil || true {"),
+			Edits: edit("internal/consumer/balance", "if !draining || meta.ReadFrom(data) != nil {", "if !draining || meta.ReadFrom(data) != nil || true {"),
 			Check: testKafka("TestDrainPassesPartitionsOn"),
 		},
 		{
 			Name: "given-back-untold", Bug: "what was given back and has no room in the last commit comes as if nobody had had it",
-			Edits: edit("commit", "\tm.storeUnnamed(ctx, ps)\n", ""),
+			Edits: edit("internal/consumer/commit", "\tm.storeUnnamed(ctx, ps)\n", ""),
 			Check: testKafka("TestGivenBackIsTold"),
 		},
 		{
 			Name: "unseen-claim-told", Bug: "a claim that ended before it was delivered changes the cause of the next delivery",
-			Edits: edit("queue", "\tif c.delivery != nil {\n", "\tif c != nil {\n"),
-			Check: testKafka("TestClaimNobodySaw"),
+			Edits: edit("internal/consumer/queue", "\tif c.delivery != nil {\n", "\tif c != nil {\n"),
+			Check: testKafkaPart("consumer", "TestClaimNobodySaw"),
 		},
 		{
 			Name: "lapsed-claim-delivered", Bug: "a claim that waited for a commit is delivered although nobody vouches for the owner any more",
-			Edits: edit("subscription", "return c.p.going || !s.m.vouched(now) ||", "return c.p.going ||"),
+			Edits: edit("internal/consumer/subscription", "return c.p.going || !s.m.vouched(now) ||", "return c.p.going ||"),
 			Check: testKafka("TestClaimOfALapsedOwner"),
 		},
 		{
 			Name: "vouched-by-rebalance", Bug: "answers in a rebalance are good for a session, however long it lasts",
-			Edits: edit("vouch", "end.Before(until)", "end.IsZero()"),
-			Check: testKafka("TestVouchedInARebalance"),
+			Edits: edit("internal/consumer/vouch", "end.Before(until)", "end.IsZero()"),
+			Check: testKafkaPart("consumer", "TestVouchedInARebalance"),
 		},
 	}
 }

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Membership is how a client of ours is known in its group, and what was committed beside the offsets that it got.
+type Membership struct {
+	guard      sync.Mutex
+	ID         string
+	Generation int32
+	metas      map[int32]string
+}
+
+// NoteGeneration is given the client, since callbacks begin before its maker has returned it.
+func (x *Membership) NoteGeneration(cl *kgo.Client) {
+	id, generation := cl.GroupMetadata()
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	x.ID, x.Generation = id, generation
+}
+
+// OffsetsFetched is called by the client with what was committed.
+func (x *Membership) OffsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
+	eachMetadata(r, x.NoteMetadata)
+	return nil
+}
+
+// NoteMetadata notes what is committed beside the offset of a partition.
+func (x *Membership) NoteMetadata(partition int32, text string) {
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	if x.metas == nil {
+		x.metas = map[int32]string{}
+	}
+	x.metas[partition] = text
+}
+
+// Known is who we are for the coordinator.
+func (x *Membership) Known() (id string, generation int32) {
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	return x.ID, x.Generation
+}
+
+// Identity is who we are in a group, and in which of its generations.
+type Identity struct {
+	ID         string
+	Generation int32
+}
+
+// Heartbeat sends a heartbeat, and returns as whom. The coordinator knows that member if it has nothing against it, or says that a rebalance is going on.
+func (x *Membership) Heartbeat(ctx context.Context, cl *kgo.Client, group string) (as Identity, err error) {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group = group
+	req.MemberID, req.Generation = x.Known()
+	resp, err := req.RequestWith(ctx, cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	return Identity{req.MemberID, req.Generation}, err
+}
+
+// Found is what was committed beside the offset of a partition.
+func (x *Membership) Found(partition int32) string {
+	x.guard.Lock()
+	defer x.guard.Unlock()
+	return x.metas[partition]
+}
+
+// Expel removes all members from a group.
+func (d *Cluster) Expel(ctx context.Context, group string) error {
+	found, err := d.Admin.DescribeGroups(ctx, group)
+	if err == nil {
+		err = found[group].Err
+	}
+	if err != nil {
+		return d.Unreached("reading the members of "+group, err)
+	}
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	for _, m := range found[group].Members {
+		x := kmsg.NewLeaveGroupRequestMember()
+		x.MemberID, x.Reason = m.MemberID, Text("the group is reset")
+		req.Members = append(req.Members, x)
+	}
+	_, err = req.RequestWith(ctx, d.Client)
+	return d.Unreached("making the members of "+group+" leave", err) // who has gone already is no error
+}

@@ -1,0 +1,322 @@
+package compacted
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+)
+
+// Of several processes that change the same row of a table at the same time, one may, and the others hear of it. Whoever wants to change a row first
+// writes a lock beside it. Everybody reads the locks in the order the broker gave them, and so agrees on who was first. What follows a lock may take
+// several steps; a process that dies between them loses the lock after lockFor, and nothing else. One that is only stopped for longer still writes what
+// follows: each record says until when it may be stored, and whoever reads one that brokers stored later takes it for void.
+const (
+	lockPrefix = "~/" // no name begins so
+	lockFor    = 30 * time.Second
+	byHeader   = "ferry-by"
+	maxLocks   = 1000 // that nobody released are kept until then
+)
+
+// lockRecord is the value of a lock.
+type lockRecord struct {
+	By  string // who: random
+	Row int64  // the offset of the row that is to be changed, or -1 for none
+}
+
+// rowLocks are the locks on the rows of one table.
+type rowLocks struct {
+	lasts  time.Duration // a lock
+	mu     sync.Mutex
+	locked map[string]rowLock // by the key of the row
+	mine   map[string]*attempt
+}
+
+// rowLock is a lock that was first.
+type rowLock struct {
+	by string
+	at time.Time
+}
+
+// attempt is a lock of this process.
+type attempt struct {
+	won   bool // it was first
+	until time.Time
+	kept  bool // nobody else had a lock on the row until it was released
+	late  bool // what ends the row was stored too late, and is void
+}
+
+func newRowLocks(lasts time.Duration) *rowLocks {
+	return &rowLocks{lasts: lasts, locked: map[string]rowLock{}, mine: map[string]*attempt{}}
+}
+
+// note takes a record of a table, in order, and reports whether it is about a lock. The row is at offset row then, or at -1.
+func (c *rowLocks) note(r *kgo.Record, row func(key string) int64) bool {
+	key, ok := strings.CutPrefix(string(r.Key), lockPrefix)
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held, is := c.locked[key]
+	if r.Value == nil {
+		by := record.HeaderOf(r, byHeader)
+		if a := c.mine[by]; a != nil {
+			a.kept, a.late = is && held.by == by, r.Timestamp.After(a.until)
+		}
+		if is && held.by == by {
+			delete(c.locked, key)
+		}
+		return true
+	}
+	var wanted lockRecord
+	if json.Unmarshal(r.Value, &wanted) != nil || is && r.Timestamp.Sub(held.at) < c.lasts || row(key) != wanted.Row {
+		return true
+	}
+	c.sweep(r.Timestamp)
+	c.locked[key] = rowLock{wanted.By, r.Timestamp}
+	if a := c.mine[wanted.By]; a != nil {
+		a.won, a.until = true, r.Timestamp.Add(c.lasts*2/3) // brokers' clocks may differ by the rest
+	}
+	return true
+}
+
+// sweep forgets locks that have ended, when there are many.
+func (c *rowLocks) sweep(now time.Time) {
+	if len(c.locked) < maxLocks {
+		return
+	}
+	for key, h := range c.locked {
+		if now.Sub(h.at) >= c.lasts {
+			delete(c.locked, key)
+		}
+	}
+}
+
+func (c *rowLocks) enter(by string) *attempt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &attempt{}
+	c.mine[by] = a
+	return a
+}
+
+func (c *rowLocks) leave(by string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mine, by)
+}
+
+func (c *rowLocks) state(a *attempt) attempt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *a
+}
+
+// ErrContested says that somebody else changes a row.
+var ErrContested = errors.New("somebody else was first")
+
+func contested(err error) error {
+	return driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time", "look at it again; what a crash left half done can be changed after 30 s", err)
+}
+
+// Contender wants to change a row of a table.
+type Contender struct {
+	Partition int32
+	Key       string
+	Row       int64 // where the row was when its change was decided, or -1: if it is elsewhere now, nobody may change it
+	// Change returns what is made of the row, and what ends it. It is called when nobody else may change the row.
+	Change func(ctx context.Context) (made, ends []*kgo.Record, err error)
+
+	*attempt
+	by         string
+	release    *kgo.Record
+	made, ends []*kgo.Record // the release is the last of the ends
+	changes    bool          // there is more than the release
+	Err        error
+	over       bool // err is what became of it
+}
+
+func (x *Contender) end(err error) { x.Err, x.over = err, true }
+
+// Contend runs change for one of those who want to change a row at the same time, and then stores what it returns: first what is made of the row, then
+// what ends it.
+func (t *Table) Contend(ctx context.Context, partition int32, key string, row int64, change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
+	x := &Contender{Partition: partition, Key: key, Row: row, Change: change}
+	t.ContendAll(ctx, []*Contender{x})
+	return x.Err
+}
+
+// ContendAll is contend for many rows, each on its own but stored together. What became of each is its err.
+func (t *Table) ContendAll(ctx context.Context, xs []*Contender) {
+	by := time.Now().Add(min(cluster.TransactFor, t.locks.lasts/3))
+	t.lockAll(ctx, xs)
+	defer func() {
+		for _, x := range xs {
+			t.locks.leave(x.by)
+		}
+	}()
+	for _, x := range going(xs) {
+		var err error
+		if x.made, x.ends, err = x.Change(ctx); err != nil {
+			t.giveUp(x, err)
+		}
+		x.changes = len(x.made)+len(x.ends) > 0
+		record.Limit(x.until, x.made, x.ends)
+		x.ends = append(x.ends, x.release)
+	}
+	t.replaceAll(ctx, by, going(xs))
+	for _, x := range going(xs) {
+		switch a := t.locks.state(x.attempt); {
+		case a.late && x.changes:
+			t.restore(ctx, x)
+			x.end(errStoredLate(x))
+		case !a.kept:
+			x.end(contested(ErrContested))
+		}
+	}
+}
+
+// going are those of which it is not known yet what becomes of them.
+func going(xs []*Contender) (left []*Contender) {
+	for _, x := range xs {
+		if !x.over {
+			left = append(left, x)
+		}
+	}
+	return left
+}
+
+// giveUp ends a change that does not take place: nobody need wait for the lock to lapse.
+func (t *Table) giveUp(x *Contender, err error) {
+	t.d.cluster.Client.Produce(context.Background(), x.release, nil)
+	x.end(err)
+}
+
+// lockAll stores locks, and gives up those that were not first.
+func (t *Table) lockAll(ctx context.Context, xs []*Contender) {
+	locks := make([]*kgo.Record, len(xs))
+	for i, x := range xs {
+		x.by = rand.Text()
+		x.attempt = t.locks.enter(x.by)
+		x.release = record.Tombstone(t.Topic, x.Partition, lockPrefix+x.Key)
+		x.release.Headers = []kgo.RecordHeader{{Key: byHeader, Value: []byte(x.by)}}
+		value, _ := json.Marshal(lockRecord{x.by, x.Row}) // plain data: never fails
+		locks[i] = &kgo.Record{Topic: t.Topic, Partition: x.Partition, Key: x.release.Key, Value: value}
+	}
+	for i, err := range t.putEach(ctx, locks) {
+		switch x := xs[i]; {
+		case err != nil: // it may be stored all the same
+			t.giveUp(x, driver.NewError(driver.ErrNotApplied, "the change could not be announced", "try again: nothing was changed", err))
+		case !t.locks.state(x.attempt).won:
+			t.giveUp(x, contested(ErrContested))
+		}
+	}
+}
+
+// replaceAll stores what is made of rows and what ends them, and waits until the ends are in the table. It ends before the locks do, even if brokers must
+// end it: a transaction that is not ended after transactFor is aborted within as long again.
+func (t *Table) replaceAll(ctx context.Context, by time.Time, xs []*Contender) {
+	var simple []*Contender
+	for _, x := range xs {
+		if len(x.made) == 0 {
+			simple = append(simple, x)
+		}
+	}
+	xs = slices.DeleteFunc(slices.Clone(xs), func(x *Contender) bool { return len(x.made) == 0 })
+	switch {
+	case len(xs) == 0:
+	case time.Now().After(by):
+		for _, x := range xs {
+			t.giveUp(x, cluster.ErrTooLate())
+		}
+	case t.d.cluster.Settings.Transactions:
+		t.exchangeAll(ctx, by, xs)
+	default:
+		t.storeMade(ctx, xs)
+		simple = append(simple, going(xs)...)
+	}
+	t.storeEnds(ctx, simple)
+}
+
+// storeMade stores what is made of rows.
+func (t *Table) storeMade(ctx context.Context, xs []*Contender) {
+	var records []*kgo.Record
+	var of []*Contender
+	for _, x := range xs {
+		for _, r := range x.made {
+			records, of = append(records, r), append(of, x)
+		}
+	}
+	for i, err := range t.d.cluster.ProduceEach(ctx, records) {
+		if err != nil {
+			of[i].Err = errors.Join(of[i].Err, err)
+		}
+	}
+	for _, x := range xs {
+		switch {
+		case errors.Is(x.Err, driver.ErrUnknown):
+			x.end(x.Err)
+		case x.Err != nil:
+			t.giveUp(x, x.Err)
+		}
+	}
+}
+
+// storeEnds stores what ends rows, and waits until it is in the table.
+func (t *Table) storeEnds(ctx context.Context, xs []*Contender) {
+	var records []*kgo.Record
+	var of []*Contender
+	for _, x := range xs {
+		for _, r := range x.ends {
+			records, of = append(records, r), append(of, x)
+		}
+	}
+	for i, err := range t.putEach(ctx, records) {
+		if err != nil {
+			of[i].end(errors.Join(of[i].Err, err))
+		}
+	}
+}
+
+// exchangeAll stores all of it in one transaction.
+func (t *Table) exchangeAll(ctx context.Context, by time.Time, xs []*Contender) {
+	var made, ends []*kgo.Record
+	for _, x := range xs {
+		made, ends = append(made, x.made...), append(ends, x.ends...)
+	}
+	err := t.d.cluster.Exchange(ctx, by, made, ends)
+	for _, x := range xs {
+		switch {
+		case errors.Is(err, driver.ErrUnknown):
+			x.end(err)
+		case err != nil:
+			t.giveUp(x, err)
+		default:
+			if err := t.WaitFor(ctx, x.release); err != nil {
+				x.end(err)
+			}
+		}
+	}
+}
+
+// Replacement returns the records that a message becomes elsewhere.
+type Replacement func(context.Context) ([]*kgo.Record, error)
+
+// Unchanged makes nothing of what ends.
+func Unchanged(context.Context) ([]*kgo.Record, error) { return nil, nil }
+
+// Into makes one record.
+func Into(r *kgo.Record) Replacement {
+	return func(context.Context) ([]*kgo.Record, error) { return []*kgo.Record{r}, nil }
+}

@@ -1,0 +1,232 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+)
+
+// assigned is told what a rebalance brings. It is loaded by assign.
+func (m *member) assigned(cl *kgo.Client, ids []int32) {
+	m.NoteGeneration(cl)
+	m.d.registry.EndOpen(m.ctx, m.d.cluster.GroupID(m.topic.Name, m.group), ids)
+	defer m.askSoon() // how long ago the coordinator answered is not known
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined = true
+	m.rejoined()
+	for _, id := range ids {
+		m.coming[id] = true
+	}
+	m.wakeAll()
+}
+
+// assign loads new partitions before anything is fetched from them. A rebalance ends it in between, and then it is
+// called again with the same ones: those that are loaded stay as they are. An error makes kgo give up everything that we own, so that
+// it is tried again first: brokers and our client may not know yet what was added a moment ago.
+func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	for deadline := time.Now().Add(m.d.cluster.Settings.Session); ; {
+		err := m.ownAll(ctx, offsets[m.mainName])
+		if err == nil {
+			m.goBack(offsets[m.mainName])
+			return offsets, nil
+		}
+		m.d.cluster.Client.ForceMetadataRefresh()
+		if cluster.IsForbidden(err) || time.Now().After(deadline) || cluster.Pause(ctx, cluster.FetchWait/5) != nil {
+			return nil, err
+		}
+	}
+}
+
+// ownAll loads partitions, several at once.
+func (m *member) ownAll(ctx context.Context, offsets map[int32]kgo.Offset) error {
+	highest := int32(-1)
+	for id := range offsets {
+		highest = max(highest, id)
+	}
+	if err := m.d.cluster.Widen(ctx, m.retryName, int(highest)+1); err != nil {
+		return err
+	}
+	var loading sync.WaitGroup
+	slots, failed := make(chan struct{}, loadAtOnce), make(chan error, len(offsets))
+	for id, o := range offsets {
+		slots <- struct{}{}
+		loading.Go(func() {
+			failed <- m.own(ctx, id, o.EpochOffset())
+			<-slots
+		})
+	}
+	loading.Wait()
+	close(failed)
+	for err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadAtOnce is how many partitions are loaded at the same time.
+const loadAtOnce = 16
+
+// own loads a partition, unless an assignment that was broken off has done it already.
+func (m *member) own(ctx context.Context, id int32, at kgo.EpochOffset) error {
+	m.mu.Lock()
+	loaded := m.parts[id] != nil
+	m.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	p, err := m.load(ctx, id, at, m.Found(id))
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.parts[id] = p
+	delete(m.coming, id)
+	m.wakeAll()
+	return nil
+}
+
+// revoke lets the holders of deliveries finish, then commits. It returns when the partitions may go to others.
+func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
+	if len(ids) == 0 {
+		return
+	}
+	m.NoteGeneration(cl) // in a cooperative rebalance the partitions are ours in the new generation too
+	ctx, cancel := context.WithTimeout(ctx, cluster.DrainFor)
+	defer cancel()
+	m.mu.Lock()
+	going := m.stopHanding(ids)
+	held := holders(going)
+	m.mu.Unlock()
+	var calls sync.WaitGroup
+	for s, ds := range held {
+		if s.o.Revoking != nil {
+			calls.Go(func() { s.o.Revoking(ctx, ds) })
+		}
+	}
+	m.drain(ctx, going)
+	calls.Wait()
+	m.handOver(going)
+	m.commitLast(context.WithoutCancel(ctx), going)
+	m.drop(ids)
+}
+
+// lose is told that kgo gives partitions up, for whatever went wrong: it may be that a connection broke at the wrong moment. As long as the coordinator does
+// not say that we are no member they are ours, and go in order.
+func (m *member) lose(ctx context.Context, cl *kgo.Client, ids []int32) {
+	m.mu.Lock()
+	m.stopHanding(ids)
+	m.mu.Unlock()
+	if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
+		m.disown()
+	}
+	m.mu.Lock()
+	ours := m.vouched(time.Now())
+	m.mu.Unlock()
+	if ours {
+		m.revoke(ctx, cl, ids)
+	} else {
+		m.drop(ids)
+	}
+}
+
+// holders are those who hold deliveries of partitions. A claim that is not completed has none, and is not going to be delivered.
+func holders(ps []*partition) map[*subscription][]*driver.Delivery {
+	held := map[*subscription][]*driver.Delivery{}
+	for _, p := range ps {
+		for it := range p.items.all() {
+			if c := it.claimed; c != nil && c.delivery != nil {
+				held[c.sub] = append(held[c.sub], c.delivery)
+			}
+		}
+	}
+	return held
+}
+
+// handOver refuses settlements from now on: what is still held is committed as such, and the next owner delivers it.
+func (m *member) handOver(going []*partition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range going {
+		p.settleOver = true
+	}
+}
+
+// stopHanding takes what is not held out of the queue, for good.
+func (m *member) stopHanding(ids []int32) (going []*partition) {
+	for _, id := range ids {
+		p := m.parts[id]
+		if p == nil {
+			continue
+		}
+		going = append(going, p)
+		p.going = true
+		for it := range p.items.all() {
+			if it.state == ready || it.state == waiting {
+				m.setAside(it)
+				m.uncount(it)
+			}
+		}
+	}
+	return going
+}
+
+// drain waits until nothing of the partitions is held.
+func (m *member) drain(ctx context.Context, ps []*partition) {
+	for {
+		m.mu.Lock()
+		held := false
+		for _, p := range ps {
+			held = held || p.leased > 0
+		}
+		wake := m.await()
+		m.mu.Unlock()
+		if !held {
+			return
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// drop forgets partitions without committing: leases on them are lost.
+func (m *member) drop(ids []int32) {
+	m.mu.Lock()
+	dropped := m.stopHanding(ids)
+	for _, p := range dropped {
+		p.lost = true
+		for it := range p.items.all() {
+			if c := it.claimed; c != nil {
+				if !p.leftInOrder {
+					c.noteSilent()
+				}
+				m.end(c)
+			}
+			if it.state != gone {
+				m.enter(it, gone)
+				m.scheduled.Remove(&it.Node)
+			}
+			m.uncount(it)
+		}
+		delete(m.parts, p.id)
+		delete(m.coming, p.id)
+	}
+	m.wakeAll()
+	m.mu.Unlock()
+	for _, p := range dropped {
+		p.close()
+	}
+}

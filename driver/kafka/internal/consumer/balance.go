@@ -1,0 +1,124 @@
+package consumer
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
+)
+
+// balancer is the cooperative sticky strategy, by the same name, but for members that drain: they say so when they join, and which partitions they
+// still hold messages of. They keep these and get no others, as long as there is a member that does not drain. A leader that does not know of it treats
+// them like all others.
+type balancer struct {
+	kgo.GroupBalancer
+	draining func() (kept []int32, draining bool) // is asked with each join
+}
+
+func newBalancer(draining func() (kept []int32, draining bool)) *balancer {
+	return &balancer{kgo.CooperativeStickyBalancer(), draining}
+}
+
+// drainSeparator begins what is added to a member's metadata when it drains. No topic has a zero byte in its name.
+var drainSeparator = []byte("\x00ferry-drain\x00")
+
+// JoinGroupMetadata adds that a member drains.
+func (x *balancer) JoinGroupMetadata(interests []string, owned map[string][]int32, generation int32) []byte {
+	data := x.GroupBalancer.JoinGroupMetadata(interests, owned, generation)
+	kept, draining := x.draining()
+	var meta kmsg.ConsumerMemberMetadata
+	if !draining || meta.ReadFrom(data) != nil {
+		return data
+	}
+	text, _ := json.Marshal(kept) // plain data: never fails
+	meta.UserData = slices.Concat(meta.UserData, drainSeparator, text)
+	return meta.AppendTo(nil)
+}
+
+// keeps is which partitions a member says that it keeps, if it drains.
+func keeps(meta *kmsg.ConsumerMemberMetadata) (kept []int32, draining bool) {
+	_, text, draining := bytes.Cut(meta.UserData, drainSeparator)
+	if !draining || json.Unmarshal(text, &kept) != nil {
+		return nil, false
+	}
+	return kept, true
+}
+
+// MemberBalancer lets Balance make the plan.
+func (x *balancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+	b, err := kgo.NewConsumerBalancer(x, members)
+	return b, b.MemberTopics(), err
+}
+
+// Balance shares the partitions out among members that do not drain, takes from these what others keep, and lets what changes its owner go first.
+// Where all drain each keeps what it owns, since nobody else would receive it either.
+func (x *balancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
+	sticky := x.GroupBalancer.(kgo.ConsumerBalancerBalance)
+	staying := stayingOf(b)
+	if len(staying) == len(b.Members()) {
+		return sticky.Balance(b, topics)
+	}
+	all := len(staying) == 0
+	if all {
+		staying = b.Members()
+	}
+	among, err := kgo.NewConsumerBalancer(sticky, staying)
+	if err != nil {
+		b.SetError(err)
+		return nil
+	}
+	shared, plan, keeper := sticky.Balance(among, topics).(*kgo.BalancePlan).AsMemberIDMap(), b.NewPlan(), keepers(b, topics, all)
+	b.EachMember(func(m *kmsg.JoinGroupResponseMember, _ *kmsg.ConsumerMemberMetadata) {
+		for topic, ids := range shared[m.MemberID] {
+			for _, id := range ids {
+				if keeper[compacted.TopicPartition{Topic: topic, Partition: id}] == "" {
+					plan.AddPartition(m, topic, id)
+				}
+			}
+		}
+		for at, id := range keeper {
+			if id == m.MemberID {
+				plan.AddPartition(m, at.Topic, at.Partition)
+			}
+		}
+	})
+	plan.AdjustCooperative(b)
+	return plan
+}
+
+// stayingOf returns the members that do not drain.
+func stayingOf(b *kgo.ConsumerBalancer) (staying []kmsg.JoinGroupResponseMember) {
+	b.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
+		if _, draining := keeps(meta); !draining {
+			staying = append(staying, *m)
+		}
+	})
+	return staying
+}
+
+// keepers tells which members keep which partitions: those who drain what they say, or all that they own. Who was away for a generation may claim what is with another
+// member by now; the latest one counts.
+func keepers(b *kgo.ConsumerBalancer, topics map[string]int32, all bool) map[compacted.TopicPartition]string {
+	keeper, latest := map[compacted.TopicPartition]string{}, map[compacted.TopicPartition]int32{}
+	b.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
+		kept, draining := keeps(meta)
+		for _, o := range meta.OwnedPartitions {
+			for _, id := range o.Partitions {
+				at := compacted.TopicPartition{Topic: o.Topic, Partition: id}
+				if generation, claimed := latest[at]; id >= topics[o.Topic] || claimed && generation >= meta.Generation {
+					continue
+				}
+				latest[at] = meta.Generation
+				delete(keeper, at)
+				if draining && (all || slices.Contains(kept, id)) {
+					keeper[at] = m.MemberID
+				}
+			}
+		}
+	})
+	return keeper
+}

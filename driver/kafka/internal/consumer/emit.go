@@ -1,0 +1,202 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/publisher"
+	"github.com/ferrymq/ferry/internal/refusal"
+)
+
+// emit publishes follow-ups, no later than their outcome. Those that go into a transaction with it are taken out of work and returned.
+func (s *subscription) emit(ctx context.Context, work []*settling, errs []error) map[int]*settling {
+	if !s.m.d.cluster.Settings.Transactions {
+		s.emitFirst(ctx, work, errs)
+		return nil
+	}
+	together := map[int]*settling{}
+	for i, w := range work {
+		if w == nil || len(w.o.Emit) == 0 {
+			continue
+		}
+		if errs[i] = s.prepare(ctx, w); errs[i] != nil || len(w.emits) == 0 { // none, when all are known already
+			continue
+		}
+		if errs[i] = s.m.transactions.enqueue(w); errs[i] == nil {
+			together[i], work[i] = w, nil
+		}
+	}
+	return together
+}
+
+// emitFirst publishes all follow-ups of a call together, before any of its outcomes.
+func (s *subscription) emitFirst(ctx context.Context, work []*settling, errs []error) {
+	var msgs []*driver.Message
+	var of []int // which settlement each belongs to
+	for i, w := range work {
+		if w == nil {
+			continue
+		}
+		for _, m := range w.o.Emit {
+			msgs, of = append(msgs, m), append(of, i)
+		}
+	}
+	if len(msgs) == 0 {
+		return
+	}
+	receipts, _ := s.m.d.publisher.Publish(ctx, msgs, driver.PublishOptions{}, publisher.AnyNumber) // each receipt has its error
+	for n, r := range receipts {
+		errs[of[n]] = errors.Join(errs[of[n]], r.Err)
+	}
+}
+
+// prepare turns follow-ups into records.
+func (s *subscription) prepare(ctx context.Context, w *settling) error {
+	d := s.m.d
+	if err := d.publisher.Refusal(ctx, driver.PublishOptions{}); err != nil {
+		return err
+	}
+	c, rs, err := d.publisher.PrepareAll(ctx, w.o.Emit, publisher.AnyNumber)
+	if err == nil {
+		err = refusal.Of(rs)
+	}
+	if err != nil {
+		c.Resolve(d.publisher.Dedup, false)
+		return err
+	}
+	w.emits = c.Posts
+	return nil
+}
+
+// resolve says what became of the ids of follow-ups.
+func (w *settling) resolve(d *Groups, stored bool) {
+	for _, p := range w.emits {
+		d.publisher.Dedup.Resolve(p.Reserved, stored)
+	}
+	w.emits = nil
+}
+
+// records are what a transaction stores for a settlement.
+func (w *settling) records() (rs []*kgo.Record) {
+	for _, p := range w.emits {
+		rs = append(rs, p.Record)
+	}
+	for _, r := range []*kgo.Record{w.first, w.then} {
+		if r != nil {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// leaves reports whether a settlement ends the place of its item in the main topic.
+func (w *settling) leaves() bool { return w.o.Outcome != driver.Release || w.first != nil }
+
+// await waits for the transaction of a settlement. It stands when ctx ends before.
+func (w *settling) await(ctx context.Context) error {
+	select {
+	case <-w.over:
+		return w.err
+	case <-ctx.Done():
+		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction", "it is likely stored: the message is delivered again if it is not", ctx.Err())
+	}
+}
+
+// transactions settles with follow-ups, of each partition of a member in turn.
+type transactions struct{ *member }
+
+// enqueue hands a settlement to the transactions of its partition. It fails when the claim is lost.
+func (m transactions) enqueue(w *settling) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.c.ended || m.ctx.Err() != nil {
+		w.resolve(m.d, false)
+		return cluster.ErrLost("the partition went to another consumer")
+	}
+	o := *w.o // the caller's slice is not retained
+	w.o, w.over = &o, make(chan struct{})
+	p := w.c.it.p
+	p.emitting = append(p.emitting, w)
+	if !p.transacting {
+		p.transacting = true
+		m.tasks.Go(func() { m.transactions.transact(p) })
+	}
+	return nil
+}
+
+// transact settles what waits, as much as there is in each transaction, until nothing is left.
+func (m transactions) transact(p *partition) {
+	for {
+		m.mu.Lock()
+		n := min(len(p.emitting), cluster.TransactBatch)
+		batch := p.emitting[:n:n]
+		p.emitting = p.emitting[n:]
+		p.transacting = n > 0
+		m.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		m.transactions.settleBatch(p, batch)
+		m.freeWindow()
+	}
+}
+
+// settleBatch settles some in one transaction. No commit may come before what it committed has taken effect here too: it would undo it.
+func (m transactions) settleBatch(p *partition, batch []*settling) {
+	p.commits.Lock() // nothing else waits for this lock
+	defer p.commits.Unlock()
+	batch = slices.DeleteFunc(batch, m.refuseOutOfTurn)
+	if len(batch) == 0 {
+		return
+	}
+	err := m.transactions.settleTogether(p, batch)
+	for _, w := range batch {
+		switch {
+		case err == nil || len(batch) == 1 || errors.Is(err, driver.ErrUnknown):
+			m.transactions.ended(w, err)
+		case !m.transactions.refuseOutOfTurn(w): // one of them may be to blame
+			m.transactions.ended(w, m.transactions.settleTogether(p, []*settling{w}))
+		}
+	}
+}
+
+// refuseOutOfTurn ends a settlement whose key has an earlier one that failed, and reports whether it has.
+func (m transactions) refuseOutOfTurn(w *settling) bool {
+	m.mu.Lock()
+	failed := !w.c.ended && m.failedAhead(w.c)
+	m.mu.Unlock()
+	if failed {
+		m.transactions.ended(w, errNotInTurn())
+	}
+	return failed
+}
+
+func (m transactions) settleTogether(p *partition, batch []*settling) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*cluster.TransactFor) // it stands when the caller has gone; the first waits for connections
+	defer cancel()
+	return p.together(ctx, batch)
+}
+
+// ended applies a settlement whose transaction has ended, and tells who waits.
+func (m transactions) ended(w *settling, err error) {
+	defer close(w.over)
+	m.mu.Lock()
+	w.resolve(m.d, err == nil) // not when nobody knows: stored twice is better than never
+	w.err = err
+	switch {
+	case err == nil && !w.c.ended:
+		w.c.sub.apply(w)
+	case err == nil:
+	case w.c.ended && !errors.Is(err, driver.ErrUnknown):
+		w.err = cluster.ErrLost("the partition went to another consumer")
+	default:
+		m.keep(w)
+	}
+	m.mu.Unlock()
+	m.saver.storeEnds(w.late)
+}

@@ -1,0 +1,262 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
+)
+
+// partition is one that this process owns for a group, or visits. Guarded by the member's mu.
+type partition struct {
+	id         int32
+	m          *member
+	done       *offsets.Set
+	end        int64 // of the main topic when it was assigned
+	items      items
+	pending    []*Item // from the retry log, not yet in the queue, by order
+	retryLog   *compacted.Table
+	epoch      int64
+	loaded     bool
+	going      bool // it goes to another member: nothing more of it is handed out
+	settleOver bool // the time to settle is over: what is held is lost, and committed so
+	lost       bool // no longer ours
+	// succeeded says that another consumer owns it, and that we have not been told yet.
+	succeeded   bool
+	leased      int   // claims
+	dirty       bool  // something is done that is not committed
+	leaving     bool  // what is committed now is the last word
+	leftInOrder bool  // and it is committed
+	careful     int64 // before it, an earlier owner may have delivered what he did not commit
+	running     bool  // loaded completely
+
+	tailed int64            // how many items joined the tail; see toTail
+	begun  bool             // we have committed who holds something of it
+	passed int64            // what is committed
+	ended  map[int64]string // keys in the retry log of what ended and is not committed, by offset
+	// doneKeys are keys of messages that an earlier owner ended without a tombstone: those before this offset have ended too.
+	doneKeys map[string]int64
+
+	cut int64 // where the main topic had lost its end when we took over, or -1
+
+	ownedFrom, trimmed int64 // of the retry log: where our ownership begins, and what is deleted
+
+	tally offsets.Tally
+
+	commits      sync.Mutex // one commit or transaction at a time; see commit
+	emitter      *cluster.Transactor
+	emitting     []*settling // wait for the next transaction
+	transacting  bool        // transact runs
+	transactions int
+
+	// While the retry log is read: what is in it, what must be written again, and the highest epoch.
+	found    map[string]*kgo.Record
+	doubtful map[string]bool
+	notices  map[string]string // see losses.go
+	resolved map[string]*Item  // had begun with the last owner
+	newest   int64
+}
+
+// load reads what the group left unfinished, before anything is fetched from the main topic.
+func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadata string) (*partition, error) {
+	p := m.newPartition(id, at, metadata)
+	if err := p.checkLog(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.readLog(ctx); err != nil {
+		p.close()
+		return nil, err
+	}
+	ends, err := m.d.cluster.Admin.ListCommittedOffsets(ctx, m.mainName)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	end, _ := ends.Lookup(m.mainName, id)
+	m.mu.Lock()
+	rs := p.takeOver(p.begin(end.Offset))
+	m.mu.Unlock()
+	if err := m.d.cluster.Produce(ctx, rs...); err != nil {
+		p.close()
+		return nil, err
+	}
+	m.mu.Lock()
+	p.tookOver(rs)
+	m.mu.Unlock()
+	return p, nil
+}
+
+func (m *member) newPartition(id int32, committed kgo.EpochOffset, metadata string) *partition {
+	at := max(0, committed.Offset)
+	p := &partition{id: id, m: m, cut: -1, done: offsets.NewSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, notices: map[string]string{}, resolved: map[string]*Item{}, passed: at, ended: map[int64]string{}, doneKeys: map[string]int64{}, tally: offsets.ReadTally(metadata, at),
+		emitter: m.d.cluster.Transactor(m.d.cluster.GroupID(m.topic.Name, m.group), id)}
+	p.done.ReadMetadata(metadata)
+	p.done.Seen = committed.Epoch
+	return p
+}
+
+// begin turns what was read of the retry log into items, and returns it. The main topic ended at end.
+func (p *partition) begin(end int64) map[string]*kgo.Record {
+	p.end, p.epoch, p.loaded = end, p.newest+1, true
+	if !p.done.Clean && !p.m.visiting {
+		p.careful = min(end, p.done.Base+cluster.WindowItems)
+	}
+	p.keepCutOff()
+	for key, r := range p.found {
+		if it := p.restore(key, r); it != nil {
+			p.pending = append(p.pending, it)
+		}
+	}
+	for key, logKey := range p.notices {
+		p.hear(strings.TrimPrefix(key, retrylog.NoticePrefix), logKey)
+		p.doubtful[key] = true // it has been heard: a tombstone follows
+	}
+	slices.SortFunc(p.pending, func(a, b *Item) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.among, b.among), cmp.Compare(a.offset, b.offset), cmp.Compare(a.Ref.Pos, b.Ref.Pos))
+	})
+	if p.done.Next >= p.end {
+		p.release(p.end)
+	}
+	found := p.found
+	p.found, p.running = nil, true
+	return found
+}
+
+func (p *partition) close() {
+	p.emitter.Close()
+	if p.retryLog != nil {
+		p.retryLog.Close()
+	}
+}
+
+// release puts restored items into the queue that come before an offset of the main topic.
+func (p *partition) release(before int64) {
+	for len(p.pending) > 0 && p.pending[0].order <= before {
+		if it := p.pending[0]; p.items.of(it.key()) == it {
+			p.m.add(it)
+		}
+		p.pending = p.pending[1:]
+	}
+	if before >= p.end {
+		p.end = -1
+		for _, it := range p.pending {
+			p.m.add(it)
+		}
+		p.pending = nil
+	}
+}
+
+// fetched is a record of the main topic, decoded.
+type fetched struct {
+	r       *kgo.Record
+	it      *Item // nil where a transaction ended
+	problem error // why it cannot be decoded
+}
+
+// decode reads a record. It needs no lock.
+func (m *member) decode(r *kgo.Record) fetched {
+	if r.Attrs.IsControl() {
+		return fetched{r: r}
+	}
+	msg := new(driver.Message) // not one allocation with the item, which may outlive it for long: its body is part of what was fetched
+	err := record.ReadRecord(msg, m.topic.Name, r)
+	if err == nil && m.d.cluster.Settings.RejectForeign && !record.Ours(r) {
+		err = record.ErrForeign
+	}
+	return fetched{r, &Item{Msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, Ref: record.RefOf(r)}, err}
+}
+
+// feed takes a fetched record, and returns it when it cannot be decoded.
+func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
+	r, it := f.r, f.it
+	p.done.SkipTo(r.Offset)
+	p.done.Next = r.Offset + 1
+	p.done.Read(r)
+	if len(p.pending) > 0 {
+		p.release(r.Offset)
+	}
+	defer func() {
+		if p.end >= 0 && r.Offset+1 >= p.end {
+			p.release(p.end)
+		}
+	}()
+	if r.Attrs.IsControl() || record.IsLate(r) { // where a transaction ended, or void
+		p.done.Set(r.Offset)
+	}
+	if p.done.Has(r.Offset) {
+		p.dirty = true
+		return nil, nil
+	}
+	if f.problem != nil {
+		return r, f.problem
+	}
+	if r.Offset < p.doneKeys[it.Msg.Key] {
+		p.done.Set(r.Offset)
+		p.dirty = true
+		return nil, nil
+	}
+	it.p = p
+	p.m.buffer.share(it)
+	if s, ok := record.StateOf(r); ok {
+		it.cause = s.Cause
+	}
+	if it.cause == driver.CauseFirst && r.Offset < p.done.Replay {
+		it.cause = driver.CauseReplay
+	}
+	it.careful = r.Offset < p.careful
+	p.recall(it, offsets.Location{Offset: r.Offset})
+	p.m.count(it)
+	p.items.put(it)
+	p.m.add(it)
+	if p.m.diverts(it) {
+		p.m.suspects = append(p.m.suspects, it)
+	}
+	return nil, nil
+}
+
+// recall tells an item what became of it with the last owner. If that one left in order, whoever held it was told, and nothing is lost.
+func (p *partition) recall(it *Item, at offsets.Location) {
+	kind, begun := p.done.Before[at], it.begun()
+	switch {
+	case p.m.watching: // the owner lives: see markHeld
+		return
+	case kind == offsets.ReturnedPart:
+		it.cause = driver.CauseReleased
+	case kind == offsets.MovedPart || kind == offsets.LeasedPart && p.done.Clean:
+		it.cause = driver.CauseRebalance
+	case p.done.Clean:
+	case kind == offsets.LeasedPart || begun != "":
+		it.lose(begun)
+		it.cause = driver.CauseLeaseExpired
+		if !p.m.visiting {
+			p.tally.Redelivered++
+			p.m.saver.suspect(it)
+		}
+	}
+	if begun != "" && !p.m.visiting {
+		it.setBegun("")
+		it.unsaved, it.saving = false, true // until takeOver has stored it
+		p.resolved[it.logKey] = it
+	}
+}
+
+// forget is told that an item is settled.
+func (p *partition) forget(it *Item) {
+	p.items.drop(it)
+	p.noteEnded(it)
+	if it.offset >= 0 {
+		p.done.Set(it.offset)
+	}
+	p.m.uncount(it)
+	p.dirty = true
+}

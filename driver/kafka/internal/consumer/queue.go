@@ -1,0 +1,265 @@
+package consumer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/scheduler"
+)
+
+// queue is what one group has not settled in the partitions that this process owns. It does no I/O; every method but
+// poke expects mu to be held.
+type queue struct {
+	mu                            sync.Mutex
+	order                         driver.Order
+	scheduled                     scheduler.Queue[Item] // what is ready, waits in strict order, or is claimed
+	run                           []*Item               // scratch of take
+	alarms                        alarmHeap
+	places                        uint64
+	claims                        uint64
+	items                         int
+	window, windowBytes, logBytes int // see full and spill
+	counts                        [itemStates]int
+	buffers                       pollBuffers
+	instant                       time.Time // while much is fed at once: when that began; otherwise zero
+	wake                          chan struct{}
+	awaited                       bool          // somebody waits for wake
+	ring                          chan struct{} // tells the clock of a new alarm
+}
+
+func newQueue(order driver.Order) *queue {
+	q := &queue{order: order, wake: make(chan struct{}), ring: make(chan struct{}, 1)}
+	q.scheduled = scheduler.New[Item](q.wakeAll)
+	return q
+}
+
+func (q *queue) poke() {
+	select {
+	case q.ring <- struct{}{}:
+	default:
+	}
+}
+
+// await returns what is closed when something may have changed.
+func (q *queue) await() <-chan struct{} {
+	q.awaited = true
+	return q.wake
+}
+
+// wakeAll lets every Receive look again.
+func (q *queue) wakeAll() {
+	if !q.awaited {
+		return
+	}
+	q.awaited = false
+	close(q.wake)
+	q.wake = make(chan struct{})
+}
+
+func (q *queue) blocks(it *Item) bool {
+	return q.order == driver.Strict && it.Msg.Key != "" && !it.loose
+}
+
+func (q *queue) enter(it *Item, to itemState) {
+	if it.state != gone {
+		q.counts[it.state]--
+	} else {
+		q.items++
+	}
+	it.state = to
+	if to != gone {
+		q.counts[to]++
+	} else {
+		q.items--
+	}
+}
+
+// add takes a new item: ready, or waiting until it.due.
+func (q *queue) add(it *Item) {
+	q.places++
+	it.Place = q.places
+	switch {
+	case !it.due.IsZero():
+		q.wait(it)
+	case it.loose: // replayed or moved: it has no place yet
+		q.becomeDue(it)
+	default:
+		q.offer(it)
+	}
+	if at := it.expires(); !at.IsZero() {
+		q.alarm(at, it, nil)
+	}
+}
+
+// offer makes an item ready at its place.
+func (q *queue) offer(it *Item) {
+	if it.p.going {
+		q.setAside(it)
+		return
+	}
+	it.since = q.instant
+	if it.since.IsZero() {
+		it.since = time.Now()
+	}
+	if it.expired(it.since) {
+		q.leaveToClock(it, it.since)
+		return
+	}
+	q.enter(it, ready)
+	it.due, it.loose = time.Time{}, false
+	q.scheduled.Ready(&it.Node, it.Msg.Key, it.Msg.Priority.Lane())
+}
+
+// leaveToClock has the clock end an item that has expired.
+func (q *queue) leaveToClock(it *Item, now time.Time) {
+	q.withhold(it)
+	q.enter(it, waiting)
+	it.due = now
+	q.alarm(now, it, nil)
+}
+
+// withhold has nobody claim an item while its end is stored. In strict order it keeps its place of its key, if it has one.
+func (q *queue) withhold(it *Item) {
+	if q.order == driver.Strict && it.Chained() {
+		q.scheduled.Block(&it.Node, it.Msg.Key)
+	} else {
+		q.scheduled.Remove(&it.Node)
+	}
+}
+
+// wait keeps an item until it.due. In strict order it stays at its place of its key.
+func (q *queue) wait(it *Item) {
+	if it.p.going {
+		q.setAside(it)
+		return
+	}
+	q.enter(it, waiting)
+	q.alarm(it.due, it, nil)
+	if q.blocks(it) {
+		q.scheduled.Block(&it.Node, it.Msg.Key)
+	} else {
+		q.scheduled.Remove(&it.Node)
+	}
+}
+
+// setAside takes an item out of the queue, for the next owner of its partition.
+func (q *queue) setAside(it *Item) {
+	q.enter(it, aside)
+	q.scheduled.Remove(&it.Node)
+}
+
+// becomeDue offers an item whose time has come.
+func (q *queue) becomeDue(it *Item) {
+	if it.Tail && !q.blocks(it) {
+		q.toTail(it)
+	}
+	q.offer(it)
+}
+
+// toTail gives an item the last place of its lane and key. From then on it keeps it: that of a key is stored before somebody gets the item, so that the next
+// owner does not deliver those that come after it first.
+func (q *queue) toTail(it *Item) {
+	q.scheduled.Remove(&it.Node)
+	q.places++
+	it.p.tailed++
+	it.Place, it.Tail = q.places, false
+	it.order, it.among = it.p.done.Next, it.p.tailed
+	it.tailUnsaved = it.Msg.Key != ""
+}
+
+// take claims up to most items for s, runs of keys whole.
+func (q *queue) take(s *subscription, most int, now time.Time) []*claim {
+	out := make([]*claim, 0, min(most, q.counts[ready]))
+	fits := func(it *Item) bool { return !it.expired(now) }
+	for len(out) < most {
+		it := q.scheduled.Next(&s.holder, scheduler.NoLane)
+		if it == nil {
+			break
+		}
+		if it.expired(now) {
+			q.leaveToClock(it, now)
+			continue
+		}
+		q.run = q.scheduled.Take(&s.holder, &it.Node, min(s.o.MaxRun, most-len(out)), fits, q.run[:0])
+		for _, x := range q.run {
+			out = append(out, q.claim(s, x, now))
+		}
+		clear(q.run)
+	}
+	q.arm(s, now)
+	return out
+}
+
+func (q *queue) claim(s *subscription, it *Item, now time.Time) *claim {
+	q.enter(it, inflight)
+	q.claims++
+	h := new(claimedDelivery)
+	c := &h.claim
+	c.made = h
+	c.it, c.p, c.sub, c.number, c.until = it, it.p, s, q.claims, now.Add(s.o.Lease)
+	it.claimed = c
+	it.p.leased++
+	it.p.dirty = true // who is held is committed too
+	return c
+}
+
+// end ends a claim: nobody gets the item until it is offered, waits or is removed.
+func (q *queue) end(c *claim) {
+	it := c.it
+	c.ended, c.it = true, nil // a token keeps the claim, but not what it was about
+	it.claimed = nil
+	q.scheduled.End(&c.sub.holder, &it.Node)
+	c.p.leased--
+	q.wakeAll() // its subscription may claim again
+}
+
+// returnBehind gives back the held items of a key that come after it, uncounted. They are handled one after the other, so that nobody has seen them: their cause
+// stays, unless the lease of the first was lost.
+func (q *queue) returnBehind(it *Item, lost bool) {
+	for x := range it.Followers() {
+		if x.claimed == nil || x.claimed.settling != nil {
+			continue
+		}
+		cause := x.cause
+		if lost {
+			cause = driver.CauseLeaseExpired
+		}
+		q.takeBack(x.claimed, cause)
+	}
+}
+
+// takeBack ends a claim and gives its item back. The cause is for the next delivery, if there was one: a claim that was not completed is no news.
+func (q *queue) takeBack(c *claim, cause driver.Cause) {
+	it := c.it
+	q.end(c)
+	if c.delivery != nil {
+		it.cause = cause
+	}
+	it.p.m.unbegin(it)
+	q.giveBack(it)
+}
+
+// giveBack offers a returned item at its old place, unless it has expired meanwhile.
+func (q *queue) giveBack(it *Item) {
+	it.p.dirty = true // that it was given back is committed too
+	q.offer(it)
+	if at := it.expires(); !at.IsZero() {
+		q.alarm(at, it, nil)
+	}
+}
+
+// remove forgets an item.
+func (q *queue) remove(it *Item) {
+	q.enter(it, gone)
+	q.scheduled.Remove(&it.Node)
+	it.p.forget(it)
+}
+
+// next is when the first alarm rings.
+func (q *queue) next() (time.Time, bool) {
+	if len(q.alarms) == 0 {
+		return time.Time{}, false
+	}
+	return q.alarms[0].at, true
+}

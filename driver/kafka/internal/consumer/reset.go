@@ -1,0 +1,91 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+)
+
+// SkipLogged does that in all partitions while nobody consumes.
+func (d *Groups) SkipLogged(ctx context.Context, t *registry.TopicState, group string, to map[int32]int64) error {
+	var row registry.GroupRow
+	d.registry.Row(registry.GroupKey(t.Name, group), &row)
+	ids, err := d.registry.PartitionsNow(ctx, t)
+	if err != nil {
+		return err
+	}
+	v, err := d.visit(ctx, t, group, row, ids, false)
+	if err != nil {
+		return err
+	}
+	defer v.cancel()
+	for id, p := range v.parts { // nobody else knows it
+		if _, err := v.executor.skip(ctx, p, to[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Compare counts what a reset changes, and returns the metadata of the new offsets.
+func (d *Groups) Compare(ctx context.Context, t *registry.TopicState, group string, to, ends map[int32]int64, report *driver.ResetReport) (map[int32]string, error) {
+	starts, err := d.registry.Position(ctx, t, registry.BeginPosition)
+	if err != nil {
+		return nil, err
+	}
+	vs, err := d.Look(ctx, t, group)
+	if err != nil {
+		return nil, err
+	}
+	defer vs.Close()
+	meta := map[int32]string{}
+	for _, v := range vs.All {
+		v.compare(to, starts, ends, report, meta)
+	}
+	return meta, nil
+}
+
+func (v *view) compare(to, starts, ends map[int32]int64, report *driver.ResetReport, meta map[int32]string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, p := range v.parts {
+		from := max(to[id], starts[id])
+		report.Replayed += int(max(0, p.done.Base-from))
+		for off := max(from, p.done.Base); off < min(ends[id], p.done.Next); off++ {
+			if p.done.Has(off) {
+				report.Replayed++
+			}
+		}
+		report.Skipped += int(max(0, min(to[id], ends[id])-p.done.Next)) // not fetched yet
+		for it := range p.items.all() {
+			switch {
+			case it.offset < 0:
+			case it.offset >= from && p.done.Has(it.offset):
+				report.Replayed-- // it is in the retry log, unfinished
+			case it.offset < to[id] && it.state == ready:
+				report.Skipped++
+			}
+		}
+		meta[id] = fmt.Sprintf("%c%d;%s", offsets.ReplayPart, ends[id], offsets.CleanText)
+	}
+}
+
+// WhileAway does something to a group while this process is no member of it. Its subscriptions stay.
+func (d *Groups) WhileAway(ctx context.Context, t *registry.TopicState, group string, do func() error) error {
+	release, err := d.cluster.Single(ctx, "member/"+t.Name+"/"+group)
+	if err != nil {
+		return err
+	}
+	defer release()
+	m := d.memberIn(t.Name, group)
+	if m == nil {
+		return do()
+	}
+	m.suspend()
+	err = do()
+	return errors.Join(err, m.join())
+}

@@ -1,0 +1,97 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+)
+
+// A process that is stopped or cut off for longer than its session is no member any more, and learns of it a moment after it goes on.
+// In that moment it must neither hand out nor settle what is with others. So it asks the coordinator itself: an answer to a question says
+// that nobody else gets its partitions for one session from when the question was sent. While the group rebalances that is not all: who has not joined again
+// when the time for it is over is removed, however often it asks. That time began after the last answer that knew of no rebalance.
+
+// vouched reports whether the partitions are surely still ours.
+func (m *member) vouched(now time.Time) bool { return now.Before(m.sure) }
+
+// keepVouched asks until the member leaves.
+func (m *member) keepVouched(ctx context.Context) {
+	defer m.tasks.Done()
+	tick := time.NewTicker(m.d.cluster.Settings.Session / 6)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-m.unsure:
+		}
+		if m.askVouched(ctx) != nil {
+			m.NoteGeneration(m.cl) // a rebalance may have brought another one
+			if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
+				m.disown()
+			}
+		}
+	}
+}
+
+// askVouched sends one heartbeat.
+func (m *member) askVouched(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.d.cluster.Settings.Session)
+	defer cancel()
+	sent := time.Now()
+	as, err := m.Heartbeat(ctx, m.d.cluster.Client, m.d.cluster.GroupID(m.topic.Name, m.group))
+	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
+		return err
+	}
+	m.answered(sent, err == nil, as)
+	return nil
+}
+
+// answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as whom we asked.
+func (m *member) answered(sent time.Time, calm bool, as cluster.Identity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if calm && as == m.assignedAs { // in a later generation we have joined, and may be removed again before we know our part
+		m.calm = sent
+	}
+	if calm || as == m.assignedAs { // otherwise the rebalance after the one that we have joined has begun
+		m.heard = sent
+	}
+	until := sent.Add(m.d.cluster.Settings.Session)
+	if end := m.calm.Add(cluster.Rebalance); end.Before(until) {
+		until = end
+	}
+	lapsed := !m.vouched(time.Now())
+	if until.After(m.sure) {
+		m.sure = until
+	}
+	if lapsed {
+		m.wakeAll()
+	}
+}
+
+// rejoined notes that a rebalance has brought us our part. Only the next one can remove us, and it had not begun when we were heard of in this one.
+func (m *member) rejoined() {
+	m.assignedAs.ID, m.assignedAs.Generation = m.Known()
+	m.calm = m.heard
+}
+
+// askSoon lets keepVouched ask now.
+func (m *member) askSoon() {
+	select {
+	case m.unsure <- struct{}{}:
+	default:
+	}
+}
+
+// disown notes that we are no member: somebody made us leave, and our partitions may be with others.
+func (m *member) disown() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sure = time.Time{}
+}

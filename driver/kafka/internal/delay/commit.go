@@ -1,0 +1,88 @@
+package delay
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+)
+
+// keep commits what fired every now and then, and cleans up behind.
+func (w *firer) keep(ctx context.Context) {
+	defer w.tasks.Done()
+	tick := time.NewTicker(cluster.CommitEvery)
+	defer tick.Stop()
+	swept := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := w.commit(ctx); err != nil { // tried again with the next tick
+			w.NoteGeneration(w.cl)
+		}
+		if time.Since(swept) > sweepEvery {
+			swept = time.Now()
+			w.trim(ctx)
+			w.mu.Lock()
+			mine := w.parts[0] != nil
+			w.mu.Unlock()
+			if mine {
+				w.sweep(ctx, w.d.cluster.Now())
+			}
+		}
+	}
+}
+
+// commit stores which of the owned partitions' messages have left.
+func (w *firer) commit(ctx context.Context) error {
+	w.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
+	defer w.commits.Unlock()
+	t := kmsg.NewOffsetCommitRequestTopic()
+	t.Topic = w.d.cluster.DelayTopic()
+	var sent []*tierPartition
+	w.mu.Lock()
+	req := w.CommitAs(w.d.cluster.DelayTopic())
+	for _, p := range w.parts {
+		if p.dirty && !p.doubt {
+			p.dirty = false
+			sent = append(sent, p)
+			t.Partitions = append(t.Partitions, cluster.CommitOf(p.id, p.done, p.done.Encode(offsets.MaxMetadata)))
+		}
+	}
+	w.mu.Unlock()
+	if len(sent) == 0 {
+		return nil
+	}
+	req.Topics = append(req.Topics, t)
+	err := cluster.SendCommit(ctx, w.d.cluster.Client, req)
+	if err != nil {
+		w.mu.Lock()
+		for _, p := range sent {
+			p.dirty = true
+		}
+		w.mu.Unlock()
+	}
+	return err
+}
+
+// trim deletes what all have left behind.
+func (w *firer) trim(ctx context.Context) {
+	var offsets kadm.Offsets
+	w.mu.Lock()
+	for id, p := range w.parts {
+		if !p.dirty && p.done.Base > p.trimmed {
+			p.trimmed = p.done.Base
+			offsets.AddOffset(w.d.cluster.DelayTopic(), id, p.done.Base, -1)
+		}
+	}
+	w.mu.Unlock()
+	if len(offsets) > 0 {
+		_, _ = w.d.cluster.Admin.DeleteRecords(ctx, offsets) // only room: tried again when more has left
+	}
+}

@@ -1,0 +1,236 @@
+package delay
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+)
+
+// fireBatch is the most that moves in one round.
+const fireBatch = 1000
+
+// run moves what may leave its tier, and fires what is due, until the driver ends.
+func (w *firer) run(ctx context.Context) {
+	defer w.tasks.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(max(0, w.round(ctx)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.ring:
+		case <-timer.C:
+		}
+	}
+}
+
+// vouched reports whether what we own is surely still ours. A process that was stopped for longer than its session has lost it and does not know it yet:
+// what it would fire then, others have fired. So the coordinator is asked whenever its last answer is old.
+func (w *firer) vouched(ctx context.Context) bool {
+	sent := time.Now()
+	if sent.Sub(w.heard) < w.d.cluster.Settings.Session/2 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.d.cluster.Settings.Session)
+	defer cancel()
+	_, err := w.Heartbeat(ctx, w.d.cluster.Client, w.d.cluster.DelayTopic())
+	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
+		return false
+	}
+	w.heard = sent
+	return true
+}
+
+func (w *firer) ownsSome() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.parts) > 0
+}
+
+// round does what is due now, and returns how long there is nothing to do.
+func (w *firer) round(ctx context.Context) time.Duration {
+	if w.ownsSome() && !w.vouched(ctx) {
+		w.NoteGeneration(w.cl) // a rebalance may have brought another one
+		return cluster.FetchWait / 5
+	}
+	over := make(chan struct{})
+	defer close(over)
+	now := w.d.cluster.Now()
+	w.fetching.Lock()
+	w.mu.Lock()
+	w.firing = over
+	moving, resumed := w.leaving(now)
+	due := w.ringing(now)
+	w.lookAhead(now)
+	w.mu.Unlock()
+	if len(resumed) > 0 {
+		w.cl.ResumeFetchPartitions(map[string][]int32{w.d.cluster.DelayTopic(): resumed})
+	}
+	w.fetching.Unlock()
+	w.forward(ctx, moving, due, now)
+	if len(moving)+len(due) > 0 {
+		return 0
+	}
+	return w.idle(w.d.cluster.Now())
+}
+
+// leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers.
+func (w *firer) leaving(now time.Time) (moving []*Delayed, resumed []int32) {
+	for id, p := range w.parts {
+		for len(p.queue) > 0 && !p.lost && !p.queue[0].leave.After(now) && !p.spread(p.queue[0]) && len(moving) < fireBatch {
+			x := p.queue[0]
+			if x.due.Sub(now) >= lastStretch && !x.expired(now) {
+				moving = append(moving, x)
+			} else if !w.wind(x) {
+				break
+			}
+			p.queue[0] = nil
+			p.queue = p.queue[1:]
+			p.bytes -= x.size()
+		}
+		if p.paused && len(p.queue) < maxQueued/2 && p.bytes < maxQueuedBytes/2 {
+			p.paused = false
+			resumed = append(resumed, id)
+		}
+	}
+	return moving, resumed
+}
+
+// wind sets the timer of a message, unless there are too many.
+func (w *firer) wind(x *Delayed) bool {
+	if len(w.timers) >= maxTimers || len(w.timers) > 0 && w.bytes+x.size() > maxTimersBytes {
+		return false
+	}
+	x.at = x.due
+	w.bytes += x.size()
+	heap.Push(&w.timers, x)
+	return true
+}
+
+// ringing takes what is due out of the timers, as far as it is known whether it was moved or deleted.
+func (w *firer) ringing(now time.Time) (due []*Delayed) {
+	for len(w.timers) > 0 && !w.timers[0].at.After(now) && !w.blind(w.timers[0]) && len(due) < fireBatch {
+		x := heap.Pop(&w.timers).(*Delayed)
+		w.bytes -= x.size()
+		if !x.p.lost {
+			due = append(due, x)
+		}
+	}
+	return due
+}
+
+// retry lets a message ring again at a time.
+func (w *firer) retry(x *Delayed, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if x.p.lost {
+		return
+	}
+	x.at = at
+	w.bytes += x.size()
+	heap.Push(&w.timers, x)
+}
+
+// idle is how long nothing leaves a tier or rings.
+func (w *firer) idle(now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait := time.Minute
+	full := len(w.timers) >= maxTimers || w.bytes >= maxTimersBytes
+	for _, p := range w.parts {
+		if len(p.queue) > 0 && !full && !p.spread(p.queue[0]) {
+			wait = min(wait, p.queue[0].leave.Sub(now))
+		}
+	}
+	switch looking := w.lookAhead(now); {
+	case looking: // who looks tells when he is done
+	case len(w.timers) > 0 && w.blind(w.timers[0]):
+		wait = min(wait, w.timers[0].due.Sub(now)-sealed/2+time.Millisecond)
+	case len(w.timers) > 0:
+		wait = min(wait, w.timers[0].at.Sub(now))
+	}
+	return wait
+}
+
+// onward is a message that leaves its tier, and the record that it becomes.
+type onward struct {
+	*Delayed
+	record *kgo.Record
+}
+
+// forward stores messages where they go next.
+func (w *firer) forward(ctx context.Context, moving, due []*Delayed, now time.Time) {
+	var leaving []onward
+	for _, x := range append(moving, due...) {
+		r, over := w.next(ctx, x, now)
+		switch {
+		case over:
+			w.left(x)
+		case r == nil:
+			w.retry(x, now.Add(time.Second))
+		default:
+			leaving = append(leaving, onward{x, r})
+		}
+	}
+	staying, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.d.cluster.Settings.Session) // what is sent when we stop is stored, and must be known
+	defer cancel()
+	if w.d.cluster.Settings.Transactions {
+		w.storeTogether(staying, leaving)
+	} else {
+		w.storeFirst(staying, leaving, now)
+	}
+}
+
+// storeFirst stores messages where they go next; only then have they left here. A crash between the two repeats them.
+func (w *firer) storeFirst(ctx context.Context, leaving []onward, now time.Time) {
+	var records []*kgo.Record
+	for _, o := range leaving {
+		records = append(records, o.record)
+	}
+	for i, err := range w.d.cluster.ProduceEach(ctx, records) {
+		if err != nil {
+			w.retry(leaving[i].Delayed, now.Add(time.Second))
+			continue
+		}
+		w.left(leaving[i].Delayed)
+	}
+}
+
+// next is the record a message becomes; over says that it ends here, and neither that it must be tried again.
+func (w *firer) next(ctx context.Context, x *Delayed, now time.Time) (r *kgo.Record, over bool) {
+	if x.expired(now) || w.voided(x) {
+		return nil, true
+	}
+	if remaining := x.due.Sub(now); remaining > 0 {
+		s := x.S
+		s.Until = 0
+		s.Ref, s.Entered, s.Due = x.Ref, x.entered.UnixMilli(), (x.due.UnixMicro()+999)/1000 // never a part of a millisecond early
+		return w.TierRecord(x.M, s, remaining), false
+	}
+	t, err := w.d.registry.Current(ctx, x.M.Topic)
+	if err != nil {
+		return nil, cluster.IsNotFound(err)
+	}
+	r = record.ToRecord(w.d.cluster.MainTopic(x.M.Topic), w.d.registry.PartitionFor(t, x.M.Key), x.M)
+	if x.S.Cause != driver.CauseFirst {
+		r.Headers = append(r.Headers, record.State{Cause: x.S.Cause, Offset: -1}.Header())
+	}
+	return r, false
+}
+
+// left notes that a message is no longer here.
+func (w *firer) left(x *Delayed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x.p.done.Set(x.offset)
+	x.p.dirty = true
+}

@@ -1,0 +1,274 @@
+package delay
+
+import (
+	"container/heap"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+	"github.com/ferrymq/ferry/internal/refusal"
+)
+
+// firer is this process among those that fire what is delayed, of all topics: each owns some partitions of the tiers.
+type firer struct {
+	cluster.Membership
+	d        *Delays
+	heldRows *compacted.Index
+	width    int // partitions of each tier
+	cl       *kgo.Client
+
+	mu     sync.Mutex
+	parts  map[int32]*tierPartition
+	timers timerHeap
+	bytes  int           // of timers
+	synced time.Time     // all marks from before this time are known
+	firing chan struct{} // closed when the round that began last is over
+	ring   chan struct{}
+	look   chan struct{} // asks for marks
+	heard  time.Time     // when the last question was sent that the coordinator has answered; only for the one that runs rounds
+
+	heldMu   sync.Mutex
+	expiring map[string]time.Time // held messages with a TTL, by key
+
+	unlisted atomic.Pointer[unlisted]
+
+	fetching sync.Mutex // before mu: what is decided about fetching a partition is done before somebody decides otherwise
+
+	commits sync.Mutex // one commit at a time
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+}
+
+// Delays is what is delayed or held, in all topics. This process fires it from when it first has to do with it.
+type Delays struct {
+	cluster  *cluster.Cluster
+	tables   *compacted.Tables
+	registry *registry.Registry
+	mu       sync.Mutex
+	firer    *firer
+}
+
+// New is what nothing has to do with yet.
+func New(c *cluster.Cluster, ts *compacted.Tables, r *registry.Registry) *Delays {
+	return &Delays{cluster: c, tables: ts, registry: r}
+}
+
+// Started is what fires here, or nil.
+func (d *Delays) Started() *firer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.firer
+}
+
+// Stop ends what fires here. The driver is closed: nothing starts it again.
+func (d *Delays) Stop() {
+	d.mu.Lock()
+	w := d.firer
+	d.firer = nil
+	d.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
+}
+
+// Start makes the topics of delays, if they do not exist, and joins those who fire.
+func (d *Delays) Start(ctx context.Context) (*firer, error) {
+	if d.cluster.IsClosed() {
+		return nil, refusal.Closed()
+	}
+	if have := d.Started(); have != nil {
+		return have, nil
+	}
+	release, err := d.cluster.Single(ctx, "delays")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if have := d.Started(); have != nil {
+		return have, nil
+	}
+	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.HeldTopic(), Partitions: 1, Configs: cluster.CompactedSettings()}, cluster.TopicSpec{Name: d.cluster.DelayTopic(), Partitions: tiers * d.cluster.Settings.InternalPartitions, Configs: d.cluster.LogSettings()}); err != nil {
+		return nil, err
+	}
+	if r := d.registry.Meta.Get(cluster.DelaysKey); r == nil { // tells others that there is something to fire
+		if err := d.registry.Put(ctx, cluster.DelaysKey, struct{}{}); err != nil {
+			return nil, err
+		}
+	}
+	w, err := d.newFirer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	closed := d.cluster.IsClosed()
+	if !closed {
+		d.firer = w
+	}
+	d.mu.Unlock()
+	if closed {
+		w.close()
+		return nil, refusal.Closed()
+	}
+	return w, nil
+}
+
+func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
+	if err := d.cluster.StartClock(ctx); err != nil {
+		return nil, err
+	}
+	n, err := d.cluster.PartitionsOf(ctx, d.cluster.DelayTopic())
+	if err != nil {
+		return nil, err
+	}
+	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+	w.followHeld()
+	if err := w.heldRows.Sync(ctx); err != nil {
+		w.heldRows.Close()
+		return nil, err
+	}
+	name := d.cluster.DelayTopic()
+	w.cl, err = kgo.NewClient(d.cluster.ClientOptions(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.DisableAutoCommit(),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(d.cluster.Settings.Session),
+		kgo.HeartbeatInterval(d.cluster.Settings.Heartbeat()), kgo.RebalanceTimeout(cluster.Rebalance),
+		kgo.FetchMaxWait(2*cluster.FetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10), kgo.MaxConcurrentFetches(2),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.OnOffsetsFetched(w.OffsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
+		kgo.OnPartitionsAssigned(func(ctx context.Context, cl *kgo.Client, got map[string][]int32) { w.assigned(ctx, cl, got[name]) }),
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }),
+		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }))...) // the commit is refused if we are no member
+	if err != nil {
+		w.heldRows.Close()
+		return nil, err
+	}
+	run, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	w.tasks.Add(4)
+	go w.readMarks(run)
+	go w.poll(run)
+	go w.run(run)
+	go w.keep(run)
+	return w, nil
+}
+
+func (w *firer) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), cluster.DrainFor)
+	defer cancel()
+	w.cancel()
+	w.tasks.Wait()    // first the last round ends, then it is committed
+	_ = w.commit(ctx) // what cannot be committed fires again
+	w.cl.CloseAllowingRebalance()
+	w.drop(w.cl, w.owned())
+	w.heldRows.Close()
+}
+
+// assigned is told what a rebalance brings, before the offsets are read. It is loaded by assign.
+func (w *firer) assigned(ctx context.Context, cl *kgo.Client, ids []int32) {
+	w.NoteGeneration(cl)
+	w.d.registry.EndOpen(ctx, w.d.cluster.DelayTopic(), ids)
+}
+
+// assign takes over partitions where their last owner left off.
+func (w *firer) assign(ctx context.Context, from map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	name, sets := w.d.cluster.DelayTopic(), map[int32]*offsets.Set{}
+	for id, o := range from[name] {
+		at := o.EpochOffset()
+		sets[id] = offsets.NewSet(max(0, at.Offset))
+		sets[id].ReadMetadata(w.Found(id))
+		sets[id].Seen = at.Epoch
+	}
+	for deadline := time.Now().Add(w.d.cluster.Settings.Session); ; { // an error makes kgo give up everything that we own
+		cuts, err := w.d.cluster.CheckLogs(ctx, name, sets)
+		if err == nil {
+			for id := range cuts {
+				from[name][id] = kgo.NewOffset().At(sets[id].Base).WithEpoch(sets[id].Seen)
+			}
+			break
+		}
+		if cluster.IsForbidden(err) || time.Now().After(deadline) || cluster.Pause(ctx, cluster.FetchWait/5) != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, done := range sets {
+		w.parts[id] = &tierPartition{id: id, tier: int(id) / w.width, done: done, out: w.d.cluster.Transactor(name, id)}
+	}
+	return from, nil
+}
+
+func (w *firer) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
+	w.NoteGeneration(cl)
+	ctx, cancel := context.WithTimeout(ctx, cluster.DrainFor)
+	defer cancel()
+	w.mu.Lock()
+	for _, id := range ids {
+		if p := w.parts[id]; p != nil {
+			p.lost = true // nothing more of it fires here
+		}
+	}
+	firing := w.firing
+	w.mu.Unlock()
+	if firing != nil {
+		select {
+		case <-firing: // what it stores is done before the commit
+		case <-ctx.Done():
+		}
+	}
+	_ = w.commit(ctx) // what cannot be committed fires again
+	w.drop(cl, ids)
+}
+
+// owned are the partitions that are ours.
+func (w *firer) owned() []int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.parts))
+}
+
+func (w *firer) drop(cl *kgo.Client, ids []int32) {
+	w.fetching.Lock()
+	defer w.fetching.Unlock()
+	cl.ResumeFetchPartitions(map[string][]int32{w.d.cluster.DelayTopic(): ids}) // if they come back, they are fetched
+	for _, p := range w.forget(ids) {
+		p.out.Close()
+	}
+}
+
+// forget removes partitions, and returns those that were there.
+func (w *firer) forget(ids []int32) (forgotten []*tierPartition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if p := w.parts[id]; p != nil {
+			p.lost = true
+			delete(w.parts, id)
+			forgotten = append(forgotten, p)
+		}
+	}
+	w.forgetLost()
+	return forgotten
+}
+
+// forgetLost removes the timers of partitions that are lost.
+func (w *firer) forgetLost() {
+	kept := w.timers[:0]
+	w.bytes = 0
+	for _, x := range w.timers {
+		if !x.p.lost {
+			kept = append(kept, x)
+			w.bytes += x.size()
+		}
+	}
+	clear(w.timers[len(kept):])
+	w.timers = kept
+	heap.Init(&w.timers)
+}

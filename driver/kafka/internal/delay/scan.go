@@ -1,0 +1,155 @@
+package delay
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+)
+
+// Existing returns the delays if anything was ever delayed, and nil otherwise.
+func (d *Delays) Existing(ctx context.Context) (*firer, error) {
+	if d.registry.Meta.Get(cluster.DelaysKey) == nil {
+		return nil, nil
+	}
+	return d.Start(ctx)
+}
+
+// living calls use with what waits for a topic in the tiers. A message may come twice, while it goes from one tier to the next.
+func (w *firer) living(ctx context.Context, topic string, limit int64, use func(*Delayed)) (looked, all int64, err error) {
+	if err := w.heldRows.Sync(ctx); err != nil {
+		return 0, 0, err
+	}
+	now := w.d.cluster.Now()
+	return w.scan(ctx, limit, func(x *Delayed) {
+		if w.lives(x, topic, now) {
+			use(x)
+		}
+	})
+}
+
+// lives reports whether a message that is in a tier waits for a topic.
+func (w *firer) lives(x *Delayed, topic string, now time.Time) bool {
+	return x.M.Topic == topic && !w.voided(x) && !x.expired(now)
+}
+
+// Find looks for a message among what is delayed or held; nil when it is not there.
+func (d *Delays) Find(ctx context.Context, target driver.Target) (found *Delayed, err error) {
+	if target.Group != "" || !target.Ref.IsZero() && target.Ref.Sub != record.SubDelay && target.Ref.Sub != record.SubHeld {
+		return nil, nil
+	}
+	w, err := d.Existing(ctx)
+	if w == nil || err != nil {
+		return nil, err
+	}
+	if err := w.heldRows.Sync(ctx); err != nil {
+		return nil, err
+	}
+	if found, err = w.findHeld(ctx, target); found != nil || err != nil {
+		return found, err
+	}
+	_, _, err = w.living(ctx, target.Topic, -1, func(x *Delayed) {
+		if record.Named(target, x.Ref, x.M.ID) && (found == nil || found.S.Stamp <= x.S.Stamp) {
+			found = x
+		}
+	})
+	return found, err
+}
+
+// extent is where the messages of a partition of the tiers are that have not left, but for those that have out of turn.
+type extent struct {
+	from, end int64
+	done      *offsets.Set
+}
+
+// extents are those of all partitions that hold anything.
+func (w *firer) extents(ctx context.Context) (map[int32]extent, error) {
+	name := w.d.cluster.DelayTopic()
+	if err := w.commit(ctx); err != nil { // what this process has fired is known by this
+		_ = err // refused in the middle of a rebalance: a look sees a little more
+	}
+	at, err := w.d.cluster.CommittedOf(ctx, name, name)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := w.d.cluster.Admin.ListStartOffsets(ctx, name)
+	if err != nil {
+		return nil, w.d.cluster.Unreached("reading offsets", err)
+	}
+	ends, err := w.d.cluster.Admin.ListEndOffsets(ctx, name)
+	if err != nil {
+		return nil, w.d.cluster.Unreached("reading offsets", err)
+	}
+	all := map[int32]extent{}
+	for id, end := range ends[name] {
+		start, _ := starts.Lookup(name, id)
+		if from := max(start.Offset, at[id].At); from < end.Offset {
+			done := offsets.NewSet(max(0, at[id].At))
+			done.ReadMetadata(at[id].Metadata)
+			all[id] = extent{from, end.Offset, done}
+		}
+	}
+	return all, nil
+}
+
+// scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how many.
+func (w *firer) scan(ctx context.Context, limit int64, use func(*Delayed)) (looked, all int64, err error) {
+	extents, err := w.extents(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	spans := map[int32][2]int64{}
+	for id, x := range extents {
+		n := x.end - x.from
+		all += n
+		if limit >= 0 {
+			n = min(n, max(0, limit-looked))
+		}
+		if looked += n; n > 0 {
+			spans[id] = [2]int64{x.from, x.from + n}
+		}
+	}
+	return looked, all, w.d.cluster.ReadSpans(ctx, w.d.cluster.DelayTopic(), spans, func(r *kgo.Record) {
+		if x, ok := readLater(r); ok && !extents[r.Partition].done.Has(r.Offset) {
+			use(x)
+		}
+	})
+}
+
+// scanned is the most that Stats reads of the tiers.
+const scanned = 10_000
+
+// Count estimates how many messages of a topic are delayed: exactly while few wait in all.
+func (d *Delays) Count(ctx context.Context, topic string) (waiting, held int64, err error) {
+	w, err := d.Existing(ctx)
+	if w == nil || err != nil {
+		return 0, 0, err
+	}
+	waiting, err = w.count(ctx, topic, scanned)
+	return waiting, w.heldRows.Count(heldList(topic)) - int64(len(w.expired(topic, d.cluster.Now()))), err
+}
+
+// count counts what waits for a topic, by reading at most limit if it is not negative.
+func (w *firer) count(ctx context.Context, topic string, limit int64) (waiting int64, err error) {
+	seen := map[compacted.RowKey]bool{}
+	looked, all, err := w.living(ctx, topic, limit, func(x *Delayed) {
+		if key := compacted.Hashed(x.M.ID); !seen[key] {
+			if waiting++; len(seen) < countedOnce {
+				seen[key] = true
+			}
+		}
+	})
+	if looked < all && looked > 0 {
+		waiting = waiting * all / looked
+	}
+	return waiting, err
+}
+
+// countedOnce is up to how many messages it matters that one is just going from one tier to the next.
+const countedOnce = 100_000

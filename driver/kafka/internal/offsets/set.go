@@ -1,0 +1,182 @@
+package offsets
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// MaxMetadata is what a broker stores beside a committed offset by default (offset.metadata.max.bytes).
+const MaxMetadata = 4096
+
+// Set is which offsets of a partition are done: all below base, and some beyond it.
+type Set struct {
+	Base  int64 // the lowest that is not done: what is committed
+	Next  int64 // the next offset expected from a fetch
+	first int64 // offset of bit 0, a multiple of 64
+	words []uint64
+	Count int64 // done beyond base
+	Seen  int32 // the leader epoch of the last record that was read, or -1; see truncate.go
+	// Replay is the offset before which everything was delivered already, and is again after a reset.
+	Replay int64
+	Clean  bool // the last owner left in order
+	// Before is what an earlier owner had delivered or got back, by offset of the main topic and of the retry log.
+	Before map[Location]byte
+}
+
+// NewSet has all done before an offset.
+func NewSet(at int64) *Set {
+	return &Set{Base: at, Next: at, first: at &^ 63, Seen: -1}
+}
+
+// Clone returns a copy that can be changed.
+func (s *Set) Clone() *Set {
+	c := *s
+	c.words = slices.Clone(s.words)
+	return &c
+}
+
+// Has reports whether an offset is done.
+func (s *Set) Has(off int64) bool {
+	if off < s.Base {
+		return true
+	}
+	w := (off - s.first) >> 6
+	return w < int64(len(s.words)) && s.words[w]&(1<<uint(off&63)) != 0
+}
+
+// Set notes that an offset is done.
+func (s *Set) Set(off int64) {
+	if s.Has(off) {
+		return
+	}
+	w := int((off - s.first) >> 6)
+	for len(s.words) <= w {
+		s.words = append(s.words, 0)
+	}
+	s.words[w] |= 1 << uint(off&63)
+	s.Count++
+	for s.Has(s.Base) && s.Count > 0 {
+		s.Base++
+		s.Count--
+	}
+	if w := int((s.Base - s.first) >> 6); w >= 64 {
+		s.words = append(s.words[:0], s.words[min(w, len(s.words)):]...)
+		s.first += int64(w) << 6
+	}
+}
+
+// SkipTo notes that what a fetch left out before off (compacted, or ends of transactions) is done.
+func (s *Set) SkipTo(off int64) {
+	for ; s.Next < off; s.Next++ {
+		s.Set(s.Next)
+	}
+}
+
+// Encode writes what is done beyond base as text of at most so many bytes: run lengths or bits, whichever tells more or is shorter. What does not fit
+// is left out: the next owner delivers it again.
+func (s *Set) Encode(most int) string {
+	if s.Count == 0 {
+		return ""
+	}
+	limit := base64.RawStdEncoding.DecodedLen(max(0, most-len(runPrefix)))
+	runs, told := s.runs(limit)
+	if bits, n := s.bits(limit); n > told || n == told && len(bits) < len(runs) {
+		return bitPrefix + base64.RawStdEncoding.EncodeToString(bits)
+	}
+	return runPrefix + base64.RawStdEncoding.EncodeToString(runs)
+}
+
+// How the text of a done-set begins.
+const (
+	runPrefix = "f1" // lengths of runs, not done first
+	bitPrefix = "f2" // a bit for each offset from base on
+)
+
+// runs are the lengths of runs, not done first, and how many done offsets they tell of.
+func (s *Set) runs(limit int) (buf []byte, told int64) {
+	end := s.first + int64(len(s.words))<<6
+	for at := s.Base; at < end && len(buf) <= limit-2*binary.MaxVarintLen64; {
+		gap := s.run(at, end, false)
+		if at+gap >= end {
+			break
+		}
+		full := s.run(at+gap, end, true)
+		buf = binary.AppendUvarint(buf, uint64(gap))
+		buf = binary.AppendUvarint(buf, uint64(full))
+		at += gap + full
+		told += full
+	}
+	return buf, told
+}
+
+// bits has a bit for each offset from base on, and how many done ones it tells of.
+func (s *Set) bits(limit int) (buf []byte, told int64) {
+	for at := s.Base; told < s.Count && len(buf) < limit; at += 8 {
+		w, shift := (at-s.first)>>6, uint(at&63)
+		b := s.words[w] >> shift
+		if shift > 56 && w+1 < int64(len(s.words)) {
+			b |= s.words[w+1] << (64 - shift)
+		}
+		buf = append(buf, byte(b))
+		told += int64(bits.OnesCount8(byte(b)))
+	}
+	return buf, told
+}
+
+// run is how many offsets from at on are done, or not.
+func (s *Set) run(at, end int64, done bool) int64 {
+	from := at
+	for at < end {
+		word := s.words[(at-s.first)>>6] >> uint(at&63)
+		if done {
+			word = ^word
+		}
+		if n := int64(bits.TrailingZeros64(word)); n < 64-at&63 {
+			return min(at+n, end) - from
+		}
+		at = at&^63 + 64
+	}
+	return end - from
+}
+
+// Decode adds what encode wrote for the same base. Text of others is ignored.
+func (s *Set) Decode(text string) {
+	if len(text) < len(runPrefix) {
+		return
+	}
+	buf, err := base64.RawStdEncoding.DecodeString(text[len(runPrefix):])
+	if err != nil {
+		return
+	}
+	switch text[:len(runPrefix)] {
+	case runPrefix:
+		s.decodeRuns(buf)
+	case bitPrefix:
+		base := s.Base
+		for i := range len(buf) * 8 {
+			if buf[i/8]>>(i%8)&1 == 1 {
+				s.Set(base + int64(i))
+			}
+		}
+	}
+}
+
+// maxDone bounds what is read of runs that others may have written.
+const maxDone = 1 << 24
+
+func (s *Set) decodeRuns(buf []byte) {
+	at, end := s.Base, s.Base+maxDone
+	for done := false; len(buf) > 0; done = !done {
+		n, size := binary.Uvarint(buf)
+		if size <= 0 || n > uint64(end-at) {
+			return
+		}
+		buf = buf[size:]
+		for i := int64(0); done && i < int64(n); i++ {
+			s.Set(at + i)
+		}
+		at += int64(n)
+	}
+}

@@ -1,0 +1,206 @@
+package publisher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+	"github.com/ferrymq/ferry/internal/refusal"
+)
+
+// Publisher stores messages.
+type Publisher struct {
+	cluster  *cluster.Cluster
+	registry *registry.Registry
+	delays   *delay.Delays
+	Limits   driver.Capabilities
+	Dedup    *dedupIDs
+	// Count estimates how many messages a topic holds, and how many bytes.
+	Count func(ctx context.Context, topic string) (messages, bytes int64, err error)
+}
+
+// New is a publisher that has published nothing.
+func New(c *cluster.Cluster, r *registry.Registry, w *delay.Delays) *Publisher {
+	return &Publisher{cluster: c, registry: r, delays: w, Dedup: newDedupIDs()}
+}
+
+// Publish stores messages: those due now in their topic, the others among the delayed.
+func (d *Publisher) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions, w within) ([]driver.Receipt, error) {
+	return d.Dispatch(ctx, ctx, msgs, o, w, true)()
+}
+
+// Dispatch sends messages, and returns what waits for the answers until patience ends. Bodies are copied where they may change before that.
+func (d *Publisher) Dispatch(ctx, patience context.Context, msgs []*driver.Message, o driver.PublishOptions, w within, copied bool) func() ([]driver.Receipt, error) {
+	if o.Atomic {
+		rs, err := d.publishWhole(ctx, msgs, o, w)
+		return func() ([]driver.Receipt, error) { return rs, err }
+	}
+	rs := make([]driver.Receipt, len(msgs))
+	if err := d.Refusal(ctx, o); err != nil {
+		return func() ([]driver.Receipt, error) { return rs, refusal.All(rs, err) }
+	}
+	c := newCall(len(msgs), w)
+	c.borrows = !copied
+	for from := 0; ; {
+		c.scratch = &record.Scratch{Lent: true}
+		next, wait := d.prepareFrom(ctx, c, msgs, rs, from)
+		p := d.post(ctx, c)
+		if wait == nil {
+			return func() ([]driver.Receipt, error) {
+				c.receipts(rs, p.Wait(patience))
+				return rs, refusal.Of(rs)
+			}
+		}
+		// Another call publishes the same id. Nobody may wait for us meanwhile.
+		c.receipts(rs, p.Wait(patience))
+		c.Posts, c.at = nil, nil
+		if err := d.await(ctx, wait); err != nil {
+			rs[next].ID, rs[next].Err = msgs[next].ID, err
+			next++
+		}
+		from = next
+	}
+}
+
+// prepareFrom turns messages into records, up to one whose id somebody else is publishing.
+func (d *Publisher) prepareFrom(ctx context.Context, c *Call, msgs []*driver.Message, rs []driver.Receipt, from int) (next int, wait <-chan struct{}) {
+	for i := from; i < len(msgs); i++ {
+		var p Posting
+		if rs[i], wait = d.prepare(ctx, c, msgs[i], &p); wait != nil {
+			return i, wait
+		}
+		if p.Record != nil {
+			c.Posts, c.at = append(c.Posts, p), append(c.at, i)
+		}
+	}
+	return len(msgs), nil
+}
+
+// post sends what is prepared. What is not stored is forgotten, also when nobody knows: stored twice is better than never.
+func (d *Publisher) post(ctx context.Context, c *Call) *cluster.Production {
+	records := make([]*kgo.Record, len(c.Posts))
+	for n := range c.Posts {
+		records[n] = c.Posts[n].Record
+	}
+	if !c.reserves {
+		return d.cluster.Send(ctx, records, c.scratch, nil)
+	}
+	posts := c.Posts
+	return d.cluster.Send(ctx, records, c.scratch, func(n int, err error) { d.Dedup.Resolve(posts[n].Reserved, err == nil) })
+}
+
+// Refusal says why nothing can be published, or not so.
+func (d *Publisher) Refusal(ctx context.Context, o driver.PublishOptions) error {
+	switch {
+	case d.cluster.IsClosed():
+		return refusal.Closed()
+	case !d.Limits.Gives(o.Level):
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level), fmt.Sprintf("it gives %s", d.Limits.Durability), nil)
+	case o.Atomic && !d.cluster.Settings.Transactions:
+		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions", "open with Options.Transactions (transactions=true), or publish without Atomic", nil)
+	case ctx.Err() != nil:
+		return driver.NewError(driver.ErrNotApplied, "the context has ended", "nothing was sent", ctx.Err())
+	}
+	return nil
+}
+
+// prepare turns a message into a record, or says why there is none. While somebody else publishes the same id it returns what to wait for.
+func (d *Publisher) prepare(ctx context.Context, c *Call, m *driver.Message, p *Posting) (driver.Receipt, <-chan struct{}) {
+	if err := m.CheckPublish(d.Limits.MaxBody); err != nil {
+		return driver.Receipt{Err: err}, nil
+	}
+	if c.topic == nil || c.topic.Name != m.Topic {
+		t, err := d.EnsurePublished(ctx, m.Topic)
+		if err != nil {
+			return driver.Receipt{ID: m.ID, Err: d.notStored(err)}, nil
+		}
+		c.topic, c.config = t, d.registry.RowOf(t).Config
+	}
+	if err := d.withinBound(ctx, c, m); err != nil {
+		return driver.Receipt{ID: m.ID, Err: err}, nil
+	}
+	first, fresh, wait := d.reserveIDs(m, c, p)
+	if !fresh {
+		d.Dedup.Resolve(p.Reserved, false)
+		return driver.Receipt{ID: first, Duplicate: wait == nil}, wait
+	}
+	if err := d.fill(ctx, c, m, p); err != nil {
+		d.Dedup.Resolve(p.Reserved, false)
+		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}, nil
+	}
+	return driver.Receipt{ID: m.ID}, nil
+}
+
+// fill makes the record of a message.
+func (d *Publisher) fill(ctx context.Context, c *Call, m *driver.Message, p *Posting) error {
+	if !m.PublishedAt.IsZero() { // the brokers' time counts
+		stored := *m
+		stored.PublishedAt = time.Time{}
+		m = &stored
+	}
+	if !m.At.IsZero() {
+		if err := d.cluster.StartClock(ctx); err != nil { // by the brokers' clock
+			return err
+		}
+	}
+	wait, hold := d.waitOf(m)
+	if wait <= 0 && !hold {
+		p.Record = c.record(c.topic.Main, c.partitionFor(c.topic, m.Key), m)
+		return nil
+	}
+	w, err := d.delays.Start(ctx)
+	if err != nil {
+		return err
+	}
+	if p.later = true; hold {
+		p.Record = w.HeldRecord(m, record.State{})
+	} else {
+		p.Record = w.TierRecord(m, record.State{After: wait}, wait)
+	}
+	return nil
+}
+
+// notStored makes sure that an error of preparing says that nothing was stored.
+func (d *Publisher) notStored(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && !errors.Is(err, driver.ErrUnknown) {
+		return err
+	}
+	return driver.NewError(driver.ErrNotApplied, "the topic could not be prepared", "try again", err)
+}
+
+// waitOf is how long after its storing a message is due.
+func (d *Publisher) waitOf(m *driver.Message) (wait time.Duration, hold bool) {
+	switch {
+	case m.Delay == driver.Hold:
+		return 0, true
+	case !m.At.IsZero():
+		return m.At.Sub(d.cluster.Now()), false
+	}
+	return m.Delay, false
+}
+
+// EnsurePublished makes a topic, and its default group when it has none.
+func (d *Publisher) EnsurePublished(ctx context.Context, topic string) (*registry.TopicState, error) {
+	t := d.registry.Known(topic)
+	if t != nil && t.Grouped.Load() {
+		return t, nil
+	}
+	t, err := d.registry.Ensure(ctx, topic, registry.TopicRow{Implicit: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.registry.GroupsOf(topic)) == 0 {
+		err = d.registry.EnsureGroup(ctx, t, driver.DefaultGroup, registry.GroupRow{}, driver.Position{From: driver.FromBegin})
+	}
+	t.Grouped.Store(err == nil)
+	return t, err
+}

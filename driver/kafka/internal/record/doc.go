@@ -1,0 +1,2 @@
+// Package record is how messages, their state and dead letters are written as records.
+package record

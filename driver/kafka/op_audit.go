@@ -1,0 +1,43 @@
+package kafka
+
+import (
+	"context"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
+)
+
+// Audit looks at the unsettled messages of every group. Counts are estimates here, so that they are not compared.
+func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditReport, error) {
+	if err := driver.CheckName("topic", topic); err != nil {
+		return driver.AuditReport{}, err
+	}
+	t, err := d.registry.Existing(ctx, topic)
+	if err != nil {
+		return driver.AuditReport{}, err
+	}
+	report := driver.AuditReport{Topic: topic}
+	if report.Stats, err = d.Stats(ctx, topic); err != nil {
+		return report, err
+	}
+	report.Checked = int(report.Stats.Delayed + report.Stats.Held)
+	for _, g := range d.registry.GroupsOf(topic) {
+		dead, err := d.registry.DeadLetters(ctx, t)
+		if err != nil {
+			return report, err
+		}
+		report.Checked += int(dead.Count(g))
+		vs, err := d.groups.Look(ctx, t, g)
+		if err != nil {
+			return report, err
+		}
+		for _, v := range vs.All {
+			report.Checked += len(v.Entries(func(*consumer.Item) bool { return true }))
+			if !v.Visit {
+				report.Problems = append(report.Problems, v.Orphans()...)
+			}
+		}
+		vs.Close()
+	}
+	return report, nil
+}

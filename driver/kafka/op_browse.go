@@ -1,0 +1,116 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+)
+
+// Browse returns a page of entries in one state, oldest first.
+func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	q, err := q.Resolve(d.caps)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	page, err := d.browse(ctx, q)
+	page.Next = q.Continue(d.caps, page.Next)
+	return page, err
+}
+
+func (d *Driver) browse(ctx context.Context, q driver.Query) (driver.Page, error) {
+	t, err := d.registry.Existing(ctx, q.Topic)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	switch q.State {
+	case driver.StateDead:
+		if err := d.checkGroup(t, q.Group); err != nil {
+			return driver.Page{}, err
+		}
+		x, err := d.registry.DeadLetters(ctx, t)
+		if err != nil {
+			return driver.Page{}, err
+		}
+		return x.Browse(ctx, q.Group, q, registry.ReadDead(t))
+	case driver.StateDelayed, driver.StateHeld:
+		return d.delays.Page(ctx, t.Name, q)
+	case driver.StateInvalid:
+		return d.invalidPage(ctx, t, q)
+	}
+	all, err := d.inState(ctx, t, q.Group, q.State)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	slices.SortFunc(all, func(a, b consumer.Found) int { return cmp.Compare(a.At, b.At) })
+	var page driver.Page
+	for i, f := range all {
+		if f.At <= q.Cursor {
+			continue
+		}
+		if err := d.groups.Whole(ctx, &f); err != nil {
+			return driver.Page{}, err
+		}
+		page.Entries = append(page.Entries, f.Entry)
+		page.Scanned++
+		if more := i+1 < len(all); more && (len(page.Entries) == q.Limit || page.Scanned == q.MaxScan) {
+			page.Next = f.At
+			break
+		}
+	}
+	return page, nil
+}
+
+func (d *Driver) inState(ctx context.Context, t *registry.TopicState, group string, state driver.State) ([]consumer.Found, error) {
+	if err := d.checkGroup(t, group); err != nil {
+		return nil, err
+	}
+	if state == driver.StateDone {
+		return nil, nil
+	}
+	vs, err := d.groups.Look(ctx, t, group)
+	if err != nil {
+		return nil, err
+	}
+	defer vs.Close()
+	return vs.Entries(func(it *consumer.Item) bool { return it.EntryState() == state }), nil
+}
+
+// checkGroup refuses to browse a group that does not exist.
+func (d *Driver) checkGroup(t *registry.TopicState, group string) error {
+	var row registry.GroupRow
+	if !d.registry.Row(registry.GroupKey(t.Name, group), &row) {
+		return cluster.ErrNoGroup(t.Name, group)
+	}
+	return nil
+}
+
+// invalidPage is a page of the broken records of a topic. Groups without consumers are looked through first: whoever reads them finds them.
+func (d *Driver) invalidPage(ctx context.Context, t *registry.TopicState, q driver.Query) (driver.Page, error) {
+	for _, g := range d.registry.GroupsOf(t.Name) {
+		vs, err := d.groups.Look(ctx, t, g)
+		if err != nil {
+			return driver.Page{}, err
+		}
+		for _, v := range vs.All {
+			if v.Visit && !v.Busy && len(v.Bad) > 0 {
+				err = errors.Join(err, v.Finish(ctx))
+			}
+		}
+		vs.Close()
+		if err != nil && !errors.Is(err, consumer.ErrTaken) {
+			return driver.Page{}, err
+		}
+	}
+	x, err := d.registry.InvalidRows(ctx, t)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	return x.Browse(ctx, registry.InvalidList, q, record.InvalidEntry)
+}

@@ -1,0 +1,174 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
+	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
+	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
+	"github.com/ferrymq/ferry/driver/kafka/internal/publisher"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+	"github.com/ferrymq/ferry/internal/envelope"
+)
+
+// mover makes messages due.
+type mover struct{ *Driver }
+
+// Move makes messages due, one error each.
+func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
+	errs := make([]error, len(ms))
+	var all []request
+	for i := range ms {
+		if errs[i] = ms[i].Check(d.caps.MaxBody); errs[i] == nil {
+			all = append(all, request{ms[i].Target, &ms[i], &errs[i]})
+		}
+	}
+	for _, q := range d.letters.changeLetters(ctx, all) {
+		*q.err = mover{d}.moveOne(ctx, q.move)
+	}
+	return errs
+}
+
+func (d mover) moveOne(ctx context.Context, m *driver.Move) error {
+	t, err := d.registry.Existing(ctx, m.Topic)
+	if err != nil {
+		return err
+	}
+	if x, err := d.delays.Find(ctx, m.Target); x != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return d.moveDelayed(ctx, t, m, x)
+	}
+	es, err := d.getDue(ctx, t, m.Target)
+	if err != nil {
+		return err
+	}
+	if err := d.mayMove(ctx, t, m, es); err != nil {
+		return err
+	}
+	for _, e := range es {
+		if e.State == driver.StateReady || e.State == driver.StateInflight {
+			return consumer.ErrBusy(e.ID, e.State)
+		}
+	}
+	for _, e := range es {
+		if err := d.moveEntry(ctx, t, m, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayMove refuses what belongs to groups where none is named, a dead letter that is not the one that is meant, and another group that has not settled the message.
+func (d mover) mayMove(ctx context.Context, t *registry.TopicState, m *driver.Move, es []driver.Entry) error {
+	switch {
+	case m.Group == "" && es[0].State != driver.StateInvalid:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q belongs to groups, and none is named", es[0].ID), "name the group", nil)
+	case m.Death > 0 && !meant(m.Target, es):
+		return m.Outlived()
+	}
+	if m.To == "" {
+		return nil
+	}
+	var row registry.GroupRow
+	if !d.registry.Row(registry.GroupKey(t.Name, m.To), &row) {
+		return cluster.ErrNoGroup(t.Name, m.To)
+	}
+	there, err := d.getIn(ctx, t, m.To, driver.Target{Topic: t.Name, ID: es[0].ID})
+	if err == nil && (len(there) > 0 || es[0].State != driver.StateDead) {
+		err = errNotSettledIn(es[0].ID, m.Group, m.To)
+	}
+	return err
+}
+
+func errNotSettledIn(id, group, to string) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", id, group, to),
+		"only dead letters go to another group, and only where that group has settled the message", nil)
+}
+
+// meant reports whether one of the entries is the dead letter that a target asks for, and none lives.
+func meant(target driver.Target, es []driver.Entry) bool {
+	for _, e := range es {
+		if e.State != driver.StateDead || e.Dead.Rounds != target.Death-1 {
+			return false
+		}
+	}
+	return len(es) > 0
+}
+
+func (d mover) moveEntry(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
+	switch e.State {
+	case driver.StateInvalid:
+		return d.mend(ctx, t, m, e)
+	case driver.StateDead:
+		return d.replay(ctx, t, m, e)
+	case driver.StateWaiting:
+		return d.moveWaiting(ctx, t, m, e)
+	}
+	return cluster.ErrNoMessage(m.Target)
+}
+
+// replay makes a dead letter due in its group, or in another one.
+func (d mover) replay(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
+	r := d.letters.replayed(t, m, e)
+	if err := d.letters.changeDead(ctx, t, e, r); err != nil {
+		return err
+	}
+	return d.groups.Taken(ctx, t, cmp.Or(m.To, e.Group), r)
+}
+
+// moveDelayed makes what is delayed or held due at another time; its old copies are void.
+func (d mover) moveDelayed(ctx context.Context, t *registry.TopicState, m *driver.Move, x *delay.Delayed) error {
+	if m.After <= 0 {
+		return d.delays.Change(ctx, x, delay.EveryStamp, compacted.Into(d.registry.DueNow(t, consumer.Edited(x.M, m.Edit))))
+	}
+	s := record.State{After: m.After, Cause: driver.CauseReplay, Ref: x.Ref, Stamp: x.S.Stamp + 1}
+	w, err := d.delays.Start(ctx)
+	if err != nil {
+		return err
+	}
+	return d.delays.Change(ctx, x, s.Stamp, compacted.Into(w.TierRecord(consumer.Edited(x.M, m.Edit), s, m.After)))
+}
+
+// moveWaiting makes an item that waits for a retry, or is parked, due at another time.
+func (d mover) moveWaiting(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
+	c := consumer.Command{Op: "move", Ref: e.Ref, ID: e.ID, After: max(0, m.After)}
+	if m.Edit != nil {
+		c.Edit = envelope.Append(nil, m.Edit)
+	}
+	n, err := d.groups.Change(ctx, t, e.Group, c, nil)
+	if err == nil && n == 0 {
+		err = consumer.ErrBusy(e.ID, driver.StateReady)
+	}
+	return err
+}
+
+// mend publishes an invalid record as its edit.
+func (d mover) mend(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
+	if m.Edit == nil {
+		return driver.NewError(driver.ErrInvalid, "an invalid message has no content to move", "set Move.Edit to what it should be", nil)
+	}
+	c := m.Edit.Clone()
+	c.Topic, c.Delay, c.At = t.Name, max(0, m.After), time.Time{}
+	if c.ID == "" {
+		c.ID = "mended-" + e.Ref.String()
+	}
+	var made *publisher.Call
+	err := d.changeInvalid(ctx, t, e.Ref, func(ctx context.Context) (_ []*kgo.Record, err error) {
+		made, err = d.publisher.PrepareOne(ctx, c)
+		return made.Records(), err
+	})
+	if made != nil {
+		made.Resolve(d.publisher.Dedup, err == nil) // also when nobody knows: stored twice is better than never
+	}
+	return err
+}
