@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +30,11 @@ type scriptBroker struct {
 	// start returns the URL of an empty broker for one script, which env.Defer may tidy up. FERRY_BROKER is set to it,
 	// and the commands run as processes. Empty: commands run in this process, on a broker in memory.
 	start func(env *testscript.Env) (url string, err error)
-	// plant puts bytes that cannot be decoded into a topic of the broker, and waits until they are found.
+	// plant puts bytes that cannot be decoded into a topic of the broker, and waits until they are found. Scripts that
+	// need it have the condition [plants].
 	plant func(url, topic, raw string) error
+	// inside says that commands run in this process all the same, which is faster: the broker is behind a server.
+	inside bool
 }
 
 // scriptBrokers are all brokers that the scripts run on: one row for each driver.
@@ -133,11 +138,24 @@ func TestBrokerScripts(t *testing.T) {
 
 func (b scriptBroker) run(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                dir,
-		Setup:              b.setup,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants, "joins": scriptJoins, "runs": scriptRuns},
+		Dir:   dir,
+		Setup: b.setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants, "joins": scriptJoins, "runs": scriptRuns,
+			"until": scriptUntil, "begins": scriptBegins, "spools": scriptSpools, "captures": scriptCaptures},
+		Condition:          b.condition,
 		RequireUniqueNames: true,
 	})
+}
+
+// condition tells scripts what the broker has: [plants] for plant, [server] if a server is in front of it, which is a member and does operations.
+func (b scriptBroker) condition(cond string) (bool, error) {
+	switch cond {
+	case "plants":
+		return b.plant != nil || b.start == nil, nil
+	case "server":
+		return b.inside, nil
+	}
+	return false, fmt.Errorf("there is no condition %q", cond)
 }
 
 // The keys of values that scripts carry.
@@ -179,26 +197,31 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	if got := invoke(ts, args[2:]); got != want {
+	if got := invoke(ts, args[2:], ts.Stdout(), ts.Stderr()); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
 
 // invoke runs ferry, here or as a process, and returns its exit code.
-func invoke(ts *testscript.TestScript, args []string) int {
+func invoke(ts *testscript.TestScript, args []string, stdout, stderr io.Writer) int {
 	input := ""
 	if file, ok := strings.CutPrefix(args[0], "<"); ok {
 		input, args = ts.ReadFile(file), args[1:]
 	}
-	if m, ok := ts.Value(keyMemory).(*memory.Driver); ok {
+	opens := realOpen
+	m, ok := ts.Value(keyMemory).(*memory.Driver)
+	if ok {
+		opens = opensKept(m)
+	}
+	if ok || ts.Value(keyBroker).(scriptBroker).inside {
 		return run(context.Background(), process{
-			args: args, in: strings.NewReader(input), out: ts.Stdout(), err: ts.Stderr(), open: opensKept(m),
+			args: args, in: strings.NewReader(input), out: stdout, err: stderr, open: opens,
 			env: func(name string) (string, bool) { v := ts.Getenv(name); return v, v != "" },
 		})
 	}
 	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator)) // where testscript puts our commands
 	c := exec.Command(filepath.Join(bin, "ferry"), args...)
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = ts.MkAbs("."), strings.NewReader(input), ts.Stdout(), ts.Stderr()
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = ts.MkAbs("."), strings.NewReader(input), stdout, stderr
 	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"), keysVariable+"="+ts.Getenv(keysVariable))
 	var exit *exec.ExitError
 	if err := c.Run(); err != nil && !errors.As(err, &exit) {

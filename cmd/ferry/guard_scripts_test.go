@@ -19,16 +19,25 @@ import (
 func TestGuardScripts(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{})
+	inRedis := func() (string, guard.Store, error) {
+		prefix := "s" + rand.Text()
+		s, err := guardredis.Open(context.Background(), guardredis.Options{URL: server.URL(), Prefix: prefix})
+		return server.URL() + "?prefix=" + prefix, s, err
+	}
 	for name, start := range map[string]func(env *testscript.Env) (url string, s guard.Store, err error){
 		"disk": func(env *testscript.Env) (string, guard.Store, error) {
 			dir := filepath.Join(env.WorkDir, "store")
 			s, err := guard.OpenDir(dir, guard.DirOptions{})
 			return "disk://" + dir, s, err
 		},
-		"redis": func(*testscript.Env) (string, guard.Store, error) {
-			prefix := "s" + rand.Text()
-			s, err := guardredis.Open(context.Background(), guardredis.Options{URL: server.URL(), Prefix: prefix})
-			return server.URL() + "?prefix=" + prefix, s, err
+		"redis": func(*testscript.Env) (string, guard.Store, error) { return inRedis() },
+		"server": func(env *testscript.Env) (string, guard.Store, error) {
+			address, s, err := inRedis()
+			if err != nil {
+				return "", nil, err
+			}
+			address, err = serveScript(t, env, address, "", "")
+			return address, s, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,9 +52,15 @@ func TestGuardScripts(t *testing.T) {
 					}
 					env.Setenv("FERRY_STORE", url)
 					env.Setenv("USER", "ann")
+					env.Setenv("ANN", "ann")
+					env.Setenv("BOB", "bob")
+					if name == "server" { // which says itself who did it, whoever they claim to be
+						env.Setenv("ANN", "token test")
+						env.Setenv("BOB", "token test")
+					}
 					return misbehave(store)
 				},
-				Condition:          func(cond string) (bool, error) { return cond == name, nil },
+				Condition:          func(cond string) (bool, error) { return cond == name || cond == "redis" && name == "server", nil },
 				RequireUniqueNames: true,
 			})
 		})
