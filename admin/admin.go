@@ -69,6 +69,7 @@ type API struct {
 	series     *series
 	streams    chan struct{} // a place for each stream
 	tails      tails
+	looks      looks
 
 	mux  *http.ServeMux
 	huma huma.API

@@ -86,7 +86,7 @@ func (a *API) scale(ctx context.Context, in *scaleGroup) (api.Scale, error) {
 	if in.Min > in.Max {
 		return api.Scale{}, driver.NewError(driver.ErrInvalid, "min is larger than max", "make min the smaller one", nil)
 	}
-	s, err := a.driver.Stats(ctx, in.Topic)
+	s, err := a.stats(ctx, in.Topic)
 	if err != nil {
 		return api.Scale{}, err
 	}

@@ -105,6 +105,7 @@ func acts[I, O any](r route, f func(*API, context.Context, *I, *auth.Action) (O,
 				return nil, a.problem(ctx, err)
 			}
 			out, err := f(a, ctx, in, &action)
+			a.looks.forget()
 			a.record(ctx, action, err)
 			if err != nil {
 				return nil, a.problem(ctx, err)
@@ -126,6 +127,7 @@ func does[I any](r route, f func(*API, context.Context, *I, *auth.Action) error)
 				return nil, a.problem(ctx, err)
 			}
 			err := f(a, ctx, in, &action)
+			a.looks.forget()
 			a.record(ctx, action, err)
 			if err != nil {
 				return nil, a.problem(ctx, err)

@@ -23,6 +23,7 @@ const (
 // search goes through the messages of a topic, one list after the other: those of the topic, then those of each group.
 type search struct {
 	broker *ferry.Broker
+	browse func(context.Context, driver.Query) (driver.Page, error)
 	topic  string
 	key    string
 	where  *deadletter.Filter
@@ -51,8 +52,8 @@ type searchCursor struct {
 }
 
 func (a *API) newSearch(ctx context.Context, in *listMessages, where *deadletter.Filter) (*search, error) {
-	s := &search{broker: a.broker, topic: in.Topic, key: in.Key, where: where, limit: in.Limit}
-	stats, err := a.driver.Stats(ctx, in.Topic)
+	s := &search{broker: a.broker, browse: a.browse, topic: in.Topic, key: in.Key, where: where, limit: in.Limit}
+	stats, err := a.stats(ctx, in.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (s *search) part(ctx context.Context) error {
 	}
 	for {
 		l := s.lists[0]
-		p, err := s.broker.Driver().Browse(ctx, driver.Query{Topic: s.topic, Group: l.Group, State: l.State, Cursor: s.at.Inside, Limit: size, MaxScan: searchLook})
+		p, err := s.browse(ctx, driver.Query{Topic: s.topic, Group: l.Group, State: l.State, Cursor: s.at.Inside, Limit: size, MaxScan: searchLook})
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,12 @@ type picked struct {
 }
 
 func (s *search) add(p picked) {
-	s.found, s.faulty = append(s.found, p.entries...), s.faulty+p.faulty
+	if s.found == nil {
+		s.found = slices.Clip(p.entries) // most pages are one part, which others may have, too
+	} else {
+		s.found = append(s.found, p.entries...)
+	}
+	s.faulty += p.faulty
 	if s.fault == nil {
 		s.fault = p.fault
 	}
@@ -168,6 +174,9 @@ func (s *search) add(p picked) {
 
 // pick returns what matches, as far as there is room for it. The error is that of ctx.
 func (s *search) pick(ctx context.Context, entries []driver.Entry) (p picked, err error) {
+	if s.where == nil && s.key == "" {
+		return picked{entries: entries, used: len(entries)}, nil // part asked for as many as there is room for
+	}
 	for i, e := range entries {
 		if s.key != "" && (e.Message == nil || e.Key != s.key) {
 			continue

@@ -292,7 +292,7 @@ type showSeries struct {
 
 // showSeries tells the figures of a queue over time. Asking has the topic looked at every second for a while.
 func (a *API) showSeries(ctx context.Context, in *showSeries) (api.Series, error) {
-	if _, err := a.driver.Stats(ctx, in.Topic); err != nil {
+	if _, err := a.stats(ctx, in.Topic); err != nil {
 		return api.Series{}, err
 	}
 	now := time.Now()

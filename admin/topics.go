@@ -21,7 +21,7 @@ type listTopics struct {
 
 // listTopics lists the topics that whoever asks may see, with their counts.
 func (a *API) listTopics(ctx context.Context, in *listTopics) (api.TopicPage, error) {
-	all, err := a.driver.Topics(ctx)
+	all, err := a.topics(ctx)
 	if err != nil {
 		return api.TopicPage{}, err
 	}
@@ -35,7 +35,7 @@ func (a *API) listTopics(ctx context.Context, in *listTopics) (api.TopicPage, er
 			page.Next = all[i-1].Topic
 			break
 		}
-		s, err := a.driver.Stats(ctx, info.Topic)
+		s, err := a.stats(ctx, info.Topic)
 		if isGone(err) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (a *API) listTopics(ctx context.Context, in *listTopics) (api.TopicPage, er
 }
 
 func (a *API) showTopic(ctx context.Context, in *input.TopicPath) (api.Topic, error) {
-	s, err := a.driver.Stats(ctx, in.Topic)
+	s, err := a.stats(ctx, in.Topic)
 	if err != nil {
 		return api.Topic{}, err
 	}
@@ -58,7 +58,7 @@ func (a *API) showTopic(ctx context.Context, in *input.TopicPath) (api.Topic, er
 
 // info returns the settings of a topic.
 func (a *API) info(ctx context.Context, topic string) (driver.TopicInfo, error) {
-	found, err := a.driver.Topics(ctx, topic)
+	found, err := a.settings(ctx, topic)
 	switch {
 	case err != nil:
 		return driver.TopicInfo{}, err
@@ -106,7 +106,7 @@ func (a *API) resumeTopic(ctx context.Context, in *input.TopicPath, note *auth.A
 }
 
 func (a *API) balance(ctx context.Context, in *input.TopicPath) (api.Balance, error) {
-	s, err := a.driver.Stats(ctx, in.Topic)
+	s, err := a.stats(ctx, in.Topic)
 	if err != nil {
 		return api.Balance{}, err
 	}
@@ -115,7 +115,7 @@ func (a *API) balance(ctx context.Context, in *input.TopicPath) (api.Balance, er
 }
 
 func (a *API) showGroup(ctx context.Context, in *input.GroupPath) (api.Group, error) {
-	s, err := a.driver.Stats(ctx, in.Topic)
+	s, err := a.stats(ctx, in.Topic)
 	if err != nil {
 		return api.Group{}, err
 	}

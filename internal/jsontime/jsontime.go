@@ -26,7 +26,10 @@ func At(t time.Time) *Time {
 func (t Time) String() string { return t.UTC().Format(Layout) }
 
 // MarshalJSON writes t in the form of Layout.
-func (t Time) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
+func (t Time) MarshalJSON() ([]byte, error) {
+	text := make([]byte, 0, len(Layout)+2) // a page of messages has hundreds
+	return append(t.UTC().AppendFormat(append(text, '"'), Layout), '"'), nil
+}
 
 // UnmarshalJSON reads any time in RFC 3339.
 func (t *Time) UnmarshalJSON(data []byte) error { return t.Time.UnmarshalJSON(data) }
