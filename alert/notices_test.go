@@ -112,11 +112,12 @@ func TestWrongTargets(t *testing.T) {
 		}
 		good, wrong := notify.Target{Channel: "in", To: "ops"}, notify.Target{Channel: "none", To: "ops"}
 		chain := notify.Target{Channel: "in", To: "a", Fallbacks: []notify.Target{good}}
+		deep := notify.Target{Channel: "in", To: "b", Fallbacks: []notify.Target{chain}}
 		for name, o := range map[string]alert.Options{
-			"unknown channel":     {Channels: map[string][]notify.Target{"a": {good, wrong}}},
-			"unknown heartbeat":   {Heartbeat: alert.Heartbeat{Targets: []notify.Target{wrong}}},
-			"fallback in a group": {Channels: map[string][]notify.Target{"a": {chain}}, Group: &notify.Digest{}},
-			"size of a group":     {Group: &notify.Digest{Count: 1000}},
+			"unknown channel":   {Channels: map[string][]notify.Target{"a": {good, wrong}}},
+			"unknown heartbeat": {Heartbeat: alert.Heartbeat{Targets: []notify.Target{wrong}}},
+			"fallback of one":   {Channels: map[string][]notify.Target{"a": {deep}}},
+			"size of a group":   {Group: &notify.Digest{Count: 1000}},
 		} {
 			o.Hub, o.Collector, o.Rules = r.hub, collector, leak(0, 0)
 			if o.Channels == nil {

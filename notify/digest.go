@@ -2,6 +2,8 @@ package notify
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,8 +15,9 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Digest collects messages to one destination, for a time or a number of them, whichever comes first. Each message is
-// in one digest, as its title and the begin of its body.
+// Digest collects messages to one destination with the same fallbacks, for a time or a number of them, whichever comes
+// first. Each message is in one digest, as its title and the begin of its body. Data of all go along; of a name that
+// several have, that of the first.
 type Digest struct {
 	// Window is how long after the first message, at most 7 days. Defaults to one minute.
 	Window time.Duration
@@ -66,10 +69,12 @@ type digest struct {
 // entry is one collected message. The first one is whole: it may stay alone.
 type entry struct {
 	reference
-	Title    string   `json:"title,omitempty"`
-	Body     string   `json:"body,omitempty"`
-	Format   Format   `json:"format,omitempty"`
-	Priority Priority `json:"priority,omitempty"`
+	Title    string            `json:"title,omitempty"`
+	Body     string            `json:"body,omitempty"`
+	Format   Format            `json:"format,omitempty"`
+	Priority Priority          `json:"priority,omitempty"`
+	Data     map[string]string `json:"data,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 func (d *digest) has(r reference) bool {
@@ -80,16 +85,19 @@ func (d *digest) has(r reference) bool {
 func (d *digest) size() (n int) {
 	for _, e := range d.Entries {
 		n += len(e.Title) + len(e.Body) + len(e.ID)
+		for name, value := range e.Data {
+			n += len(name) + len(value)
+		}
 	}
 	return n
 }
 
-// collect puts the job into the open digest of its destination, or opens one, and lets the job be acknowledged. Done
-// twice it changes nothing.
+// collect puts the job into the open digest of its collection, or opens one, and lets the job be acknowledged. Done
+// twice it changes nothing. ErrTooLarge: the collection has no room.
 func (a *attempt) collect(ctx context.Context, o Digest, of func(*destination) *collection) error {
 	var joined digest
 	now := a.hub.clock.now().UnixMilli()
-	err := a.hub.places.update(ctx, a.job.target().key(), func(d *destination) bool {
+	err := a.hub.places.update(ctx, a.job.collection(), func(d *destination) bool {
 		c, r := of(d), a.job.reference()
 		switch {
 		case c.Closed.has(r):
@@ -120,21 +128,47 @@ func (a *attempt) collect(ctx context.Context, o Digest, of func(*destination) *
 
 // join adds a job to the open digest.
 func (d *destination) join(c *collection, j *job, due int64) {
-	e := entry{reference: j.reference(), Title: j.Title, Body: j.Body, Format: j.Format, Priority: j.Priority}
+	e := entry{reference: j.reference(), Title: j.Title, Body: j.Body, Format: j.Format, Priority: j.Priority,
+		Data: j.Data, Metadata: j.Metadata}
 	if c.Open == nil {
 		d.Digests++
 		c.Open = &digest{Number: d.Digests, Due: due}
 	} else {
-		e.Title, e.Body = shorten(e.Title, entryTitle), shorten(e.Body, entryBody)
+		e.Title, e.Body = shorten(e.Title, entryTitle), shorten(e.text(), entryBody)
+		e.Metadata = nil
+		if e.Format == HTML {
+			e.Format = Text
+		}
 	}
 	c.Open.Entries = append(c.Open.Entries, e)
 }
 
-// digest is the job of a digest of the job's destination, without its members.
+// text is the body of an entry among others: a tag of HTML would stay open, or be shown.
+func (e *entry) text() string {
+	if e.Format == HTML {
+		return Plain(e.Body)
+	}
+	return e.Body
+}
+
+// collection names what collects the job: one for each destination and its fallbacks.
+func (j *job) collection() string {
+	name := j.Chain[0].key()
+	if len(j.Chain) == 1 {
+		return name
+	}
+	h := sha256.New()
+	for _, t := range j.Chain[1:] {
+		_, _ = fmt.Fprintf(h, "%q %q\n", t.Channel, t.To) // never fails
+	}
+	return name + "." + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// digest is the job of a digest of the job's collection, without its members.
 func (j *job) digest(number uint64) job {
-	key := strings.ReplaceAll(j.target().key(), ":", "-")
-	return job{ID: fmt.Sprintf("digest-%s-%d", key, number), Chain: []Target{j.target()}, Priority: j.Priority,
-		Retry: j.Retry}
+	sum := sha256.Sum256([]byte(j.collection()))
+	id := fmt.Sprintf("digest-%.40s-%s-%d", j.Chain[0].Channel, hex.EncodeToString(sum[:12]), number)
+	return job{ID: id, Chain: j.Chain, Priority: j.Priority, Retry: j.Retry}
 }
 
 // queueFlush has the digest ended when it is due. Queued again it is a duplicate.
@@ -149,7 +183,7 @@ func (a *attempt) queueFlush(ctx context.Context, d digest, now int64) error {
 // flush ends a digest that is due, unless it was full before.
 func (h *Hub) flush(ctx context.Context, j *job) error {
 	var ended digest
-	err := h.places.update(ctx, j.target().key(), func(d *destination) bool {
+	err := h.places.update(ctx, j.collection(), func(d *destination) bool {
 		for _, c := range []*collection{&d.Asked, &d.Overflow} {
 			switch {
 			case c.Open != nil && c.Open.Number == j.Flush:
@@ -208,7 +242,7 @@ func (h *Hub) wanted(ctx context.Context, entries []entry) ([]entry, error) {
 
 // write makes the job the digest of entries. One entry alone is sent as it was.
 func (j *job) write(entries []entry, l Limits) {
-	j.Members, j.Format = nil, Text
+	j.Members, j.Format, j.Data = nil, Text, map[string]string{}
 	if len(l.Formats) == 0 || slices.Contains(l.Formats, Markdown) {
 		j.Format = Markdown
 	}
@@ -216,17 +250,30 @@ func (j *job) write(entries []entry, l Limits) {
 	for _, e := range entries {
 		j.Members = append(j.Members, e.reference)
 		j.Priority = max(j.Priority, e.Priority)
-		if j.Format == Markdown {
-			fmt.Fprintf(&body, "- **%s** %s\n", e.Title, oneLine(e.Body))
-		} else {
-			fmt.Fprintf(&body, "- %s: %s\n", e.Title, oneLine(e.Body))
+		body.WriteString(e.line(j.Format))
+		for name, value := range e.Data {
+			if _, taken := j.Data[name]; !taken {
+				j.Data[name] = value
+			}
 		}
 	}
 	j.Title = fmt.Sprintf("%d notifications", len(entries))
 	j.Body = strings.TrimSuffix(body.String(), "\n")
-	if len(entries) == 1 {
-		j.Title, j.Body, j.Format = entries[0].Title, entries[0].Body, entries[0].Format
+	if e := entries[0]; len(entries) == 1 {
+		j.Title, j.Body, j.Format, j.Metadata = e.Title, e.Body, e.Format, e.Metadata
 	}
+}
+
+// line is an entry of a digest. What was no markdown does not become some in it.
+func (e *entry) line(f Format) string {
+	body := oneLine(e.text())
+	if f != Markdown {
+		return fmt.Sprintf("- %s: %s\n", e.Title, body)
+	}
+	if e.Format != Markdown {
+		body = Literal(body)
+	}
+	return fmt.Sprintf("- **%s** %s\n", Literal(e.Title), body)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"iter"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -67,24 +67,37 @@ func (a *attempt) run(ctx context.Context) error {
 		a.finish(ctx, *sent)
 		return nil
 	}
-	first := &a.records[0]
+	lead := a.lead()
 	switch {
-	case a.cancelled():
+	case lead.final():
 		return worker.Drop(nil)
 	// the process was lost before the next stage was queued
-	case first.Stage > a.job.Stage && first.Stage < len(a.job.Chain):
-		return a.queueStage(ctx, first.Stage)
-	case first.Status == Failed: // a dead letter that was replayed
-		first.First, first.Attempts = time.Time{}, 0
+	case lead.Stage > a.job.Stage && lead.Stage < len(a.job.Chain):
+		return a.queueStage(ctx, lead.Stage)
+	case lead.Status == Failed: // a dead letter that was replayed
+		lead.First, lead.Attempts = time.Time{}, 0
 	}
 	switch a.delivery.Cause {
 	case driver.CauseLeaseExpired, driver.CauseFailover, driver.CauseRebalance:
 		a.counts.repeated.Add(1)
 	}
 	if a.job.Digest != nil {
-		return a.collect(ctx, *a.job.Digest, func(d *destination) *collection { return &d.Asked })
+		err := a.collect(ctx, *a.job.Digest, func(d *destination) *collection { return &d.Asked })
+		if !errors.Is(err, ferry.ErrTooLarge) { // otherwise it is sent by itself
+			return err
+		}
 	}
 	return a.send(ctx)
+}
+
+// lead is the record that tells how far the job is: the first that is not final, if there is one.
+func (a *attempt) lead() *kept {
+	for i := range a.records {
+		if !a.records[i].final() {
+			return &a.records[i]
+		}
+	}
+	return &a.records[0]
 }
 
 // done is a record that says that the job was sent, or nil. Of a digest one member with its id is enough: all were sent
@@ -113,11 +126,6 @@ func (a *attempt) finish(ctx context.Context, sent kept) {
 	}
 }
 
-// cancelled reports whether nobody wants the job any more.
-func (a *attempt) cancelled() bool {
-	return !slices.ContainsFunc(a.records, func(k kept) bool { return k.Status != Cancelled })
-}
-
 // send sends what is left of the job, part by part.
 func (a *attempt) send(ctx context.Context) error {
 	t := a.job.target()
@@ -130,7 +138,8 @@ func (a *attempt) send(ctx context.Context) error {
 		return a.failed(ctx, err)
 	}
 	var sent Sent
-	for i := min(a.records[0].Parts, len(parts)-1); i < len(parts); i++ {
+	lead := a.lead()
+	for i := min(lead.Parts, len(parts)-1); i < len(parts); i++ {
 		r := a.rendered(parts, i, format)
 		wait, err := a.reserve(ctx, c, r)
 		if err != nil {
@@ -143,7 +152,7 @@ func (a *attempt) send(ctx context.Context) error {
 			return a.failed(ctx, err)
 		}
 		if i+1 < len(parts) {
-			a.records[0].Parts, a.records[0].Status = i+1, Processing
+			lead.Parts, lead.Status = i+1, Processing
 			a.put(ctx)
 		}
 	}
@@ -164,12 +173,12 @@ func (a *attempt) rendered(parts []string, i int, format Format) Rendered {
 func (a *attempt) sendPart(ctx context.Context, c Channel, r Rendered) (sent Sent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.hub.o.Timeout)
 	defer cancel()
-	begin := time.Now()
-	if a.records[0].First.IsZero() {
-		a.records[0].First = begin
+	begin, lead := time.Now(), a.lead()
+	if lead.First.IsZero() {
+		lead.First = begin
 	}
 	defer func() {
-		a.records[0].Duration = time.Since(begin)
+		lead.Duration = time.Since(begin)
 		if p := recover(); p != nil {
 			err = &Error{Code: CodeUnknown, Text: fmt.Sprintf("the channel panicked: %v", p)}
 		}
@@ -187,9 +196,7 @@ func (a *attempt) succeeded(ctx context.Context, t Target, sent Sent) error {
 		k := &a.records[i]
 		k.Status, k.Code, k.Error, k.Attempts = Success, "", "", k.Attempts+1
 		k.Reached = &Reached{Channel: t.Channel, To: shown(t.To), MessageID: sent.ID}
-		if len(a.job.Members) > 0 {
-			k.Digest = a.job.ID
-		}
+		k.Digest = a.job.digestID()
 	}
 	a.counts.sent.Add(1)
 	a.counts.last.Store(&Last{At: time.Now()})
@@ -202,12 +209,15 @@ func (a *attempt) succeeded(ctx context.Context, t Target, sent Sent) error {
 // lastWrite bounds what is written when the send has ended, and the handler's context may have.
 const lastWrite = 5 * time.Second
 
-// put writes the records, and reports whether the broker took them all.
+// put writes the records that the job decides, and reports whether the broker took them all.
 func (a *attempt) put(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
 	defer cancel()
 	all := true
 	for i, r := range a.job.references() {
+		if k := &a.records[i]; k.final() && (k.Status == Cancelled || k.Digest != a.job.digestID()) {
+			continue // it was called back, or sent otherwise, while its digest was under way
+		}
 		a.records[i].At = time.Now()
 		revision, err := a.hub.records.put(ctx, r, a.complete(i))
 		if err != nil {
@@ -236,16 +246,16 @@ func (a *attempt) failed(ctx context.Context, err error) error {
 		a.counts.repeated.Add(1)
 		return err
 	}
-	e, first := asError(err), &a.records[0]
+	e, first := asError(err), a.lead().First
 	a.counts.last.Store(&Last{At: time.Now(), Code: e.Code, Error: e.Error()})
-	for i := range a.records {
-		k := &a.records[i]
+	for k := range a.open() {
 		k.Status, k.Code, k.Error, k.Attempts = Processing, e.Code, e.Error(), k.Attempts+1
+		k.Digest = a.job.digestID()
 	}
 	if e.Code == CodeRateLimit && e.After > 0 {
 		a.hub.holdBack(ctx, a.job.target(), e.After)
 	}
-	if a.again(e, first.First) {
+	if a.again(e, first) {
 		a.counts.retried.Add(1)
 		a.put(ctx)
 		if e.After > 0 {
@@ -259,6 +269,17 @@ func (a *attempt) failed(ctx context.Context, err error) error {
 	return a.bury(ctx, e)
 }
 
+// open are the records that are not final.
+func (a *attempt) open() iter.Seq[*kept] {
+	return func(yield func(*kept) bool) {
+		for i := range a.records {
+			if k := &a.records[i]; !k.final() && !yield(k) {
+				return
+			}
+		}
+	}
+}
+
 // again reports whether another try may help.
 func (a *attempt) again(e *Error, first time.Time) bool {
 	r := a.job.Retry
@@ -267,8 +288,8 @@ func (a *attempt) again(e *Error, first time.Time) bool {
 
 // bury records the failure and leaves a dead letter.
 func (a *attempt) bury(ctx context.Context, e *Error) error {
-	for i := range a.records {
-		a.records[i].Status = Failed
+	for k := range a.open() {
+		k.Status = Failed
 	}
 	a.counts.failed.Add(1)
 	a.put(ctx)
@@ -280,14 +301,16 @@ func (a *attempt) bury(ctx context.Context, e *Error) error {
 
 // fallBack goes on with the next target of the chain. The record comes first: a process that is lost between finds it.
 func (a *attempt) fallBack(ctx context.Context, e *Error) error {
-	k, t := &a.records[0], a.job.target()
-	k.Tried = append(k.Tried, TriedTarget{Channel: t.Channel, To: shown(t.To), Code: e.Code, Error: e.Error()})
-	k.Stage, k.Attempts, k.Parts, k.First = a.job.Stage+1, 0, 0, time.Time{}
+	t, next := a.job.target(), a.job.Stage+1
+	for k := range a.open() {
+		k.Tried = append(k.Tried, TriedTarget{Channel: t.Channel, To: shown(t.To), Code: e.Code, Error: e.Error()})
+		k.Stage, k.Attempts, k.Parts, k.First = next, 0, 0, time.Time{}
+	}
 	a.counts.fellBack.Add(1)
 	if !a.put(ctx) {
 		return worker.Park(brokerAway)
 	}
-	return a.queueStage(ctx, k.Stage)
+	return a.queueStage(ctx, next)
 }
 
 // queueStage queues a later target of the chain together with the acknowledgement of this one. Queued again it is a

@@ -327,6 +327,31 @@ func TestTemplates(t *testing.T) {
 	})
 }
 
+// Values are text, whatever they look like, and any type of number has formats.
+func TestHostileVariables(t *testing.T) {
+	f := &fake{}
+	type id uint64
+	const evil = "[x](https://evil.example/) <at id=all></at> <@all> {host} a < b"
+	values := map[string]any{"v": evil, "n": id(1<<63 + 1), "f": float32(0.5), "i": int32(7), "big": int64(1<<53 + 1)}
+	run(t, notify.Options{Channels: channels("x", f)}, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {
+		for _, format := range []notify.Format{notify.Text, notify.Markdown} {
+			m := notify.NewMessage("t", "{v}|{n:d}|{f:.0%}|{i:.1f}|{big:d}").WithFormat(format).AddTarget(toX("a")...)
+			m.Variables = values
+			send(t, hub, m)
+		}
+		k.Drain()
+		got := f.arrived()
+		if want := evil + "|9223372036854775809|50%|7.0|9007199254740993"; got[0].Body != want {
+			t.Errorf("%q arrived", got[0].Body)
+		}
+		for _, mark := range []string{"](", "<at", "<@", "</"} {
+			if strings.Contains(got[1].Body, mark) || !strings.Contains(got[1].Body, "a < b") {
+				t.Errorf("%s is in %q", mark, got[1].Body)
+			}
+		}
+	})
+}
+
 func TestWrongMessages(t *testing.T) {
 	f := &fake{limits: notify.Limits{MaxBytes: map[notify.Format]int{notify.Text: 50, notify.HTML: 50},
 		Formats: []notify.Format{notify.Text, notify.HTML},
@@ -365,7 +390,7 @@ func TestWrongMessages(t *testing.T) {
 		"fallback of one": good().AddTarget(notify.Target{Channel: "x", To: "a",
 			Fallbacks: []notify.Target{fallbacks}}),
 		"digest":            good().WithDigest(notify.Digest{Count: 101}),
-		"digest and chain":  good().AddTarget(fallbacks).WithDigest(notify.Digest{}),
+		"digest and files":  good().Attach(notify.Attachment{Name: "a"}).WithDigest(notify.Digest{}),
 		"retries":           good().WithRetry(notify.Retry{Retries: 21}),
 		"format":            good().WithFormat("pdf"),
 		"priority":          good().WithPriority(7),

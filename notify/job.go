@@ -60,6 +60,14 @@ func (j *job) references() []reference {
 	return []reference{j.reference()}
 }
 
+// digestID is the id of the digest that the job is, or empty.
+func (j *job) digestID() string {
+	if len(j.Members) > 0 {
+		return j.ID
+	}
+	return ""
+}
+
 // options of the message that carries the job.
 func (j *job) options() []ferry.PublishOption {
 	return []ferry.PublishOption{

@@ -236,9 +236,8 @@ func (m *Message) checkParts() error {
 	if size > MaxAttachments {
 		return invalid("send a link instead", "the attachments have %d bytes, more than %d", size, MaxAttachments)
 	}
-	if m.Digest != nil && (len(m.Attachments) > 0 || m.chained()) {
-		return invalid("send it by itself",
-			"a notification with attachments or fallbacks cannot be collected in a digest")
+	if m.Digest != nil && len(m.Attachments) > 0 {
+		return invalid("send it by itself", "a notification with attachments cannot be collected in a digest")
 	}
 	return nil
 }
@@ -247,16 +246,6 @@ func (m *Message) checkParts() error {
 func isContentType(text string) bool {
 	_, _, err := mime.ParseMediaType(text)
 	return err == nil && !strings.ContainsAny(text, "\r\n")
-}
-
-// chained reports whether a target has fallbacks.
-func (m *Message) chained() bool {
-	for _, t := range m.Targets {
-		if len(t.Fallbacks) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func (t Target) check(first bool) error {

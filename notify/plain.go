@@ -20,3 +20,10 @@ func Plain(body string) string {
 	body = html.UnescapeString(tags.ReplaceAllString(body, ""))
 	return strings.TrimSpace(emptyRows.ReplaceAllString(body, "\n\n"))
 }
+
+// active is where markdown, or a vendor's dialect of it, does something beyond emphasis: links and images, tags, and
+// mentions of people.
+var active = regexp.MustCompile(`(\])(\()|(<)([A-Za-z/!@])`)
+
+// Literal is text that shows as it is in markdown: a zero-width space ends what would be a link, a tag or a mention.
+func Literal(text string) string { return active.ReplaceAllString(text, "$1$3\u200b$2$4") }

@@ -136,8 +136,11 @@ func (h *Hub) render(m *Message) error {
 			return err
 		}
 		fill := t.body.Execute
-		if m.Format == HTML {
+		switch m.Format {
+		case HTML:
 			fill = t.body.ExecuteHTML
+		case Markdown:
+			fill = t.body.ExecuteMarkdown
 		}
 		if m.Body, err = fill(m.Variables); err != nil {
 			return err

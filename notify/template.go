@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,11 @@ func (t Template) ExecuteHTML(variables map[string]any) (string, error) {
 	return t.execute(variables, html.EscapeString)
 }
 
+// ExecuteMarkdown fills in variables as text that has no marks of its own: see Literal.
+func (t Template) ExecuteMarkdown(variables map[string]any) (string, error) {
+	return t.execute(variables, Literal)
+}
+
 func (t Template) execute(variables map[string]any, escape func(string) string) (string, error) {
 	var out strings.Builder
 	for _, p := range t.parts {
@@ -145,22 +151,23 @@ func (p part) show(v any) (string, error) {
 	case '%':
 		return strconv.FormatFloat(100*f, 'f', max(p.digits, 0), 64) + "%", nil
 	case 'd':
+		if n := reflect.ValueOf(v); n.CanInt() || n.CanUint() { // exact, however large
+			return fmt.Sprintf("%d", v), nil
+		}
 		return strconv.FormatFloat(f, 'f', 0, 64), nil
 	}
 	return strconv.FormatFloat(f, 'f', p.digits, 64), nil
 }
 
-// number is a value as a float64.
+// number is a value of any type of number as a float64.
 func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
-	case float64:
-		return n, true
+	switch n := reflect.ValueOf(v); {
+	case n.CanInt():
+		return float64(n.Int()), true
+	case n.CanUint():
+		return float64(n.Uint()), true
+	case n.CanFloat():
+		return n.Float(), true
 	}
 	return 0, false
 }

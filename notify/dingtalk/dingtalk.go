@@ -97,7 +97,7 @@ func compose(robot notify.Robot, r notify.Rendered) message {
 		m.Text = &text{vendor.WithKeyword(robot, r.Content())}
 		return m
 	}
-	body := "#### " + r.Heading() + "\n" + r.Body
+	body := "#### " + notify.Literal(r.Heading()) + "\n" + r.Body
 	for _, mobile := range m.At.Mobiles { // a markdown message mentions only whom its text names
 		body += " @" + mobile
 	}

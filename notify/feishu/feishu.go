@@ -90,8 +90,9 @@ func (c *Channel) Send(ctx context.Context, r notify.Rendered) (notify.Sent, err
 }
 
 func compose(robot notify.Robot, r notify.Rendered) message {
-	if r.Format != notify.Markdown {
-		return message{Type: "text", Content: map[string]any{"text": vendor.WithKeyword(robot, r.Content())}}
+	if r.Format != notify.Markdown { // in a text of Feishu's a tag mentions people, all of them for example
+		text := notify.Literal(r.Content())
+		return message{Type: "text", Content: map[string]any{"text": vendor.WithKeyword(robot, text)}}
 	}
 	colour := "blue"
 	if r.Priority >= notify.High {

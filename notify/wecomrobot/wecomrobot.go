@@ -93,9 +93,9 @@ func (c *Channel) Send(ctx context.Context, r notify.Rendered) (notify.Sent, err
 func compose(r notify.Rendered) []message {
 	mentions := vendor.List(r.Data["mention"])
 	if r.Format != notify.Markdown {
-		return []message{{Type: "text", Text: &content{r.Content(), mentions}}}
+		return []message{{Type: "text", Text: &content{notify.Literal(r.Content()), mentions}}}
 	}
-	body := "#### " + r.Heading() + "\n" + r.Body
+	body := "#### " + notify.Literal(r.Heading()) + "\n" + r.Body
 	for _, user := range mentions {
 		if user != everybody {
 			body += " <@" + user + ">"
