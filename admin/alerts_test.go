@@ -20,9 +20,13 @@ func (r *rig) watched() (stop func()) {
 		if n.To != "ops" {
 			return notify.Sent{}, &notify.Error{Code: notify.CodeInvalidTarget, Text: "there is no " + n.To}
 		}
+		if all := n.Data["at_all"]; all != "" {
+			return notify.Sent{ID: n.Title + " " + n.Body + " " + all}, nil
+		}
 		return notify.Sent{ID: "v1"}, nil
 	})
-	hub, err := notify.New(r.broker, notify.Options{Channels: map[string]notify.Channel{"chat": chat}})
+	hub, err := notify.New(r.broker, notify.Options{Channels: map[string]notify.Channel{"chat": chat},
+		Templates: map[string]notify.MessageTemplate{"full": {Title: "{host}", Body: "{left:.1%}"}}})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -158,6 +162,18 @@ func TestNotificationsOverHTTP(t *testing.T) {
 		if cancelled.Cancelled != 1 {
 			t.Errorf("%+v", cancelled)
 		}
+		full := api.NewNotification{Template: "full", Targets: later.Targets, Data: map[string]string{"at_all": "true"},
+			Variables: map[string]any{"host": "db1", "left": 0.02}}
+		r.ask(http.StatusOK, "POST", api.Base+"/notifications", full, &sent)
+		time.Sleep(time.Second)
+		r.get(api.Base+"/notifications/"+sent.ID, &sent)
+		if sent.Status != "success" || sent.Targets[0].VendorID != "db1 2.0% true" {
+			t.Errorf("%+v", sent)
+		}
+		full.Title = "t"
+		r.refused(http.StatusBadRequest, "POST", api.Base+"/notifications", full)
+		full.Title, full.Template = "", "none"
+		r.refused(http.StatusBadRequest, "POST", api.Base+"/notifications", full)
 		p := r.refused(http.StatusBadRequest, "POST", api.Base+"/notifications", message("mail", "ops"))
 		if p.Detail != `there is no channel "mail"` || p.Hint != "the hub has chat" {
 			t.Errorf("%+v", p)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -18,8 +19,12 @@ func (a *API) sendNotification(ctx context.Context, in *sendNotification, note *
 	b := in.Body
 	m := notify.NewMessage(b.Title, b.Body).WithID(b.ID).WithFormat(notify.Format(b.Format)).
 		WithPriority(priorities[b.Priority]).WithScheduledTime(timeOf(b.At)).AddTarget(targetsOf(b.Targets)...)
-	m.Variables = b.Variables
-	note.Detail, note.Count = b.Title, int64(len(b.Targets))
+	m.Template, m.Variables, m.Data, m.Metadata = b.Template, b.Variables, b.Data, b.Metadata
+	if m.Template != "" && m.Title+m.Body != "" {
+		return api.Notification{}, driver.NewError(driver.ErrInvalid,
+			"the notification has a template beside a title or a body", "leave one of them out", nil)
+	}
+	note.Detail, note.Count = cmp.Or(b.Title, b.Template), int64(len(b.Targets))
 	return a.send(ctx, m)
 }
 

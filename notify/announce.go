@@ -14,7 +14,8 @@ import (
 	"github.com/ferrymq/ferry/internal/uuid7"
 )
 
-// A hub that runs announces its channels in the broker, so that processes without their secrets can queue for them.
+// A hub that runs announces its channels and templates in the broker, so that processes without their secrets can queue
+// for them.
 const (
 	announceEvery = 10 * time.Second
 	announcedFor  = 3 * announceEvery
@@ -71,11 +72,13 @@ func announcements(topic string) (bucket, prefix string) {
 func (h *Hub) announce(ctx context.Context) {
 	bucket, prefix := announcements(h.o.Topic)
 	name := prefix + uuid7.New(time.Now())
-	write := func(ctx context.Context, w driver.Write) {
+	write := func(ctx context.Context, ws ...driver.Write) {
 		limited, cancel := context.WithTimeout(ctx, lastWrite)
 		defer cancel()
-		if err := h.records.kv.Apply(limited, bucket, driver.KVOptions{}, w)[0].Err; err != nil && ctx.Err() == nil {
-			h.log.WarnContext(ctx, "channels of notifications are not announced; it is tried again", "error", err)
+		for _, r := range h.records.kv.Apply(limited, bucket, driver.KVOptions{}, ws...) {
+			if r.Err != nil && ctx.Err() == nil {
+				h.log.WarnContext(ctx, "channels of notifications are not announced; it is tried again", "error", r.Err)
+			}
 		}
 	}
 	defer write(context.WithoutCancel(ctx), driver.Write{Name: name, Delete: true})
@@ -86,6 +89,9 @@ func (h *Hub) announce(ctx context.Context) {
 			return
 		}
 		write(ctx, driver.Write{Name: name, Data: data, TTL: announcedFor, Quiet: true})
+		for ws := range slices.Chunk(h.templateWrites(), templatesAtOnce) {
+			write(ctx, ws...)
+		}
 		if !sleep(ctx, announceEvery) {
 			return
 		}
@@ -148,11 +154,15 @@ func NewSender(ctx context.Context, b *ferry.Broker, topic string) (*Sender, err
 	for _, i := range infos {
 		o.Channels[i.Name] = elsewhere{i}
 	}
+	if o.Templates, err = announcedTemplates(ctx, b, topic); err != nil {
+		return nil, err
+	}
 	hub, err := New(b, o)
 	return &Sender{hub}, err
 }
 
-// Send queues a message as Hub.Send does. Addresses are checked where they are sent to: the receipt tells.
+// Send queues a message as Hub.Send does, made of a template of the hubs if it names one. Addresses are checked where
+// they are sent to: the receipt tells.
 func (s *Sender) Send(ctx context.Context, m *Message) (*Handle, error) { return s.hub.Send(ctx, m) }
 
 // elsewhere is a channel that other processes have.

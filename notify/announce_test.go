@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -33,6 +34,40 @@ func TestSendersNeedNoSecrets(t *testing.T) {
 		}
 		wantStatus(t, receipt(t, h), notify.Success)
 		wantCount(t, &chat.fake, map[string]int{"ops": 1})
+	})
+}
+
+// TestSendersKnowTemplates: who queues elsewhere has the templates of the hubs that run, as they are after a reload.
+func TestSendersKnowTemplates(t *testing.T) {
+	f := &fake{}
+	full := notify.MessageTemplate{Title: "{host}", Body: "<b>{left:.1%}</b>", Format: notify.HTML}
+	o := notify.Options{Channels: channels("x", f), Templates: map[string]notify.MessageTemplate{"磁盘": full, "old": full}}
+	run(t, o, func(t *testing.T, k *ferrytest.Kit, hub *notify.Hub) {
+		try := func(template string, variables map[string]any) error {
+			s, err := notify.NewSender(t.Context(), k.Broker, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := (&notify.Message{}).WithTemplate(template, variables).AddTarget(toX("a")...)
+			_, err = s.Send(t.Context(), m)
+			return err
+		}
+		values := map[string]any{"host": "db1", "left": 0.02}
+		k.Advance(time.Second)
+		if err := errors.Join(try("磁盘", values), try("old", values)); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, try("磁盘", map[string]any{"host": "db1"}), ferry.ErrInvalid)
+		k.Drain()
+		if got := f.arrived()[0]; got.Title != "db1" || got.Body != "<b>2.0%</b>" || got.Format != notify.HTML {
+			t.Errorf("%+v arrived", got)
+		}
+		delete(o.Templates, "old")
+		if err := hub.Reload(o); err != nil {
+			t.Fatal(err)
+		}
+		k.Advance(time.Minute)
+		wantError(t, try("old", values), ferry.ErrInvalid)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -46,8 +47,9 @@ type Options struct {
 
 // MessageTemplate is a title and a body with places for variables: see Template.
 type MessageTemplate struct {
-	Title, Body string
-	Format      Format
+	Title  string `json:"title,omitempty"`
+	Body   string `json:"body,omitempty"`
+	Format Format `json:"format,omitempty"`
 }
 
 // Hub sends notifications. It is safe for concurrent use.
@@ -180,13 +182,15 @@ func (h *Hub) Health(ctx context.Context) map[string]error {
 	return found
 }
 
-// Close closes the channels. Call it after Run has returned.
+// Close closes the channels, those that Reload replaced too, each once. Call it after Run has returned.
 func (h *Hub) Close() error {
 	h.reloading.Lock()
 	defer h.reloading.Unlock()
 	var errs []error
+	var closed []closer
 	for _, c := range slices.AppendSeq(h.replaced, maps.Values(h.offer.Load().channels)) {
-		if c, ok := c.(closer); ok {
+		if c, ok := c.(closer); ok && !(reflect.TypeOf(c).Comparable() && slices.Contains(closed, c)) {
+			closed = append(closed, c)
 			errs = append(errs, c.Close())
 		}
 	}

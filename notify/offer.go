@@ -10,12 +10,14 @@ import (
 type offer struct {
 	channels  map[string]Channel
 	templates map[string]parsedTemplate
-	counts    map[string]*counts // by channel
+	texts     map[string]MessageTemplate // of the templates, for who queues elsewhere
+	counts    map[string]*counts         // by channel
 }
 
 // newOffer reads the channels and templates of options. A channel goes on counting where one of its name did before.
 func newOffer(o Options, before *offer) (*offer, error) {
-	next := &offer{channels: o.Channels, templates: map[string]parsedTemplate{}, counts: map[string]*counts{}}
+	next := &offer{channels: o.Channels, templates: map[string]parsedTemplate{}, texts: o.Templates,
+		counts: map[string]*counts{}}
 	for name := range o.Channels {
 		next.counts[name] = &counts{}
 		if before != nil && before.counts[name] != nil {
@@ -24,8 +26,11 @@ func newOffer(o Options, before *offer) (*offer, error) {
 	}
 	for name, t := range o.Templates {
 		parsed, err := t.parse()
+		if err == nil {
+			err = checkTemplate(o.Topic, name, t)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("template %q: %w", name, err)
+			return nil, fmt.Errorf("template %.80q: %w", name, err)
 		}
 		next.templates[name] = parsed
 	}

@@ -8,8 +8,12 @@ type NewNotification struct {
 	Format    string         `json:"format,omitempty" enum:"text,markdown,html"`
 	Priority  string         `json:"priority,omitempty" enum:"low,normal,high,urgent"`
 	Targets   []NotifyTarget `json:"targets" minItems:"1" maxItems:"100"`
+	Template  string         `json:"template,omitempty" maxLength:"400" doc:"One of the hubs' templates, in place of title and body"`
 	Variables map[string]any `json:"variables,omitempty" doc:"With some, title and body are templates"`
-	At        *Time          `json:"at,omitempty" doc:"When it is sent; at once by default"`
+	// Data is for channels, Metadata for receivers of webhooks.
+	Data     map[string]string `json:"data,omitempty" doc:"What channels want to know: at_all, mention, reply_to"`
+	Metadata map[string]string `json:"metadata,omitempty" doc:"Goes along to webhooks"`
+	At       *Time             `json:"at,omitempty" doc:"When it is sent; at once by default"`
 }
 
 // NotifyTarget is one destination on one channel.

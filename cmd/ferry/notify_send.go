@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +22,9 @@ func topicOfHubs(f *pflag.FlagSet) *string {
 
 // notifySend are the flags of ferry notify send.
 type notifySend struct {
-	to                          []string
+	to, set, data               []string
 	id, format, priority, retry string
+	template                    string
 	delay                       time.Duration
 	wait                        bool
 }
@@ -31,20 +34,27 @@ var notifyRetries = map[string]notify.Retry{"standard": notify.Standard, "aggres
 
 func newNotifySend(p process) *cobra.Command {
 	var o notifySend
-	c := &cobra.Command{Use: "send TITLE [BODY]", Short: "Queue a notification, and print its id",
-		Long: "Queues a notification for the hubs that run on the broker, and prints its id. With --wait it waits\n" +
-			"until every target has ended, and fails unless all were reached.",
-		Example: "  ferry notify send 'Disk full' 'db1 has 2 % left' --to slack:ops --priority urgent --wait"}
+	c := &cobra.Command{Use: "send [TITLE] [BODY]", Short: "Queue a notification, and print its id",
+		Long: "Queues a notification for the hubs that run on the broker, and prints its id. Title and body are given, or\n" +
+			"those of a template of the hubs. With --wait it waits until every target has ended, and fails unless all\n" +
+			"were reached.",
+		Example: "  ferry notify send 'Disk full' 'db1 has 2 % left' --to slack:ops --priority urgent --wait\n" +
+			"  ferry notify send --template full --set host=db1 --set left=0.02 --to slack:ops"}
 	r := newRemote(p, c)
 	topic := topicOfHubs(c.Flags())
 	c.Flags().StringArrayVar(&o.to, "to", nil, "CHANNEL:DESTINATION; give it for each target")
+	c.Flags().StringVar(&o.template, "template", "", "one of the hubs' templates, in place of title and body")
+	c.Flags().StringArrayVar(&o.set, "set", nil,
+		"a variable as name=value; with one, title and body are templates; may be repeated")
+	c.Flags().StringArrayVar(&o.data, "data", nil,
+		"what a channel wants to know, as name=value: at_all=true; may be repeated")
 	c.Flags().StringVar(&o.id, "id", "", "id; under one no target is reached twice (default: a new one)")
 	c.Flags().StringVar(&o.format, "format", string(notify.Text), "of the body: text, markdown or html")
 	c.Flags().StringVar(&o.priority, "priority", "normal", "low, normal, high or urgent")
 	c.Flags().StringVar(&o.retry, "retry", "standard", "standard, aggressive, conservative or none")
 	c.Flags().DurationVar(&o.delay, "delay", 0, "send it after this time")
 	c.Flags().BoolVar(&o.wait, "wait", false, "wait until every target has ended")
-	onlyOnCommandLine(c.Flags(), "to", "id")
+	onlyOnCommandLine(c.Flags(), "to", "id", "template", "set", "data")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		m, err := o.message(args)
 		if err != nil {
@@ -57,13 +67,26 @@ func newNotifySend(p process) *cobra.Command {
 
 // message is what the command line says.
 func (o notifySend) message(args []string) (*notify.Message, error) {
-	m := notify.NewMessage(args[0], strings.Join(args[1:], "")).WithID(o.id).WithFormat(notify.Format(o.format))
+	if (len(args) == 0) == (o.template == "") {
+		return nil, usage("give either a title or a template", "write ferry notify send 'Disk full', or --template NAME")
+	}
+	m := notify.NewMessage("", strings.Join(args[min(1, len(args)):], "")).WithID(o.id).
+		WithFormat(notify.Format(o.format))
+	if len(args) > 0 {
+		m.Title = args[0]
+	}
+	m.Template = o.template
 	for _, to := range o.to {
 		channel, destination, ok := strings.Cut(to, ":")
 		if !ok {
 			return nil, usage("--to "+printable(to)+" names no channel", "write slack:ops for example")
 		}
 		m.AddTarget(notify.Target{Channel: channel, To: destination})
+	}
+	err := errors.Join(pairs("set", o.set, func(name, value string) { m.WithVariable(name, templateValue(value)) }),
+		pairs("data", o.data, func(name, value string) { m.WithData(name, value) }))
+	if err != nil {
+		return nil, err
 	}
 	priority, err := parsePriority(o.priority)
 	if err != nil {
@@ -77,6 +100,26 @@ func (o notifySend) message(args []string) (*notify.Message, error) {
 		m.WithScheduledTime(time.Now().Add(o.delay))
 	}
 	return m.WithPriority(priority).WithRetry(retry).Build()
+}
+
+// pairs reads the values of a flag that takes name=value.
+func pairs(flag string, values []string, set func(name, value string)) error {
+	for _, v := range values {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return usage("--"+flag+" "+printable(v)+" is not of the form name=value", "write --"+flag+" name=value")
+		}
+		set(name, value)
+	}
+	return nil
+}
+
+// templateValue is a value of the command line: a number if it is written as one, so that templates can format it.
+func templateValue(text string) any {
+	if f, err := strconv.ParseFloat(text, 64); err == nil && strconv.FormatFloat(f, 'f', -1, 64) == text {
+		return f
+	}
+	return text
 }
 
 // notify queues a message, and shows its receipt: the first one, or the last one if it waits.

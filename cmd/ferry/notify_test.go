@@ -49,13 +49,16 @@ func TestNotifySend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var arrived []string // read when receipts say that it was written
 	chat := notify.Func(func(_ context.Context, r notify.Rendered) (notify.Sent, error) {
 		if r.To != "ops" {
 			return notify.Sent{}, &notify.Error{Code: notify.CodeInvalidTarget, Text: "there is no " + r.To}
 		}
+		arrived = append(arrived, strings.TrimSuffix(r.Title+": "+r.Body+" "+r.Data["at_all"], " "))
 		return notify.Sent{}, nil
 	})
-	hub, err := notify.New(b, notify.Options{Channels: map[string]notify.Channel{"chat": chat}})
+	hub, err := notify.New(b, notify.Options{Channels: map[string]notify.Channel{"chat": chat},
+		Templates: map[string]notify.MessageTemplate{"full": {Title: "{host}", Body: "{left:.1%} is left"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +76,18 @@ func TestNotifySend(t *testing.T) {
 		"success, 1 of 1 reached")
 	id := strings.TrimSpace(d.ok("notify", "send", "t", "--to", "chat:ops", "--delay", "1h"))
 	d.has(d.ok("notify", "status", id), "queued")
+	d.has(d.ok("notify", "send", "--template", "full", "--set", "host=db1", "--set", "left=0.02", "--data", "at_all=true",
+		"--to", "chat:ops", "--wait"), "success")
+	d.has(d.ok("notify", "send", "{host}", "--set", "host=007", "--to", "chat:ops", "--wait"), "success")
+	if got := strings.Join(arrived, "|"); got != "Disk full: 2 % left|db1: 2.0% is left true|007: " {
+		t.Errorf("%s arrived", got)
+	}
 	d.has(d.ok("notify", "test", "chat", "ops"), "success")
+	d.fails(exitUsage, "unknown variable", "notify", "send", "--template", "full", "--to", "chat:ops")
+	d.fails(exitUsage, "there is no template", "notify", "send", "--template", "none", "--to", "chat:ops")
+	d.fails(exitUsage, "either a title or a template", "notify", "send", "--to", "chat:ops")
+	d.fails(exitUsage, "either a title or a template", "notify", "send", "t", "--template", "full", "--to", "chat:ops")
+	d.fails(exitUsage, "name=value", "notify", "send", "t", "--set", "host", "--to", "chat:ops")
 	d.fails(exitFailure, "0 of 1 targets were reached", "notify", "test", "chat", "team")
 	d.fails(exitUsage, "names no channel", "notify", "send", "t", "--to", "ops")
 	d.fails(exitUsage, "there is no channel", "notify", "send", "t", "--to", "mail:ops")

@@ -2574,13 +2574,23 @@ export interface components {
              */
             at?: string;
             body?: string;
+            /** @description What channels want to know: at_all, mention, reply_to */
+            data?: {
+                [key: string]: string;
+            };
             /** @enum {string} */
             format?: "text" | "markdown" | "html";
             /** @description Under one id no target is reached twice */
             id?: string;
+            /** @description Goes along to webhooks */
+            metadata?: {
+                [key: string]: string;
+            };
             /** @enum {string} */
             priority?: "low" | "normal" | "high" | "urgent";
             targets: components["schemas"]["NotifyTarget"][] | null;
+            /** @description One of the hubs' templates, in place of title and body */
+            template?: string;
             title?: string;
             /** @description With some, title and body are templates */
             variables?: {
