@@ -2,8 +2,12 @@ package alert
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/ferrymq/ferry/guard"
 )
@@ -43,9 +47,29 @@ func (g *guarded) subjects(system map[string]any) []subject {
 		return nil
 	}
 	var found []subject
-	for _, name := range slices.Sorted(maps.Keys(g.breakers)) {
+	for _, breaker := range slices.Sorted(maps.Keys(g.breakers)) {
+		name := subjectName(breaker)
 		found = append(found, subject{level: ofBreaker, name: name,
-			values: with(system, map[string]any{"breaker": name, breakerOpen: g.breakers[name]})})
+			values: with(system, map[string]any{"breaker": name, breakerOpen: g.breakers[breaker]})})
 	}
 	return found
+}
+
+// maxSubject is how many bytes of the name of a breaker are shown: with a rule's it is the name of a value.
+const maxSubject = 256
+
+// subjectName is the name of a breaker, if the broker takes it as part of a name. That of a breaker for each key has
+// the key in it, which may be any bytes: then it is what can be shown, and a hash.
+func subjectName(breaker string) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(breaker, "?"))
+	if name == breaker && len(name) <= maxSubject {
+		return name
+	}
+	sum := sha256.Sum256([]byte(breaker))
+	return strings.ToValidUTF8(name[:min(len(name), maxSubject-20)], "") + "…" + hex.EncodeToString(sum[:8])
 }

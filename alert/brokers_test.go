@@ -111,9 +111,15 @@ func runBoth(t *testing.T, b *ferry.Broker, c notify.Channel, source alert.Sourc
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runAll(t, hub.Run, watch.Run)
+}
+
+// runAll runs what is given until the returned function is called.
+func runAll(t *testing.T, all ...func(context.Context) error) func() {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{hub.Run, watch.Run} {
+	for _, run := range all {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				t.Error(err)

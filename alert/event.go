@@ -61,8 +61,9 @@ func (w *Watch) Raise(ctx context.Context, rule, subject string, values map[stri
 	if err != nil {
 		return false, err
 	}
+	text = fit(r.withAction(text))
 	now := time.Now()
-	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), fit(text)).
+	m := notify.NewMessage(fmt.Sprintf("[%s] %s", strings.ToUpper(string(r.Severity)), rule), text).
 		WithPriority(severities[r.Severity]).
 		AddTarget(targets(r, w.settings.Load().channels)...)
 	if len(ids) > 0 {

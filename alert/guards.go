@@ -20,44 +20,77 @@ const (
 
 // GuardHook raises UserBlocked when a limit blocks a key, BreakerOpen when a breaker opens, and ManyUsersBlocked when
 // ten keys were blocked within a minute. Violations are those that this process saw since the key was last blocked;
-// messages are the key's last 100 among the last 10,000 of all keys that it saw.
+// messages are the key's last 100 among the last 10,000 of all keys that it saw. The first violation of a key in a row
+// is logged as information, the second as a warning.
 func (w *Watch) GuardHook() guard.Hook {
-	g := &guardEvents{violations: map[string]int{}, blocked: map[string]time.Time{}}
+	g := &guardEvents{violators: map[string]violator{}, blocked: map[string]time.Time{}}
 	return func(ctx context.Context, e guard.Event) {
-		for _, found := range g.see(e, time.Now()) {
-			w.note(ctx, found)
+		found, inARow := g.see(e, time.Now())
+		switch inARow {
+		case 1:
+			w.log.InfoContext(ctx, "a limit holds a key back", "limit", e.Name, "key", e.Key, "after", e.After)
+		case 2:
+			w.log.WarnContext(ctx, "a limit holds a key back again", "limit", e.Name, "key", e.Key, "after", e.After)
+		}
+		for _, one := range found {
+			w.note(ctx, one)
 		}
 	}
 }
 
+// violator is how often a key went over a limit: since it was last blocked, and since it last kept to it.
+type violator struct {
+	violations, inARow int
+	last               string // id of the last message that did: it may come back several times
+}
+
 // guardEvents remembers what guards told.
 type guardEvents struct {
-	mu         sync.Mutex
-	violations map[string]int
-	blocked    map[string]time.Time
-	recent     []guardedMessage // a ring, once it is full
-	oldest     int              // of the ring
+	mu        sync.Mutex
+	violators map[string]violator
+	blocked   map[string]time.Time
+	recent    []guardedMessage // a ring, once it is full
+	oldest    int              // of the ring
 }
 
 // guardedMessage is a message that a limit was asked about.
 type guardedMessage struct{ key, id string }
 
-func (g *guardEvents) see(e guard.Event, now time.Time) []event {
+// see returns what is to be told of an event, and of a violation how many of the key there were in a row.
+func (g *guardEvents) see(e guard.Event, now time.Time) (found []event, inARow int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e.ID != "" && e.Kind != guard.EventPenalized { // that one follows another of the same message
 		g.remember(guardedMessage{e.Key, e.ID})
 	}
 	switch {
-	case e.Kind == guard.EventLimited && len(g.violations) < maxViolators:
-		g.violations[e.Key]++
+	case e.Kind == guard.EventLimited:
+		return nil, g.violated(e)
+	case e.Kind == guard.EventAdmitted:
+		if v, ok := g.violators[e.Key]; ok && (e.ID == "" || e.ID != v.last) {
+			g.violators[e.Key] = violator{violations: v.violations}
+		}
 	case e.Kind == guard.EventPenalized:
-		return g.penalized(e, now)
+		return g.penalized(e, now), 0
 	case e.Kind == guard.EventState && e.State == guard.StateOpen:
 		_, user, _ := strings.Cut(e.Name, "/") // that of a breaker for each key is name/key
-		return []event{{rule: BreakerOpen, subject: e.Name, values: map[string]any{"user_id": user, "name": e.Name}}}
+		return []event{{rule: BreakerOpen, subject: e.Name, values: map[string]any{"user_id": user, "name": e.Name}}}, 0
 	}
-	return nil
+	return nil, 0
+}
+
+// violated counts a violation, and returns how many there were in a row. It is 0 if it was counted before, or if there
+// are too many keys to know.
+func (g *guardEvents) violated(e guard.Event) int {
+	v, known := g.violators[e.Key]
+	if !known && len(g.violators) >= maxViolators || e.ID != "" && e.ID == v.last {
+		return 0
+	}
+	v.violations++
+	v.inARow++
+	v.last = e.ID
+	g.violators[e.Key] = v
+	return v.inARow
 }
 
 func (g *guardEvents) remember(m guardedMessage) {
@@ -86,8 +119,8 @@ func (g *guardEvents) last(key string) []string {
 
 func (g *guardEvents) penalized(e guard.Event, now time.Time) []event {
 	found := []event{{rule: UserBlocked, subject: e.Key, values: map[string]any{"user_id": e.Key, "name": e.Name,
-		"violations": float64(g.violations[e.Key]), "block_hours": e.After.Hours(), Messages: g.last(e.Key)}}}
-	delete(g.violations, e.Key)
+		"violations": float64(g.violators[e.Key].violations), "block_hours": e.After.Hours(), Messages: g.last(e.Key)}}}
+	delete(g.violators, e.Key)
 	for key, at := range g.blocked {
 		if now.Sub(at) > time.Minute {
 			delete(g.blocked, key)

@@ -2,7 +2,10 @@ package alert
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/ferrymq/ferry"
 )
 
 // judgement is one look at all rules and subjects.
@@ -43,7 +46,7 @@ func (j *judgement) judge(ctx context.Context, rules *ruleSet, partial bool) err
 		if j.seen[key] {
 			continue
 		}
-		if err := j.settle(ctx, byName[a.Rule], a, j.now); err != nil {
+		if err := j.settle(ctx, byName[a.Rule], a, j.now); !j.goesOn(ctx, a.Rule, a.Subject, err) {
 			return err
 		}
 	}
@@ -69,12 +72,24 @@ func (j *judgement) rule(ctx context.Context, rule *compiled) error {
 			continue
 		}
 		acked := j.acks[ackName(rule.Name, s.name)] != ""
-		if err := j.step(ctx, rule, s, holds, silenced(j.quiet, rule.Name, s.name), acked, j.now); err != nil {
+		err := j.step(ctx, rule, s, holds, silenced(j.quiet, rule.Name, s.name), acked, j.now)
+		if !j.goesOn(ctx, rule.Name, s.name, err) {
 			return err
 		}
 		j.seen[alertKey{rule.Name, s.name}] = true
 	}
 	return nil
+}
+
+// goesOn reports whether an error of one alert leaves the others to be judged. One that the broker does not keep, for
+// its name or its size or since there is no room, must not hide them.
+func (j *judgement) goesOn(ctx context.Context, rule, subject string, err error) bool {
+	if errors.Is(err, ferry.ErrInvalid) || errors.Is(err, ferry.ErrTooLarge) || errors.Is(err, ferry.ErrFull) {
+		j.log.ErrorContext(ctx, "an alert cannot be kept, and nobody is told of it", "rule", rule, "subject", subject,
+			"error", err)
+		return true
+	}
+	return err == nil
 }
 
 // byRule sorts alerts by rule and subject.

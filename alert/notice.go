@@ -41,10 +41,15 @@ func (w *Watch) text(rule *compiled, s *subject) string {
 	if err != nil {
 		text = rule.Name + ": " + s.name
 	}
-	if rule.Action != "" {
-		text += "\n" + rule.Action
+	return fit(rule.withAction(text))
+}
+
+// withAction adds what is to be done.
+func (c *compiled) withAction(text string) string {
+	if c.Action == "" {
+		return text
 	}
-	return fit(text)
+	return text + "\n" + c.Action
 }
 
 // fit cuts a text to what a notice takes: one that the hub refuses would tell nobody.

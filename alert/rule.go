@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -137,8 +139,9 @@ func (r Rule) compile() (*compiled, error) {
 }
 
 func (r Rule) check() error {
-	if r.Name == "" || len(r.Name) > maxRuleName || strings.ContainsAny(r.Name, "/\n\r") {
-		return bad(r.Name, fmt.Sprintf("use 1 to %d bytes without '/'", maxRuleName), "the name is not usable")
+	if r.Name == "" || len(r.Name) > maxRuleName || strings.Contains(r.Name, "/") || !utf8.ValidString(r.Name) ||
+		strings.ContainsFunc(r.Name, unicode.IsControl) {
+		return bad(r.Name, fmt.Sprintf("use 1 to %d bytes of text without '/'", maxRuleName), "the name is not usable")
 	}
 	if _, ok := severities[r.Severity]; !ok && r.Severity != "" {
 		return bad(r.Name, "use info, warning, critical, page or emergency", "the severity %q does not exist", r.Severity)
@@ -179,7 +182,11 @@ func (c *compiled) parse() error {
 	case look.level == ofBreaker && look.queues:
 		return bad(c.Name, "make two rules of it", "it can never fire: a breaker belongs to no topic or group")
 	case look.never != "":
-		return bad(c.Name, "shares are from 0 to 1: write 0.05 for 5 %", "it can never fire: %s", look.never)
+		return bad(c.Name, "shares are from 0 to 1: write 0.05 for 5 %; counts are not negative", "it can never fire: %s",
+			look.never)
+	}
+	if _, err := expr.Run(program, environment()); err != nil {
+		return c.broken(err)
 	}
 	c.program, c.level, c.uses, c.operator = program, look.level, look.uses, look.operator
 	return nil
@@ -259,23 +266,71 @@ func (r *reader) Visit(node *ast.Node) {
 			r.operator = n.Operator
 		}
 		r.compare(n)
+		if n.Operator == "and" || n.Operator == "&&" {
+			r.contradiction(n)
+		}
 	}
+}
+
+// contradiction finds figures of which a condition wants two things that exclude each other.
+func (r *reader) contradiction(n ast.Node) {
+	wanted := map[string]interval{}
+	var visit func(n ast.Node)
+	visit = func(n ast.Node) {
+		b, ok := n.(*ast.BinaryNode)
+		if !ok {
+			return
+		}
+		if b.Operator == "and" || b.Operator == "&&" {
+			visit(b.Left)
+			visit(b.Right)
+			return
+		}
+		name, operator, limit, ok := r.comparison(b)
+		if !ok {
+			return
+		}
+		v, seen := wanted[name]
+		if !seen {
+			v = figures[name].values()
+		}
+		if wanted[name] = v.meet(operator, limit); wanted[name].empty() {
+			r.never = "no " + name + " is what it asks for"
+		}
+	}
+	visit(n)
 }
 
 // compare finds comparisons that never hold: of a share with more than one, of a count with less than none.
 func (r *reader) compare(n *ast.BinaryNode) {
-	name, ok := n.Left.(*ast.IdentifierNode)
-	limit, constant := r.number(n.Right)
-	if !ok || !constant {
+	name, operator, limit, ok := r.comparison(n)
+	if !ok {
 		return
 	}
-	f, ok := figures[name.Value]
-	switch {
-	case !ok:
-	case f.share && (n.Operator == ">" && limit >= 1 || n.Operator == ">=" && limit > 1),
-		!f.signed && (n.Operator == "<" && limit <= 0 || n.Operator == "<=" && limit < 0):
-		r.never = fmt.Sprintf("%s %s %v", name.Value, n.Operator, limit)
+	if f := figures[name]; f.values().meet(operator, limit).empty() {
+		r.never = fmt.Sprintf("%s %s %v", name, operator, limit)
 	}
+}
+
+// mirrored are the operators that say the same of two sides in the other order.
+var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
+
+// comparison reads a comparison of a figure with a number, in either order.
+func (r *reader) comparison(n *ast.BinaryNode) (name, operator string, limit float64, ok bool) {
+	left, right, operator := n.Left, n.Right, n.Operator
+	if _, known := mirrored[operator]; !known {
+		return "", "", 0, false
+	}
+	if _, constant := r.number(left); constant {
+		left, right, operator = right, left, mirrored[operator]
+	}
+	identifier, isName := left.(*ast.IdentifierNode)
+	limit, constant := r.number(right)
+	if !isName || !constant {
+		return "", "", 0, false
+	}
+	_, ok = figures[identifier.Value]
+	return identifier.Value, operator, limit, ok
 }
 
 func (r *reader) number(n ast.Node) (float64, bool) {
@@ -284,6 +339,9 @@ func (r *reader) number(n ast.Node) (float64, bool) {
 		return float64(n.Value), true
 	case *ast.FloatNode:
 		return n.Value, true
+	case *ast.UnaryNode:
+		v, ok := r.number(n.Node)
+		return -v, ok && n.Operator == "-"
 	case *ast.IdentifierNode:
 		return r.threshold, n.Value == "threshold"
 	}

@@ -21,9 +21,15 @@ func TestWrongRules(t *testing.T) {
 		"never fire":        {Name: "threshold", When: "timeout_rate > threshold", Threshold: 5},
 		"belongs to no":     {Name: "levels", When: "breaker_open > 0 and queue_depth > 1"},
 		"it can never":      {Name: "negative", When: "queue_depth < 0"},
+		"error_rate > 1.5":  {Name: "mirrored", When: "1.5 < error_rate"},
+		"full == 2":         {Name: "equal", When: "full == 2"},
+		"no ready is what":  {Name: "contradiction", When: "ready > 10 and waiting > 1 and ready < threshold", Threshold: 5},
+		"no growth is what": {Name: "signed", When: "growth < -1 && (waiting > 1 && growth == 0)"},
 		"names no figure":   {Name: "constant", When: "1 > 2"},
 		"bool":              {Name: "no condition", When: "queue_depth"},
 		"not usable":        {Name: "a/b", When: "queue_depth > 1"},
+		"name is not":       {Name: "a\x00b", When: "queue_depth > 1"},
+		"memory budget":     {Name: "huge", When: "ready in map(1..100000000, # * 1.5)"},
 		"severity":          {Name: "severity", When: "queue_depth > 1", Severity: "bad"},
 		"negative":          {Name: "for", When: "queue_depth > 1", For: -1},
 		"pattern":           {Name: "pattern", When: "queue_depth > 1", Topics: []string{"["}},
@@ -42,6 +48,16 @@ func TestWrongRules(t *testing.T) {
 	twice := []alert.Rule{{Name: "a", When: "ready > 1"}, {Name: "a", When: "ready > 1"}}
 	if err := alert.Check(twice); !errors.Is(err, ferry.ErrInvalid) {
 		t.Errorf("two of a name: %v", err)
+	}
+}
+
+// A condition that asks for two things is refused only if they exclude each other.
+func TestRulesThatCanFire(t *testing.T) {
+	for _, when := range []string{"ready > 10 and ready < 12", "ready >= 5 and ready <= 5", "ready > 10 or ready < 5",
+		"error_rate >= 1", "queue_depth <= 0", "0 < ready and ready > 5", "not (ready > 5 and waiting < 3)"} {
+		if err := alert.Check([]alert.Rule{{Name: "a", When: when}}); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
 	}
 }
 

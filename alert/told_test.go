@@ -179,6 +179,31 @@ func TestBreakersAndBlockedKeys(t *testing.T) {
 	})
 }
 
+// TestHostileBreakers: keys of users are in the names of breakers. Whatever they are, people are told of them, and of
+// what comes after them.
+func TestHostileBreakers(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		guards := guard.NewMemory(guard.MemoryOptions{})
+		all := []guard.BreakerStatus{{Name: "a/\x00\n\xff", State: guard.StateOpen}, {Name: "z", State: guard.StateOpen},
+			{Name: "b/" + strings.Repeat("长", 400), State: guard.StateOpen}, {Name: "a/?\n\xff", State: guard.StateOpen}}
+		if _, err := guards.Report(t.Context(), "one", all); err != nil {
+			t.Fatal(err)
+		}
+		rule := alert.Rule{Name: strings.Repeat("r", 120), When: "breaker_open > 0", Text: "{breaker}"}
+		r.k.Start(r.server(alert.Options{Guards: guards, Rules: []alert.Rule{rule}}))
+		r.k.Advance(20 * time.Second)
+		r.inbox.mu.Lock()
+		defer r.inbox.mu.Unlock()
+		if n := len(r.inbox.titles); n != len(all) || !slices.Contains(r.inbox.bodies, "z") {
+			t.Errorf("%d arrived: %q", n, r.inbox.bodies)
+		}
+		found, err := alert.List(t.Context(), r.k.Broker)
+		if err != nil || len(found) != len(all) {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
 // TestRecoveryStopped: that nobody recovers dead letters is told where somebody once did, and by another leader too.
 func TestRecoveryStopped(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
