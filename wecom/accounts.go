@@ -16,6 +16,25 @@ type Account struct {
 	Problem error
 }
 
+// overduePolls is after how many missed polls an account is overdue: the vendor's limits cost some.
+const overduePolls = 5
+
+// Overdue returns the accounts that nobody pulled for five times Config.Poll: no process runs a pipeline, or their pulls
+// fail everywhere. Of one that was never pulled Pulled is zero.
+func (p *Pipeline) Overdue(ctx context.Context) ([]Cursor, error) {
+	all, err := p.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var overdue []Cursor
+	for _, a := range all {
+		if time.Since(a.Pulled) > overduePolls*p.config.Poll {
+			overdue = append(overdue, a.Cursor)
+		}
+	}
+	return overdue, nil
+}
+
 // Accounts returns every account that is configured, was pulled or has called back, in order of their names.
 func (p *Pipeline) Accounts(ctx context.Context) ([]Account, error) {
 	cursors, err := p.Cursors(ctx)

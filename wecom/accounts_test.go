@@ -2,6 +2,8 @@ package wecom_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
@@ -30,4 +32,27 @@ func TestAccounts(t *testing.T) {
 	if len(all) != 2 || all[0].Account != "configured" || all[1].Account != "pulled" || !all[1].LastCallback.IsZero() {
 		t.Errorf("%+v", all)
 	}
+}
+
+// An account that nobody pulls is overdue after five polls, and one that was never pulled at once.
+func TestOverdueAccounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		config := wecom.Config{Corp: "corp", Secret: "secret", Accounts: []string{"never"}, Poll: 20 * time.Second}
+		p, err := wecom.New(newBroker(t), config, wecom.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if err := p.SetCursor(t.Context(), "pulled", "c1"); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []int{1, 2} {
+			overdue, err := p.Overdue(t.Context())
+			if err != nil || len(overdue) != want || overdue[0].Account != "never" || !overdue[0].Pulled.IsZero() {
+				t.Errorf("%+v, %v; want %d", overdue, err, want)
+			}
+			time.Sleep(101 * time.Second)
+		}
+	})
 }

@@ -25,6 +25,7 @@ const (
 type Client struct {
 	base         string
 	corp, secret string
+	voiceFormat  int
 	http         *safehttp.Client
 	tokens       *tokens
 	media        *mediaCache
@@ -36,7 +37,7 @@ func newClient(kv driver.KV, c *Config, cacheBytes int64) (*Client, error) {
 		return nil, err
 	}
 	client := &Client{base: strings.TrimSuffix(c.Vendor, "/") + "/cgi-bin/", corp: c.Corp, secret: string(c.Secret),
-		http: h, media: newMediaCache(cacheBytes)}
+		voiceFormat: voiceFormats[c.VoiceFormat], http: h, media: newMediaCache(cacheBytes)}
 	tokens, err := newTokens(kv, c, client.fetchToken)
 	client.tokens = tokens
 	return client, err
@@ -181,6 +182,7 @@ type syncRequest struct {
 	Token   string `json:"token,omitempty"`
 	Limit   int    `json:"limit"`
 	Account string `json:"open_kfid"`
+	Voice   int    `json:"voice_format"`
 }
 
 // page of messages. More alone says whether there are others: a page may be short or empty all the same.
@@ -196,6 +198,7 @@ const pageSize = 1000
 // sync reads a page of an account's messages.
 func (c *Client) sync(ctx context.Context, account, cursor, token string) (page, error) {
 	var p page
-	err := c.call(ctx, "kf/sync_msg", syncRequest{Cursor: cursor, Token: token, Limit: pageSize, Account: account}, &p)
+	err := c.call(ctx, "kf/sync_msg", syncRequest{Cursor: cursor, Token: token, Limit: pageSize, Account: account,
+		Voice: c.voiceFormat}, &p)
 	return p, err
 }

@@ -36,6 +36,8 @@ type Config struct {
 	PullTopic string `json:"pull_topic,omitempty" yaml:"pull_topic"`
 	// Poll is how often accounts are pulled that no callback came for. Defaults to 1 minute; at least 10 s.
 	Poll time.Duration `json:"poll,omitempty" yaml:"poll"`
+	// VoiceFormat of files: VoiceAMR, the default, or VoiceSilk, which sounds better and is understood by fewer programs.
+	VoiceFormat string `json:"voice_format,omitempty" yaml:"voice_format"`
 	// Users of groups: a list of external_userids each for GroupVIP, GroupSuspicious and GroupWhitelist.
 	Users map[string][]string `json:"users,omitempty" yaml:"users"`
 	// Vendor is the address of the API, for a proxy or a test. Defaults to the constant of this name.
@@ -43,6 +45,15 @@ type Config struct {
 	// AllowPrivate are private networks in which Vendor may be. Defaults to none.
 	AllowPrivate []netip.Prefix `json:"allow_private,omitempty" yaml:"allow_private"`
 }
+
+// Formats of voices.
+const (
+	VoiceAMR  = "amr"
+	VoiceSilk = "silk"
+)
+
+// voiceFormats are what the vendor calls them.
+var voiceFormats = map[string]int{"": 0, VoiceAMR: 0, VoiceSilk: 1}
 
 // check says what is wrong with a configuration, or nil, and fills in its defaults.
 func (c *Config) check() error {
@@ -83,6 +94,10 @@ func (c *Config) checkNames() error {
 			return err
 		}
 	}
+	if _, ok := voiceFormats[c.VoiceFormat]; !ok {
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("there is no format of voices %.80q", c.VoiceFormat),
+			"use "+VoiceAMR+" or "+VoiceSilk, nil)
+	}
 	for group := range c.Users {
 		if !slices.Contains(listedGroups, group) {
 			return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("there is no group of users %q", group),
@@ -107,15 +122,15 @@ func checkAccount(account string) error {
 
 // FromEnvironment reads a configuration from variables: FERRY_WECOM_CORP, FERRY_WECOM_SECRET, FERRY_WECOM_TOKEN and
 // FERRY_WECOM_AES_KEY, FERRY_WECOM_OLD_TOKEN and FERRY_WECOM_OLD_AES_KEY while keys are changed, FERRY_WECOM_ACCOUNTS
-// (with commas), FERRY_WECOM_TOPIC, FERRY_WECOM_PULL_TOPIC, FERRY_WECOM_POLL, FERRY_WECOM_VENDOR and
-// FERRY_WECOM_ALLOW_PRIVATE (networks, with commas). With _FILE behind its name a variable names a file that has the
-// value.
+// (with commas), FERRY_WECOM_TOPIC, FERRY_WECOM_PULL_TOPIC, FERRY_WECOM_POLL,
+// FERRY_WECOM_VOICE_FORMAT, FERRY_WECOM_VENDOR and FERRY_WECOM_ALLOW_PRIVATE (networks, with commas). With _FILE behind
+// its name a variable names a file that has the value.
 func FromEnvironment(lookup func(name string) (string, bool)) (Config, error) {
 	e := environment{lookup: lookup}
 	c := Config{
 		Corp: e.get("CORP"), Secret: Secret(e.get("SECRET")), Accounts: e.list("ACCOUNTS"),
 		Topic: e.get("TOPIC"), PullTopic: e.get("PULL_TOPIC"), Poll: e.duration("POLL"), Vendor: e.get("VENDOR"),
-		AllowPrivate: e.networks("ALLOW_PRIVATE"),
+		VoiceFormat: e.get("VOICE_FORMAT"), AllowPrivate: e.networks("ALLOW_PRIVATE"),
 	}
 	for _, which := range []string{"", "OLD_"} {
 		p := KeyPair{Token: Secret(e.get(which + "TOKEN")), AESKey: Secret(e.get(which + "AES_KEY"))}

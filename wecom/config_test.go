@@ -28,9 +28,9 @@ func TestEnvironment(t *testing.T) {
 	}
 	c, err := wecom.FromEnvironment(environment(map[string]string{"CORP": "ww1", "SECRET_FILE": file, "TOKEN": "t",
 		"AES_KEY": "k", "OLD_TOKEN": "ot", "OLD_AES_KEY": "ok",
-		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": ""}))
+		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": "", "VOICE_FORMAT": "silk"}))
 	if err != nil || c.Corp != "ww1" || c.Secret != "of a file" || len(c.Keys) != 2 || c.Keys[1].Token != "ot" ||
-		len(c.Accounts) != 2 || len(c.AllowPrivate) != 1 || c.Poll != 90*time.Second {
+		len(c.Accounts) != 2 || len(c.AllowPrivate) != 1 || c.Poll != 90*time.Second || c.VoiceFormat != wecom.VoiceSilk {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if text := fmt.Sprintf("%+v", c); strings.Contains(text, "of a file") {
@@ -64,6 +64,7 @@ func TestConfig(t *testing.T) {
 		"one topic":       func(c *wecom.Config) { c.Topic = c.PullTopic },
 		"reserved topic":  func(c *wecom.Config) { c.PullTopic = "ferry.x" },
 		"account":         func(c *wecom.Config) { c.Accounts = []string{"a b"} },
+		"voice":           func(c *wecom.Config) { c.VoiceFormat = "mp3" },
 		"no such group":   func(c *wecom.Config) { c.Users = map[string][]string{"friends": {"ann"}} },
 		"vendor's scheme": func(c *wecom.Config) { c.Vendor = "ftp://x" },
 	} {

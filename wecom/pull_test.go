@@ -299,3 +299,20 @@ func TestStrangeMessages(t *testing.T) {
 		t.Errorf("%+v", m.Value)
 	}
 }
+
+// Voices come in the format that the configuration names.
+func TestVoiceFormat(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{}, wecom.Options{})
+	for format, silk := range map[string]bool{"": false, wecom.VoiceAMR: false, wecom.VoiceSilk: true} {
+		config := r.vendor.Config()
+		config.VoiceFormat = format
+		p, err := wecom.New(r.broker, config, wecom.Options{})
+		r.ok(err)
+		t.Cleanup(p.Close)
+		r.ok(p.PullNow(t.Context(), "kf1", ""))
+		if got := r.vendor.Silk("kf1"); got != silk {
+			t.Errorf("%q: Silk %v", format, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,9 +13,11 @@ import (
 
 const wecomLong = `Customer service of WeCom (企业微信客服): a program with a wecom.Pipeline takes its callbacks, pulls its messages and
 publishes them. These commands look at that, and ask for pulls; they read the same variables as the program does:
-FERRY_WECOM_CORP, FERRY_WECOM_SECRET and so on, or with _FILE behind their names (docs/wecom.md).`
+FERRY_WECOM_CORP, FERRY_WECOM_SECRET and so on, or with _FILE behind their names (docs/wecom.md). With --config they
+take what is not in a variable, the broker included, from the file of 'ferry serve'.`
 
 const wecomExample = `  ferry wecom check                                   are credentials right, does everything move?
+  ferry wecom check --config ferry.yaml               the same of a server
   ferry wecom cursor                                  how far is each account?
   ferry wecom pull wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw   now, without waiting for a callback
   ferry wecom replay wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw from three days ago: only what is missing is published`
@@ -26,10 +29,27 @@ func newWeCom(p process) *cobra.Command {
 	return c
 }
 
-// withWeCom opens the broker, and lets work use the pipeline that the variables describe.
-func (r *remote) withWeCom(ctx context.Context, work func(p *wecom.Pipeline, c wecom.Config) error) error {
+// wecomRemote is a command that needs a pipeline.
+type wecomRemote struct {
+	*remote
+	file string // of ferry serve; empty: none
+}
+
+func newWeComRemote(p process, c *cobra.Command) *wecomRemote {
+	r := &wecomRemote{remote: newRemote(p, c)}
+	c.Flags().StringVar(&r.file, "config", "", "file of a server's configuration, ferry.yaml for example")
+	return r
+}
+
+// withWeCom opens the broker, and lets work use the pipeline that the variables and the file describe.
+func (r *wecomRemote) withWeCom(ctx context.Context, work func(p *wecom.Pipeline, c wecom.Config) error) error {
+	f, err := serveOptions{config: r.file}.read()
+	if err != nil {
+		return err
+	}
+	r.url = cmp.Or(r.url, f.Broker)
 	return r.with(ctx, func(s session) error {
-		config, err := wecom.FromEnvironment(r.env)
+		config, err := wecomConfig(f.WeCom, r.env)
 		if err != nil {
 			return err
 		}
@@ -44,10 +64,11 @@ func (r *remote) withWeCom(ctx context.Context, work func(p *wecom.Pipeline, c w
 
 func newWeComCheck(p process) *cobra.Command {
 	c := &cobra.Command{Use: "check", Short: "Ask WeCom for a token, and tell how much waits",
-		Long: "Checks the configuration, asks WeCom for an access token with it, and tells what waits in the broker. No secret is\n" +
-			"printed. The exit code is 1 if WeCom refuses.",
+		Long: "Checks the configuration, asks WeCom for an access token with it, and tells what waits in the broker and which\n" +
+			"accounts were not pulled for five polls. No secret is printed. The exit code is 1 if WeCom refuses, or if pulls of an\n" +
+			"account have stopped.",
 		Example: "  ferry wecom check\n  ferry wecom check --output json"}
-	r := newRemote(p, c)
+	r := newWeComRemote(p, c)
 	r.begins = true
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.withWeCom(c.Context(), func(p *wecom.Pipeline, config wecom.Config) error {
@@ -58,7 +79,10 @@ func newWeComCheck(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return r.one(v, func() error { return r.showWeCom(v) })
+			if err := r.one(v, func() error { return r.showWeCom(v) }); err != nil {
+				return err
+			}
+			return v.verdict()
 		})
 	}
 	return c
@@ -71,6 +95,18 @@ type wecomView struct {
 	Accounts int              `json:"accounts"`
 	Pulls    int64            `json:"pulls_waiting"`
 	Messages map[string]int64 `json:"messages_waiting"` // by group
+	Overdue  []cursorView     `json:"overdue"`          // accounts that were not pulled for long, or never
+}
+
+// verdict fails if pulls have stopped. What was never pulled may be about to begin.
+func (v wecomView) verdict() error {
+	for _, c := range v.Overdue {
+		if c.Pulled != nil {
+			return failure(c.Account+" was last pulled "+textOf(c.Pulled),
+				"see that 'ferry serve' or a program with a wecom.Pipeline runs, and what it logs")
+		}
+	}
+	return nil
 }
 
 func checkedWeCom(ctx context.Context, p *wecom.Pipeline, c wecom.Config) (wecomView, error) {
@@ -83,9 +119,13 @@ func checkedWeCom(ctx context.Context, p *wecom.Pipeline, c wecom.Config) (wecom
 		accounts = append(accounts, cursor.Account)
 	}
 	slices.Sort(accounts)
+	overdue, err := p.Overdue(ctx)
+	if err != nil {
+		return wecomView{}, err
+	}
 	lag, err := p.Lag(ctx)
 	return wecomView{Corp: c.Corp, KeyPairs: len(c.Keys), Accounts: len(slices.Compact(accounts)),
-		Pulls: lag.Pulls, Messages: lag.Messages}, err
+		Pulls: lag.Pulls, Messages: lag.Messages, Overdue: viewCursors(overdue)}, err
 }
 
 func (r *remote) showWeCom(v wecomView) error {
@@ -97,6 +137,11 @@ func (r *remote) showWeCom(v wecomView) error {
 	}
 	if err := r.sayf("%d accounts, %d pulls wait", v.Accounts, v.Pulls); err != nil {
 		return err
+	}
+	for _, c := range v.Overdue {
+		if c.Pulled == nil {
+			r.notef("note: %s was never pulled", c.Account)
+		}
 	}
 	groups := make([]string, 0, len(v.Messages))
 	for group := range v.Messages {
@@ -116,7 +161,7 @@ func newWeComPull(p process) *cobra.Command {
 		Long: "Lays a pull job of an account (open_kfid) into the broker. The program that runs the pipeline does it; this command\n" +
 			"does not wait for it.",
 		Example: "  ferry wecom pull wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw"}
-	r := newRemote(p, c)
+	r := newWeComRemote(p, c)
 	r.begins = true
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.withWeCom(c.Context(), func(p *wecom.Pipeline, _ wecom.Config) error {
@@ -135,7 +180,7 @@ func newWeComReplay(p process) *cobra.Command {
 			"a pull. Messages that were published in the last four days are recognised: only what is missing is published.",
 		Example: "  ferry wecom replay wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw\n" +
 			"  ferry wecom replay wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw --cursor 4gw7MepFLfgF2VC5npN"}
-	r := newRemote(p, c)
+	r := newWeComRemote(p, c)
 	r.begins = true
 	var cursor string
 	c.Flags().StringVar(&cursor, "cursor", "", "where to begin (default: three days ago)")
@@ -180,21 +225,25 @@ var cursorColumns = []column[cursorView]{
 func newWeComCursor(p process) *cobra.Command {
 	c := &cobra.Command{Use: "cursor [ACCOUNT]", Short: "Show how far accounts are pulled, and when they were",
 		Example: "  ferry wecom cursor\n  ferry wecom cursor wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw --output json"}
-	r := newRemote(p, c)
+	r := newWeComRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.withWeCom(c.Context(), func(p *wecom.Pipeline, _ wecom.Config) error {
 			cursors, err := cursorsOf(c.Context(), p, args)
 			if err != nil {
 				return err
 			}
-			views := make([]cursorView, len(cursors))
-			for i, one := range cursors {
-				views[i] = cursorView{Account: one.Account, Cursor: one.Position, Pulled: jsontime.At(one.Pulled)}
-			}
-			return list(r, cursorColumns, views, "No account was pulled yet.")
+			return list(r.remote, cursorColumns, viewCursors(cursors), "No account was pulled yet.")
 		})
 	}
 	return c
+}
+
+func viewCursors(cursors []wecom.Cursor) []cursorView {
+	views := make([]cursorView, len(cursors))
+	for i, one := range cursors {
+		views[i] = cursorView{Account: one.Account, Cursor: one.Position, Pulled: jsontime.At(one.Pulled)}
+	}
+	return views
 }
 
 func cursorsOf(ctx context.Context, p *wecom.Pipeline, accounts []string) ([]wecom.Cursor, error) {

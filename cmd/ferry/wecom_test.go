@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
 
@@ -30,7 +31,18 @@ func TestWeCom(t *testing.T) {
 	d.has(d.ok("wecom", "cursor"), "kf1", "c1")
 	d.has(d.ok("wecom", "cursor", "kf1", "--output", "json"), `"cursor": "c1"`)
 	d.has(d.ok("wecom", "check"), "WeCom takes the credentials of "+config.Corp, "2 accounts, 2 pulls wait")
+	d.has(d.ok("wecom", "check", "--output", "json"), `"account": "kf2"`) // overdue: never pulled
 	d.fails(exitUsage, "is no open_kfid", "wecom", "pull", "a b")
+
+	file := filepath.Join(t.TempDir(), "ferry.yaml")
+	text := "wecom: {corp: another, accounts: [kf3], poll: 10s}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.fails(exitUsage, "ferry.yaml", "wecom", "check", "--config", file+"x")
+	delete(d.env, "FERRY_WECOM_ACCOUNTS") // variables count more
+	d.has(d.ok("wecom", "check", "--config", file), "of "+config.Corp, "2 accounts")
+	d.has(d.ok("wecom", "check", "--config", file, "--output", "json"), `"account": "kf3"`)
 
 	d.env["FERRY_WECOM_SECRET"] = secret + "x"
 	r := d.run("wecom", "check")
@@ -75,7 +87,9 @@ func TestServeTakesCallbacks(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		_, metrics = s.get(c, "/metrics")
 	}
-	if log := s.logged(); strings.Contains(log, string(config.Secret)) {
-		t.Error(log)
+	for _, secret := range []wecom.Secret{config.Secret, config.Keys[0].Token, config.Keys[0].AESKey} {
+		if log := s.logged(); strings.Contains(log, string(secret)) {
+			t.Error(log)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
@@ -22,9 +21,13 @@ import (
 func main() {
 	ctx, done := context.WithCancel(context.Background())
 	defer done()
-	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
+	url := cmp.Or(os.Getenv("FERRY_BROKER"), "memory://")
+	broker, err := open.URL(ctx, url)
 	check(err)
 	defer broker.Close(context.Background())
+	store, err := open.Guards(ctx, cmp.Or(os.Getenv("FERRY_STORE"), url)) // of Kafka: a redis:// URL in FERRY_STORE
+	check(err)
+	defer func() { _ = store.Close(context.Background()) }()
 
 	vendor := wecomtest.Start(wecomtest.Options{}) // in real life: WeCom, and wecom.FromEnvironment
 	defer vendor.Close()
@@ -36,7 +39,7 @@ func main() {
 
 	handled := make(chan string, 10)
 	w := worker.New(broker, worker.Options{})
-	layers, err := p.Protection(guard.NewMemory(guard.MemoryOptions{}), nil)
+	layers, err := p.Protection(store, nil)
 	check(err)
 	p.Handle(w, layers, wecom.Kinds{wecom.KindText: func(ctx context.Context, m *ferry.Msg[wecom.Message]) error {
 		defer func() { handled <- m.Value.User + ": " + m.Value.Text.Content }()

@@ -101,6 +101,8 @@ type WeCom struct {
 	PullTopic string   `yaml:"pull_topic"`
 	Poll      Duration `yaml:"poll"`
 	Vendor    string   `yaml:"vendor"`
+	// VoiceFormat is amr or silk.
+	VoiceFormat string `yaml:"voice_format"`
 	// AllowPrivate are networks in which the vendor's address may be.
 	AllowPrivate []netip.Prefix `yaml:"allow_private"`
 	// Users are external_userids by group: vip, suspicious, whitelist.

@@ -43,6 +43,7 @@ wecom:
   corp: ww1
   accounts: [kf1]
   poll: 2m
+  voice_format: silk
   allow_private: [10.0.0.0/8]
   users: {vip: [ann]}
 notify:
@@ -89,7 +90,7 @@ func TestWholeFile(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if w := f.WeCom; w.Corp != "ww1" || w.Accounts[0] != "kf1" || w.Poll != Duration(2*time.Minute) ||
-		w.AllowPrivate[0].Bits() != 8 || w.Users["vip"][0] != "ann" {
+		w.VoiceFormat != "silk" || w.AllowPrivate[0].Bits() != 8 || w.Users["vip"][0] != "ann" {
 		t.Errorf("%+v", w)
 	}
 	if f.Environment != "production" || f.Masks[0].Fields[0] != "password" || f.Store == "" {

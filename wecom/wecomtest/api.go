@@ -132,8 +132,9 @@ func (s *Server) syncMessages(r *http.Request) answer {
 		Token   string `json:"token"`
 		Limit   int    `json:"limit"`
 		Account string `json:"open_kfid"`
+		Voice   int    `json:"voice_format"`
 	}](r)
-	if !ok || in.Limit > 1000 || len(in.Cursor) > 64 || len(in.Token) > 128 {
+	if !ok || in.Voice < 0 || in.Voice > 1 || in.Limit > 1000 || len(in.Cursor) > 64 || len(in.Token) > 128 {
 		return failure(codeWrongArgument)
 	}
 	if in.Account == "" {
@@ -142,6 +143,7 @@ func (s *Server) syncMessages(r *http.Request) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(in.Account)
+	a.silk = in.Voice == 1
 	if code := a.admit(in.Token, s.o.Tokenless); code != 0 {
 		return failure(code)
 	}

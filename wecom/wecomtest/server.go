@@ -63,6 +63,7 @@ type account struct {
 	msgTokens map[string]time.Time
 	tokenless []time.Time // of the last minute
 	pages     int
+	silk      bool
 }
 
 type session struct {
@@ -227,6 +228,13 @@ func (s *Server) ForgetCursors() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.epoch++
+}
+
+// Silk reports whether the last pull of an account asked for voices in Silk, not in AMR.
+func (s *Server) Silk(account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.account(account).silk
 }
 
 // Calls returns how often a call was made ("kf/sync_msg"), failed ones included.
