@@ -19,6 +19,9 @@ const (
 	pullTurn = 10 * time.Second
 	// slowDown is how long an account is left alone when the vendor wants fewer calls.
 	slowDown = time.Minute
+	// idleOnce is for how long a job of the schedule is the only one of its account, unless it is done before: while pulls
+	// of an account fail, because the vendor is away or the account is wrong, one waits and not one for each minute.
+	idleOnce = time.Hour
 )
 
 // pullJob asks for a pull of an account. One without an account asks for all that were not pulled lately.
@@ -170,7 +173,9 @@ func (p *Pipeline) pullIdle(ctx context.Context, now time.Time) error {
 		if now.Sub(pulled) < p.config.Poll/2 {
 			continue
 		}
-		if err := p.Pull(ctx, account); err != nil {
+		err := p.enqueue(ctx, pullJob{Account: account}, ferry.Unique("idle/"+account, idleOnce))
+		var waits *ferry.UniqueError
+		if err != nil && !errors.As(err, &waits) {
 			return err
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -244,10 +246,50 @@ func TestIdleAccountsArePulled(t *testing.T) {
 	if got := jobs(); !slices.Equal(got, []string{"never"}) {
 		t.Errorf("%v", got)
 	}
-	r.ok(p.PullAccount(t.Context(), "", time.Now().Add(time.Minute)))
-	if got := jobs(); !slices.Equal(got, []string{"found", "never", "never", "seen"}) {
-		t.Errorf("%v", got)
+	for range 3 { // what waits already is not asked for again
+		r.ok(p.PullAccount(t.Context(), "", time.Now().Add(time.Minute)))
+		if got := jobs(); !slices.Equal(got, []string{"found", "never", "seen"}) {
+			t.Errorf("%v", got)
+		}
 	}
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	for p.Stats().Pulls < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	end()
+	running.Wait()
+	for len(jobs()) < 3 { // what was pulled is asked for again, some time later
+		r.ok(p.PullAccount(t.Context(), "", time.Now().Add(time.Hour)))
+	}
+}
+
+// An account whose pulls fail for hours has one job of the schedule for each of them, and not one for each minute.
+func TestFailingAccountDoesNotPileUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		config := wecom.Config{Corp: "corp", Secret: "secret", Accounts: []string{"kf1"}, Vendor: "http://127.0.0.1:1",
+			AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}} // where nobody listens
+		p, err := wecom.New(newBroker(t), config, wecom.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		ctx, end := context.WithTimeout(t.Context(), 5*time.Hour)
+		defer end()
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		lag, err := p.Lag(t.Context())
+		if err != nil || lag.Pulls > 6 || p.Stats().PullsFailed < 100 {
+			t.Errorf("%+v, %v after %d pulls that failed", lag, err, p.Stats().PullsFailed)
+		}
+	})
 }
 
 // What was said while no callback came is pulled by the schedule, and a burst of callbacks is one pull or few.
