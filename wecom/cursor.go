@@ -68,15 +68,23 @@ func (p *Pipeline) Cursors(ctx context.Context) ([]Cursor, error) {
 }
 
 // SetCursor sends the next pull of an account to a position, "" for the beginning. What was published already is
-// recognised for Recognised, and not published again.
+// recognised for Recognised, and not published again. A pull that is under way starts anew.
 func (p *Pipeline) SetCursor(ctx context.Context, account, position string) error {
-	c, err := p.Cursor(ctx, account)
-	if err != nil {
-		return err
+	var moved error
+	for range cursorTries {
+		c, err := p.Cursor(ctx, account)
+		if err != nil {
+			return err
+		}
+		if _, moved = p.advance(ctx, c, position); !errors.Is(moved, ferry.ErrConflict) {
+			return moved
+		}
 	}
-	_, err = p.advance(ctx, c, position)
-	return err
+	return moved
 }
+
+// cursorTries is how often SetCursor tries against pulls that move the cursor at the same moment.
+const cursorTries = 20
 
 func cursorOf(v driver.Value) (Cursor, error) {
 	var r cursorRecord

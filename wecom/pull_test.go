@@ -117,6 +117,27 @@ func TestTwoPullers(t *testing.T) {
 	r.wantPublished(ids)
 }
 
+// A cursor is set also while somebody pulls, and moves it with every page.
+func TestCursorIsSetDuringPulls(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wecomtest.Options{Page: 1, Tokenless: 1 << 20}, wecom.Options{})
+	ids := r.say("kf1", "ann", 50)
+	ctx, end := context.WithCancel(t.Context())
+	var puller sync.WaitGroup
+	puller.Go(func() {
+		for ctx.Err() == nil {
+			_ = r.p.PullNow(ctx, "kf1", "") // whose cursor is moved is the one that loses
+		}
+	})
+	for range 100 {
+		r.ok(r.p.SetCursor(t.Context(), "kf1", ""))
+	}
+	end()
+	puller.Wait()
+	r.ok(r.p.PullNow(t.Context(), "kf1", ""))
+	r.wantPublished(ids)
+}
+
 // What becomes of a job after a pull that did not succeed.
 func TestOutcomesOfAPull(t *testing.T) {
 	t.Parallel()
