@@ -147,6 +147,7 @@ func (r *receiver) takes(ctx context.Context, target string) bool {
 
 // Hubs are killed while they send: nothing is lost, and nothing is sent after its success was recorded.
 func TestKilledHubs(t *testing.T) {
+	t.Parallel()
 	url := redistest.Shared(t).URL() + "?prefix=" + strings.ToLower(rand.Text())
 	b, err := open.URL(t.Context(), url)
 	if err != nil {

@@ -115,6 +115,7 @@ func startVendor(t *testing.T, broker string, took *ledger) (*exec.Cmd, string) 
 // TestEverythingIsKilled: hubs, the broker's server and the vendor are killed together, again and again, while the
 // vendor misbehaves. Nothing is lost, and nothing is sent after its success was recorded.
 func TestEverythingIsKilled(t *testing.T) {
+	t.Parallel()
 	n := tortured(t)
 	server := redistest.Single(t, redistest.Options{AOF: "always"})
 	b, err := open.URL(t.Context(), server.URL())
