@@ -28,8 +28,9 @@ type Health struct {
 
 // health looks at the broker, not more often than it is worth.
 type health struct {
-	monitor *monitor.Monitor
-	begin   time.Time
+	monitor  *monitor.Monitor
+	problems func(ctx context.Context) []string // nil: none
+	begin    time.Time
 
 	mu        sync.Mutex // guards what follows, not a look
 	looking   chan struct{}
@@ -77,10 +78,18 @@ func (h *health) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	shot := h.monitor.Look(ctx)
+	var problems []string
+	if h.problems != nil {
+		problems = h.problems(ctx)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.looking, h.at = nil, time.Now()
 	h.last = h.judge(shot)
+	h.last.Errors = append(h.last.Errors, problems...)
+	if len(problems) > 0 && h.last.Status == monitor.Healthy {
+		h.last.Status = monitor.Degraded
+	}
 }
 
 // judge makes the answer of what a look saw.

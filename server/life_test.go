@@ -125,6 +125,20 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestProblemsOfMounts: what is mounted may be degraded although the broker is well, and only who may view all learns
+// why.
+func TestProblemsOfMounts(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Problems: func(context.Context) []string { return []string{"kf1 was never pulled"} }})
+	if a := r.do("GET", "/healthz", ""); a.StatusCode != 200 || !strings.Contains(a.text, "degraded") ||
+		strings.Contains(a.text, "kf1") {
+		t.Errorf("anybody reads %s", a.text)
+	}
+	if a := r.do("GET", "/healthz", "", "Authorization", r.token()); !strings.Contains(a.text, "kf1 was never pulled") {
+		t.Error(a.text)
+	}
+}
+
 // TestMember: the server is seen among the members, and leaves.
 func TestMember(t *testing.T) {
 	t.Parallel()

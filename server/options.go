@@ -112,6 +112,9 @@ type Options struct {
 	Drain time.Duration
 	// StopTimeout is how long requests under way have when the server stops. Defaults to 10 s.
 	StopTimeout time.Duration
+	// Problems tells what is wrong with what is mounted, in sentences: /healthz is degraded while there are some. It is
+	// asked whenever the broker is looked at. Defaults to none.
+	Problems func(ctx context.Context) []string
 	// Name is that of the server among the members of the broker. Defaults to host and process id.
 	Name string
 	// Logger gets a line for each request. Defaults to that of the broker.

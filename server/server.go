@@ -64,7 +64,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.health = &health{monitor: watch, begin: time.Now()}
+	s.health = &health{monitor: watch, problems: o.Problems, begin: time.Now()}
 	if err := s.listen(); err != nil {
 		return nil, err
 	}

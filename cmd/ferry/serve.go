@@ -110,6 +110,7 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	if err != nil {
 		return err
 	}
+	options.Problems = wecomProblems(service)
 	store, err := p.guards(ctx, f)
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry"
@@ -40,6 +42,28 @@ func openWeCom(b *ferry.Broker, f config.WeCom, env func(string) (string, bool))
 			"set FERRY_WECOM_TOKEN and FERRY_WECOM_AES_KEY, or those with _FILE")
 	}
 	return wecom.New(b, c, wecom.Options{})
+}
+
+// wecomProblems tells which accounts are not pulled. There are none without a pipeline.
+func wecomProblems(p *wecom.Pipeline) func(ctx context.Context) []string {
+	return func(ctx context.Context) []string {
+		if p == nil {
+			return nil
+		}
+		overdue, err := p.Overdue(ctx)
+		if err != nil {
+			return nil // of the broker is told anyway
+		}
+		problems := make([]string, len(overdue))
+		for i, c := range overdue {
+			problems[i] = "account " + c.Account + " of WeCom: it was never pulled"
+			if !c.Pulled.IsZero() {
+				problems[i] = fmt.Sprintf("account %s of WeCom: it was last pulled %v ago", c.Account,
+					time.Since(c.Pulled).Round(time.Second))
+			}
+		}
+		return problems
+	}
 }
 
 // wecomMount takes callbacks, which carry a signature of their own.

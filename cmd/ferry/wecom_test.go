@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -49,6 +52,34 @@ func TestWeCom(t *testing.T) {
 	if r.code != exitFailure || !strings.Contains(r.err, "40001") || strings.Contains(r.out+r.err, secret) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
+}
+
+// TestProblemsOfWeCom: an account that is not pulled is a problem of the server.
+func TestProblemsOfWeCom(t *testing.T) {
+	t.Parallel()
+	if got := wecomProblems(nil)(t.Context()); len(got) != 0 {
+		t.Errorf("without a pipeline: %v", got)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b, err := memory.Open(t.Context(), memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close(context.Background()) }()
+		p, err := wecom.New(b, wecom.Config{Corp: "ww1", Secret: "secret", Accounts: []string{"kf1", "kf2"}}, wecom.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if err := p.SetCursor(t.Context(), "kf1", "c1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Minute)
+		got := strings.Join(wecomProblems(p)(t.Context()), "; ")
+		if want := "account kf1 of WeCom: it was last pulled 6m0s ago; account kf2 of WeCom: it was never pulled"; got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	})
 }
 
 // TestServeTakesCallbacks: with a corp in its file the server takes callbacks, and pulls what they are about.
