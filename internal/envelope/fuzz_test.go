@@ -32,6 +32,9 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			again := Append(nil, m)
+			if size := Size(m); size != len(again) {
+				t.Fatalf("Size says %d, but it has %d bytes", size, len(again))
+			}
 			back := must[*driver.Message](t)(Decode(again))
 			same(t, back, m)
 			if third := Append(nil, back); !bytes.Equal(again, third) {

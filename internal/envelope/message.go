@@ -83,26 +83,6 @@ func appendRetry(dst []byte, p *driver.RetryPolicy) []byte {
 	return appendInt(dst, numMaxElapsed, int64(p.MaxElapsed))
 }
 
-// Decode reads an envelope. The Body of the message is part of data, so data must stay unchanged as long as the
-// message is used, and is the caller's own: copy it first where a store lends it. Everything else is copied.
-func Decode(data []byte) (*driver.Message, error) {
-	content, err := unseal(data)
-	if err != nil {
-		return nil, err
-	}
-	m := new(driver.Message)
-	for len(content) > 0 {
-		var v value
-		if v, content, err = messageFields.next(content); err != nil {
-			return nil, err
-		}
-		if err = setField(m, v); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
-}
-
 func setField(m *driver.Message, v value) (err error) {
 	switch v.field {
 	case numIDUUID:

@@ -24,6 +24,9 @@ func TestMessageRoundTrip(t *testing.T) {
 			t.Fatalf("Append changed what was in dst")
 		}
 		data = data[len(prefix):]
+		if size := Size(want); size != len(data) {
+			t.Fatalf("Size says %d, but it has %d bytes", size, len(data))
+		}
 		got, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
