@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -113,4 +114,37 @@ func appendReceived(dst []byte, r received) []byte {
 		dst = appendDelivery(dst, &r.Messages[i])
 	}
 	return append(append(dst, around[len(begin):]...), '\n')
+}
+
+// receiptRoom is about how many bytes a receipt has.
+const receiptRoom = 64
+
+// appendReceipts appends the answer to a publish of many, as encoding/json writes it: that is asked only for what was not stored.
+func appendReceipts(dst []byte, all []receipt) []byte {
+	dst = append(dst, `{"receipts":[`...)
+	for i := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendReceipt(dst, &all[i])
+	}
+	return append(dst, "]}\n"...)
+}
+
+func appendReceipt(dst []byte, r *receipt) []byte {
+	if r.Error != nil || r.ID == "" {
+		buffer := bytes.NewBuffer(dst)
+		e := json.NewEncoder(buffer)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(r) // nothing in it can fail
+		return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+	}
+	dst = appendText(append(dst, `{"id":`...), r.ID)
+	if r.Duplicate {
+		dst = append(dst, `,"duplicate":true`...)
+	}
+	if r.IDWindow != 0 {
+		dst = appendText(append(dst, `,"id_window":`...), r.IDWindow.String())
+	}
+	return append(dst, '}')
 }

@@ -53,3 +53,23 @@ func TestAppendReceived(t *testing.T) {
 		}
 	}
 }
+
+// An answer to a publish of many is what encoding/json writes.
+func TestAppendReceipts(t *testing.T) {
+	t.Parallel()
+	one := receipt{ID: "a <b> \"c\""}
+	for _, all := range [][]receipt{
+		{}, {one}, {one, {ID: "b", Duplicate: true}, {ID: "c", IDWindow: jsontime.Duration(time.Minute)}},
+		{{Error: &problem{Title: "t", Detail: "a < b", Code: "c"}}, one, {ID: "d", Error: &problem{}}, {}},
+	} {
+		var want bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(receipts{all}); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(appendReceipts(nil, all)); got != want.String() {
+			t.Errorf("got  %s\nwant %s", got, want.String())
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
@@ -89,28 +88,16 @@ func (g *Gateway) frameCalls() map[string]call {
 // serveFrame answers a call of the seam with a frame, an error included.
 func (g *Gateway) serveFrame(w http.ResponseWriter, r *http.Request) {
 	answer := g.answer(r)
-	buffer := answers.Get().(*[]byte)
-	data, err := frame.Append((*buffer)[:0], answer)
-	if err != nil || len(data) > maxAnswer {
-		if err == nil {
-			err = frame.TooLarge(len(data), maxAnswer)
-		}
-		answer = &frame.Answer{Err: err}
-		data, _ = frame.Append((*buffer)[:0], answer)
-	}
-	if *buffer = data; cap(data) <= keptAnswer {
-		defer answers.Put(buffer)
+	size := frame.Size(answer)
+	if size > maxAnswer {
+		answer = &frame.Answer{Err: frame.TooLarge(size, maxAnswer)}
+		size = frame.Size(answer)
 	}
 	w.Header().Set("Content-Type", frame.ContentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	w.Header().Set("Content-Length", strconv.Itoa(size))
 	w.WriteHeader(statusOf(answer.Err))
-	_, _ = w.Write(data) // who does not read it has gone away
+	_ = frame.Write(w, answer, size) // who does not read it has gone away
 }
-
-// answers are buffers: one is filled for each call, and is free when it has been written. Beyond keptAnswer bytes it is not kept.
-var answers = sync.Pool{New: func() any { return new([]byte) }}
-
-const keptAnswer = 4 << 20
 
 // maxAnswer is the largest answer in bytes.
 const maxAnswer = 256 << 20

@@ -52,22 +52,12 @@ func (g *Gateway) with(ctx context.Context, id string, f func(s *session) (frame
 func (g *Gateway) receive(ctx context.Context, q *frame.Receive) (frame.Value, error) {
 	start := time.Now()
 	return g.with(ctx, q.Session, func(s *session) (frame.Value, error) {
-		held, err := s.receive(ctx, q, g.o.Poll)
+		got, err := s.receive(ctx, q, g.o.Poll)
 		if err != nil {
 			return nil, err
 		}
-		return outgoing(held, start), nil
+		return &frame.Deliveries{Served: got.at.Sub(start), Deliveries: got.deliveries}, nil
 	})
-}
-
-// outgoing is the answer with deliveries to a call that came at start.
-func outgoing(held []*holding, start time.Time) *frame.Deliveries {
-	now := time.Now()
-	answer := &frame.Deliveries{Served: now.Sub(start), Deliveries: make([]frame.Delivery, len(held))}
-	for i, h := range held {
-		answer.Deliveries[i] = frame.Delivery{Delivery: *h.delivery, Handle: h.handle, Left: h.until.Sub(now)}
-	}
-	return answer
 }
 
 func (g *Gateway) stop(ctx context.Context, q *frame.Receive) (frame.Value, error) {
@@ -92,10 +82,8 @@ func (g *Gateway) extend(ctx context.Context, q *frame.Held) (frame.Value, error
 }
 
 func (g *Gateway) settle(ctx context.Context, q *frame.Settle) (frame.Value, error) {
-	handles, ss := make([]uint64, len(q.Settlements)), make([]driver.Settlement, len(q.Settlements))
-	for i, s := range q.Settlements {
-		handles[i], ss[i] = s.Handle, s.Settlement
-		for _, m := range s.Emit {
+	for i := range q.Settlements {
+		for _, m := range q.Settlements[i].Emit {
 			if m == nil {
 				return nil, driver.NewError(driver.ErrInvalid, "a follow-up is missing", "send one for each", nil)
 			}
@@ -105,7 +93,7 @@ func (g *Gateway) settle(ctx context.Context, q *frame.Settle) (frame.Value, err
 		}
 	}
 	return g.with(ctx, q.Session, func(s *session) (frame.Value, error) {
-		errs := s.settle(ctx, handles, ss)
+		errs := s.settle(ctx, q.Handles, q.Settlements)
 		return (*frame.Errors)(&errs), nil
 	})
 }

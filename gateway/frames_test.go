@@ -176,7 +176,7 @@ func without(missing auth.Scope) []auth.Scope {
 func TestEmitNeedsPublish(t *testing.T) {
 	g, _ := newGateway(t, gateway.Options{})
 	emit := driver.Settlement{Emit: []*driver.Message{{ID: "b", Topic: "secret"}}}
-	_, err := call(t, g, token([]auth.Scope{auth.Consume}, "jobs"), frame.CallSettle, &frame.Settle{Settlements: []frame.Settlement{{Settlement: emit}}}, nil)
+	_, err := call(t, g, token([]auth.Scope{auth.Consume}, "jobs"), frame.CallSettle, &frame.Settle{Handles: []uint64{1}, Settlements: []driver.Settlement{emit}}, nil)
 	if !errors.Is(err, driver.ErrRefused) {
 		t.Errorf("got %v, want ErrRefused", err)
 	}

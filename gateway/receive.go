@@ -186,11 +186,11 @@ func (s *session) giveBack(ctx context.Context, ds []*driver.Delivery) {
 func (g *Gateway) hand(ctx context.Context, s *session, ds []*driver.Delivery) []delivery {
 	ds, plain := g.plain(ctx, s, s.begun(ctx, ds))
 	s.mu.Lock()
-	held := s.hold(ds)
+	first := s.hold(ds)
 	s.mu.Unlock()
-	out := make([]delivery, len(held))
-	for i, h := range held {
-		out[i] = shown(plain[i], g.leases.handle(s.id, h.handle), time.Until(h.until))
+	out := make([]delivery, len(ds))
+	for i, d := range ds {
+		out[i] = shown(plain[i], g.leases.handle(s.id, first+uint64(i)), time.Until(d.LeaseUntil))
 	}
 	return out
 }

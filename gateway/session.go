@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,25 +19,21 @@ type session struct {
 	by    sharing // of one that requests share
 
 	mu      sync.Mutex
-	held    map[uint64]*holding
+	held    holdings
 	handles map[string]uint64 // by the text of the token; nil where nothing is taken away
 	last    uint64            // handle
 	wait    *receiving
-	stopped uint64 // receives up to this number do not wait
-	answer  []*holding
-	number  uint64 // of the receive that answer belongs to
+	stopped uint64      // receives up to this number do not wait
+	answer  handleRange // what the last receive has brought
+	number  uint64      // of that receive
 	revoked chan revocation
 	calls   int // under way
 	idle    *time.Timer
 	ended   bool
 }
 
-// holding is a delivery that a client may still speak of: one that it holds, or whose lease was lost unsettled.
-type holding struct {
-	handle   uint64
-	delivery *driver.Delivery
-	until    time.Time // when its lease ends, if it is not extended
-}
+// handleRange are handles that follow each other.
+type handleRange struct{ first, end uint64 }
 
 // receiving is a receive that waits.
 type receiving struct {
@@ -57,40 +52,56 @@ const forgetAfter = time.Minute
 
 // receive returns what the client has not got yet, or waits for more. A client asks once at a time: a receive that still waits has
 // lost its client, and ends.
-func (s *session) receive(ctx context.Context, q *frame.Receive, poll time.Duration) ([]*holding, error) {
+func (s *session) receive(ctx context.Context, q *frame.Receive, poll time.Duration) (outgoing, error) {
 	ctx, cancel := context.WithTimeout(ctx, poll)
 	defer cancel()
 	mine := &receiving{cancel: cancel, done: make(chan struct{})}
-	if again := s.enter(q, mine); again != nil {
+	if again := s.enter(q, mine); len(again.deliveries) > 0 {
 		return again, nil
 	}
 	ds, err := s.sub.Receive(ctx, q.Max)
 	got := s.leave(q, mine, ds)
-	if len(got) > 0 || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if len(got.deliveries) > 0 || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return got, nil
 	}
-	return nil, err
+	return got, err
 }
 
 // enter makes mine the receive that waits, after the one before it has ended; or returns what the client has not got yet.
-func (s *session) enter(q *frame.Receive, mine *receiving) []*holding {
+func (s *session) enter(q *frame.Receive, mine *receiving) outgoing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.wait != nil {
 		s.end(s.wait)
 	}
 	if q.Got >= s.number {
-		s.answer = nil
+		s.answer = handleRange{}
 	}
-	s.answer = slices.DeleteFunc(s.answer, func(h *holding) bool { return !time.Now().Before(h.until) }) // lost on its way
-	if len(s.answer) > 0 {
+	if again := s.outgoing(time.Now()); len(again.deliveries) > 0 {
 		s.number = q.Number
-		return s.answer
+		return again
 	}
 	if s.wait = mine; q.Number <= s.stopped {
 		mine.cancel()
 	}
-	return nil
+	return outgoing{}
+}
+
+// outgoing is what a client is sent, as of a time.
+type outgoing struct {
+	deliveries []frame.Delivery
+	at         time.Time
+}
+
+// outgoing is what the client has not got yet, without what was lost before a time, on its way. The lock is held.
+func (s *session) outgoing(lost time.Time) outgoing {
+	out := outgoing{at: time.Now(), deliveries: make([]frame.Delivery, 0, s.answer.end-s.answer.first)}
+	for handle := s.answer.first; handle < s.answer.end; handle++ {
+		if h := s.held.find(handle); h != nil && !h.until.Before(lost) {
+			out.deliveries = append(out.deliveries, frame.Delivery{Delivery: h.delivery, Handle: handle, Left: h.until.Sub(out.at)})
+		}
+	}
+	return out
 }
 
 // end ends a receive that waits. The lock is held before and after, and not meanwhile.
@@ -102,51 +113,48 @@ func (s *session) end(w *receiving) {
 }
 
 // leave notes what a receive has brought, until a later one says that it arrived.
-func (s *session) leave(q *frame.Receive, mine *receiving, ds []*driver.Delivery) []*holding {
+func (s *session) leave(q *frame.Receive, mine *receiving, ds []*driver.Delivery) outgoing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	got := s.hold(ds)
-	if len(got) > 0 {
-		s.answer, s.number = got, q.Number
-	}
 	s.wait = nil
 	close(mine.done)
-	return got
+	if len(ds) == 0 {
+		return outgoing{at: time.Now()}
+	}
+	first := s.hold(ds)
+	s.answer, s.number = handleRange{first, s.last + 1}, q.Number
+	return s.outgoing(time.Time{})
 }
 
-// hold gives deliveries their handles. The lock is held.
-func (s *session) hold(ds []*driver.Delivery) []*holding {
+// hold gives deliveries their handles, from the one that it returns on. The lock is held.
+func (s *session) hold(ds []*driver.Delivery) (first uint64) {
 	s.forget()
-	got, all := make([]*holding, len(ds)), make([]holding, len(ds))
-	for i, d := range ds {
+	first = s.last + 1
+	for _, d := range ds {
 		s.last++
-		h := &all[i]
-		*h = holding{handle: s.last, delivery: d, until: d.LeaseUntil}
-		got[i], s.held[h.handle] = h, h
+		s.held.add(s.last, d)
 		if s.handles != nil {
-			s.handles[d.Token.String()] = h.handle
+			s.handles[d.Token.String()] = s.last
 		}
 	}
-	return got
+	return first
 }
 
 // forget drops deliveries whose leases were lost long ago, once there are more than can be held.
 func (s *session) forget() {
-	if len(s.held) <= s.o.MaxInflight {
+	if s.held.n <= s.o.MaxInflight {
 		return
 	}
-	for _, h := range s.held {
-		if time.Since(h.until) > forgetAfter {
-			s.drop(h)
-		}
+	for _, handle := range s.held.lostBefore(time.Now().Add(-forgetAfter)) {
+		s.drop(handle)
 	}
 }
 
-func (s *session) drop(h *holding) {
-	delete(s.held, h.handle)
-	if s.handles != nil {
+func (s *session) drop(handle uint64) {
+	if h := s.held.find(handle); h != nil && s.handles != nil {
 		delete(s.handles, h.delivery.Token.String())
 	}
+	s.held.remove(handle)
 }
 
 // stop ends the wait of a receive, which may not have arrived yet, and returns when it has ended.
@@ -165,7 +173,7 @@ func (s *session) deliveries(handles []uint64) []*driver.Delivery {
 	defer s.mu.Unlock()
 	ds := make([]*driver.Delivery, len(handles))
 	for i, n := range handles {
-		if h := s.held[n]; h != nil {
+		if h := s.held.find(n); h != nil {
 			ds[i] = h.delivery
 		}
 	}
@@ -179,12 +187,12 @@ func (s *session) extend(ctx context.Context, handles []uint64) []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, n := range handles {
-		switch h := s.held[n]; {
+		switch h := s.held.find(n); {
 		case h == nil:
 		case errs[i] == nil:
 			h.until = start.Add(s.o.Lease)
 		case errors.Is(errs[i], driver.ErrLeaseLost):
-			s.drop(h) // its late word has been heard
+			s.drop(n) // its late word has been heard
 		}
 	}
 	return errs
@@ -241,8 +249,8 @@ func (s *session) settled(handles []uint64, errs []error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, n := range handles {
-		if h := s.held[n]; h != nil && (errs[i] == nil || errors.Is(errs[i], driver.ErrLeaseLost)) {
-			s.drop(h)
+		if errs[i] == nil || errors.Is(errs[i], driver.ErrLeaseLost) {
+			s.drop(n)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (x *sessions) open(ctx context.Context, d driver.Driver, owner string, o dr
 	if err != nil {
 		return nil, err
 	}
-	s := &session{id: rand.Text(), owner: owner, o: o, held: map[uint64]*holding{}, revoked: make(chan revocation, 1)}
+	s := &session{id: rand.Text(), owner: owner, o: o, held: newHoldings(), revoked: make(chan revocation, 1)}
 	if d.Capabilities().Parallel == driver.ParallelPerPartition { // with a partition goes what is held of it
 		s.handles, o.Revoking = map[string]uint64{}, s.revoking
 	}

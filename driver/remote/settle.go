@@ -16,10 +16,10 @@ const settleTimeout = 30 * time.Second
 // Settle applies settlements, as many in one call as go into it.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	send, at := make([]frame.Settlement, 0, len(ss)), make([]int, 0, len(ss))
-	session := s.current()
+	q := &frame.Settle{Session: s.current(), Settlements: ss, Handles: make([]uint64, 0, len(ss))}
+	at := make([]int, 0, len(ss))
 	for i := range ss {
-		t, err := s.spoken(session, ss[i].Delivery)
+		t, err := s.spoken(q.Session, ss[i].Delivery)
 		if err == nil {
 			err = ss[i].Check(s.d.caps.MaxBody)
 		}
@@ -27,22 +27,34 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 			errs[i] = err
 			continue
 		}
-		send, at = append(send, frame.Settlement{Settlement: ss[i], Handle: t.handle}), append(at, i)
+		q.Handles, at = append(q.Handles, t.handle), append(at, i)
+	}
+	if len(at) < len(ss) {
+		q.Settlements = chosen(ss, at)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	for begin := 0; begin < len(send); {
-		end := begin + fits(send[begin:], settlementSize, s.d.client.Limit()/2)
-		q := &frame.Settle{Session: session, Settlements: send[begin:end]}
-		s.ask(ctx, frame.CallSettle, q, at[begin:end], errs)
+	for begin := 0; begin < len(at); {
+		end := begin + fits(q.Settlements[begin:], settlementSize, s.d.client.Limit()/2)
+		part := &frame.Settle{Session: q.Session, Handles: q.Handles[begin:end], Settlements: q.Settlements[begin:end]}
+		s.ask(ctx, frame.CallSettle, part, at[begin:end], errs)
 		begin = end
 	}
 	s.forget(ss, errs)
 	return errs
 }
 
+// chosen are the settlements at some indexes.
+func chosen(ss []driver.Settlement, at []int) []driver.Settlement {
+	out := make([]driver.Settlement, len(at))
+	for i, n := range at {
+		out[i] = ss[n]
+	}
+	return out
+}
+
 // settlementSize is about how many bytes a settlement takes in a call.
-func settlementSize(x frame.Settlement) int {
+func settlementSize(x driver.Settlement) int {
 	n := 64
 	if x.Failure != nil {
 		n += len(x.Failure.Error) + len(x.Failure.Stack) + len(x.Failure.Reason)

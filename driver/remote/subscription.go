@@ -194,7 +194,7 @@ func (s *subscription) take(q *frame.Receive, answer *frame.Deliveries, sent tim
 			continue // which no gateway sends
 		}
 		tokens[i] = token{session: q.Session, handle: a.Handle}
-		d := &a.Delivery
+		d := a.Delivery
 		d.Token, d.LeaseUntil = &tokens[i], sent.Add(answer.Served+a.Left)
 		ds = append(ds, d)
 		s.note(a.Handle, d)

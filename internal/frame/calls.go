@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -159,12 +160,13 @@ func (x *Deliveries) Walk(w *Walk) {
 // Delivery is a driver.Delivery on its way. Handle names it in its session and stands for its token, and Left is how much of its lease is
 // left.
 type Delivery struct {
-	driver.Delivery
+	*driver.Delivery
 	Handle uint64
 	Left   time.Duration
 }
 
 func delivery(w *Walk, d *Delivery) {
+	w.delivered(&d.Delivery)
 	w.uint(&d.Handle)
 	number(w, &d.Left)
 	message(w, &d.Message)
@@ -188,26 +190,31 @@ func (x *Held) Walk(w *Walk) {
 	list(w, &x.Handles, (*Walk).uint)
 }
 
-// Settle is CallSettle.
+// Settle is CallSettle. A handle stands for the Delivery of each settlement.
 type Settle struct {
 	Session     string
-	Settlements []Settlement
+	Handles     []uint64
+	Settlements []driver.Settlement
 }
 
 // Walk writes or reads it.
 func (x *Settle) Walk(w *Walk) {
 	text(w, &x.Session)
-	list(w, &x.Settlements, settlement)
+	if w.mode == reading {
+		x.Settlements = nil
+	}
+	i := 0
+	list(w, &x.Handles, func(w *Walk, handle *uint64) {
+		if w.mode == reading {
+			x.Settlements = append(slices.Grow(x.Settlements, min(w.left, firstRoom)), driver.Settlement{})
+		}
+		w.uint(handle)
+		settlement(w, &x.Settlements[i])
+		i++
+	})
 }
 
-// Settlement is a driver.Settlement on its way: a handle stands for its Delivery.
-type Settlement struct {
-	driver.Settlement
-	Handle uint64
-}
-
-func settlement(w *Walk, s *Settlement) {
-	w.uint(&s.Handle)
+func settlement(w *Walk, s *driver.Settlement) {
 	count(w, &s.Outcome)
 	number(w, &s.After)
 	w.flag(&s.Unseen)

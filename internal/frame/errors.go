@@ -37,11 +37,11 @@ func (e *Err) Walk(w *Walk) { failure(w, &e.Err) }
 func failure(w *Walk, err *error) {
 	some := *err != nil
 	if w.flag(&some); !some {
-		*err = nil
+		clearRead(w, err)
 		return
 	}
 	var what wireError
-	if !w.reading {
+	if w.mode != reading {
 		what = dissected(*err)
 	}
 	count(w, &what.kinds)
@@ -49,7 +49,7 @@ func failure(w *Walk, err *error) {
 	text(w, &what.text)
 	text(w, &what.hint)
 	text(w, &what.cause)
-	if w.reading && w.err == nil {
+	if w.mode == reading && w.err == nil {
 		*err = what.whole()
 	}
 }

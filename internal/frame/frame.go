@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -29,38 +30,76 @@ const headerSize = 5
 // Value is a call or an answer.
 type Value interface{ Walk(w *Walk) }
 
-// Marshal returns the frame of v.
-func Marshal(v Value) ([]byte, error) { return Append(make([]byte, 0, 512), v) }
+// Size is how many bytes the frame of v has.
+func Size(v Value) int {
+	w := &Walk{mode: measuring}
+	v.Walk(w)
+	return headerSize + w.size
+}
 
-// Append appends the frame of v to dst, and returns dst as it was if there is an error.
-func Append(dst []byte, v Value) ([]byte, error) {
-	begin := len(dst)
-	w := &Walk{data: append(dst, make([]byte, headerSize)...)}
+// Marshal returns the frame of v.
+func Marshal(v Value) ([]byte, error) {
+	w := &Walk{data: make([]byte, headerSize, Size(v))}
 	v.Walk(w)
 	if w.err != nil {
-		return dst, w.err
+		return nil, w.err
 	}
-	payload := len(w.data) - begin - headerSize
-	if uint64(payload) > 1<<32-1 {
-		return dst, TooLarge(payload, 1<<32-1)
+	if err := putHeader(w.data, len(w.data)); err != nil {
+		return nil, err
 	}
-	w.data[begin] = Version
-	binary.BigEndian.PutUint32(w.data[begin+1:], uint32(payload))
 	return w.data, nil
+}
+
+// putHeader writes the header of a frame of this size.
+func putHeader(dst []byte, size int) error {
+	if uint64(size)-headerSize > 1<<32-1 {
+		return TooLarge(size, 1<<32-1)
+	}
+	dst[0] = Version
+	binary.BigEndian.PutUint32(dst[1:], uint32(size-headerSize))
+	return nil
+}
+
+// piece is how many bytes are sent at once, and keptPiece the largest buffer that is kept for the next: a message can be larger.
+const (
+	piece     = 128 << 10
+	keptPiece = 1 << 20
+)
+
+// pieces are buffers of Write.
+var pieces = sync.Pool{New: func() any { return new([]byte) }}
+
+// Write writes the frame of v, which has this Size, in pieces: whoever reads it begins with the first while the next is made.
+func Write(out io.Writer, v Value, size int) error {
+	buffer := pieces.Get().(*[]byte)
+	w := &Walk{data: append((*buffer)[:0], make([]byte, headerSize)...), out: out}
+	if err := putHeader(w.data, size); err != nil {
+		return err
+	}
+	v.Walk(w)
+	w.send(0)
+	if cap(w.data) <= keptPiece {
+		*buffer = w.data
+		pieces.Put(buffer)
+	}
+	return w.err
 }
 
 // Bounds of a frame that is read.
 type Bounds struct {
 	// Most is the largest frame in bytes.
 	Most int
-	// Room is for how many bytes there is memory before they have arrived, if they are announced. Defaults to 64 KiB, as for anybody's;
-	// who has chosen whom it asks has more, and copies less.
+	// Room is for how many bytes of one text there is memory before they have arrived, if they are announced. Defaults to 64 KiB, as for
+	// anybody's; who has chosen whom it asks has more, and copies less.
 	Room int
 }
 
-const defaultRoom = 64 << 10
+const (
+	defaultRoom = 64 << 10
+	chunk       = 32 << 10 // of memory that is read into: larger ones are slow, and a message that is kept would keep more
+)
 
-// Read reads one frame from r into v. What v holds afterwards may share memory with the frame, and with
+// Read reads one frame from r into v, while it arrives. What v holds afterwards may share memory with the frame, and with
 // nothing else. An input that ends early is an error of r where that has one, and otherwise an ErrInvalid.
 func Read(r io.Reader, b Bounds, v Value) error {
 	var header [headerSize]byte
@@ -75,30 +114,7 @@ func Read(r io.Reader, b Bounds, v Value) error {
 	if size > int64(b.Most) {
 		return TooLarge(int(size), b.Most)
 	}
-	data, err := readAll(r, size, int64(cmp.Or(b.Room, defaultRoom)))
-	if err != nil {
-		return err
-	}
-	return Unmarshal(data, v)
-}
-
-// readAll reads size bytes. Beyond room the buffer grows with what arrives, not with what is announced.
-func readAll(r io.Reader, size, room int64) ([]byte, error) {
-	const growth = 4
-	data := make([]byte, 0, min(size, room))
-	for int64(len(data)) < size {
-		if len(data) == cap(data) {
-			grown := make([]byte, len(data), min(size, growth*int64(cap(data))))
-			copy(grown, data)
-			data = grown
-		}
-		n, err := r.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err != nil && int64(len(data)) < size {
-			return nil, cut(err)
-		}
-	}
-	return data, nil
+	return read(&Walk{mode: reading, in: r, rest: int(size), room: cmp.Or(b.Room, defaultRoom)}, v)
 }
 
 func cut(err error) error {
@@ -109,11 +125,12 @@ func cut(err error) error {
 }
 
 // Unmarshal reads the payload of a frame into v, which may share memory with data afterwards.
-func Unmarshal(data []byte, v Value) error {
-	w := &Walk{data: data, reading: true}
+func Unmarshal(data []byte, v Value) error { return read(&Walk{data: data, mode: reading}, v) }
+
+func read(w *Walk, v Value) error {
 	v.Walk(w)
-	if w.err == nil && len(w.data) > 0 {
-		return damaged(fmt.Sprintf("%d bytes follow its end", len(w.data)))
+	if more := w.coming(); w.err == nil && more > 0 {
+		return damaged(fmt.Sprintf("%d bytes follow its end", more))
 	}
 	return w.err
 }

@@ -110,6 +110,9 @@ func marshal(t testing.TB, v Value) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if size := Size(v); size != len(data) {
+		t.Fatalf("Size says %d, but it has %d bytes", size, len(data))
+	}
 	return data
 }
 
@@ -221,7 +224,7 @@ func TestMessagesOfEverySizeArrive(t *testing.T) {
 
 // A list is read into one piece of memory, and not into one for each element.
 func TestListsAreReadInPlace(t *testing.T) {
-	data := marshal(t, &Settle{Session: "a", Settlements: make([]Settlement, firstRoom)})[headerSize:]
+	data := marshal(t, &Settle{Session: "a", Handles: make([]uint64, firstRoom), Settlements: make([]driver.Settlement, firstRoom)})[headerSize:]
 	allocated := testing.AllocsPerRun(10, func() {
 		if err := Unmarshal(data, new(Settle)); err != nil {
 			t.Error(err)

@@ -52,7 +52,8 @@ func (o *Options) token() (string, error) {
 const (
 	dialTimeout = 10 * time.Second
 	idleTimeout = 30 * time.Second
-	idleConns   = 64 // a call that waits holds one, over HTTP/1.1
+	idleConns   = 64       // a call that waits holds one, over HTTP/1.1
+	writeBuffer = 32 << 10 // of a connection: a usual call is sent at once
 	defaultPort = "7070"
 	calls       = "/v1/driver/"
 	firstLimit  = 64 << 10 // of a call before the gateway has said what it takes
@@ -80,7 +81,7 @@ func New(o Options) (*Client, error) {
 	c := &Client{o: o, base: base, http: &http.Client{
 		Transport: &http.Transport{
 			DialContext: o.Dial, TLSClientConfig: o.TLS, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
-			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTimeout, DisableCompression: true,
+			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTimeout, DisableCompression: true, WriteBufferSize: writeBuffer,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is for this server alone
 	}}
