@@ -34,7 +34,7 @@ func Gateway() Plan {
 		Driver: "gateway, ferry://", Settings: behind + "gateway.Options{} on a memory broker, driver/remote, worker.Options{}: all defaults, raw handlers",
 		Missing: missing, Start: func(ctx context.Context) (ours.Backend, error) { return startGateway(ctx, inMemory) },
 	}
-	text, frames := gatewayjson.System{}, gatewayjson.System{Frames: true}
+	text, frames, python := gatewayjson.System{}, gatewayjson.System{Frames: true}, gatewayjson.Python{}
 	embedded := Disk().Ours
 	nats := natsjs.System{Storage: jetstream.MemoryStorage}
 	return Plan{
@@ -42,11 +42,13 @@ func Gateway() Plan {
 		Variants: []Variant{
 			{System: text, Scenarios: []string{"publish-64-256B", "publish-batch-256B", "drain", "polls"}},
 			{System: frames, Scenarios: []string{"publish-batch-256B"}},
+			{System: python, Scenarios: []string{"publish-batch-256B"}},
 			{System: embedded, Scenarios: []string{"drain"}},
 		},
 		Peers: []system.System{nats, elasticmq.System{}}, Limit: rawhttp.System{},
 		Scenarios: []scenario.Scenario{scenario.PublishSmall(64), scenario.PublishSmallBatches(), scenario.Drain(), scenario.Polls()},
-		Checks:    gatewayChecks(text.Info().Name, frames.Info().Name, embedded.Info().Name),
+		Checks: append(gatewayChecks(text.Info().Name, frames.Info().Name, embedded.Info().Name),
+			append(aheadOf(nats.Info().Name), Check{Scenario: "publish-batch-256B", Measure: "rate", Of: python.Info().Name, AtLeast: bound(20_000)})...),
 	}
 }
 
@@ -65,6 +67,15 @@ func gatewayChecks(text, frames, embedded string) []Check {
 		{Scenario: "drain", Measure: "rate", With: []Point{{Scenario: "drain", System: embedded}}, Against: embedded, AtLeast: bound(0.5)},
 		{Scenario: "polls", Measure: "memory", Of: text, AtMost: bound(100)},
 	}
+}
+
+// aheadOf are the comparisons with a peer whose publish is a request and its reply, too, and whose consumer acknowledges what it has handled.
+func aheadOf(peer string) []Check {
+	var checks []Check
+	for _, scenario := range []string{"publish-64-256B", "publish-batch-256B", "drain"} {
+		checks = append(checks, Check{Scenario: scenario, Measure: "rate", With: []Point{{Scenario: scenario, System: peer}}, Against: peer, AtLeast: bound(1)})
+	}
+	return checks
 }
 
 // startGateway serves a broker, and opens it through the server.
