@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -11,8 +12,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/notify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -113,7 +117,35 @@ func TestDocumentedFile(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the page shows no file")
 	}
-	if _, err := Parse("docs/server.md", []byte(text)); err != nil {
+	f, err := Parse("docs/server.md", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	watches(t, f)
+}
+
+// watches fails the test unless a hub and a watch can be made of the file.
+func watches(t *testing.T, f File) {
+	t.Helper()
+	o, err := f.Notify.Options(func(name string) (string, bool, error) { return "https://example.com/" + name, true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := memory.Open(t.Context(), memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	hub, err := notify.New(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := f.Alerts.Options()
+	rules.Hub, rules.EventsOnly = hub, true // it is not run
+	if _, err := alert.New(b, rules); err != nil {
+		t.Error(err)
+	}
+	if err := hub.Close(); err != nil {
 		t.Error(err)
 	}
 }
