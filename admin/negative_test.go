@@ -170,3 +170,30 @@ func TestWrongPaths(t *testing.T) {
 		}
 	})
 }
+
+// TestWrongNames: whatever stands where a path has a name, the answer is one of the API, and never that the server failed.
+func TestWrongNames(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		asked := 0
+		for _, name := range []string{"a b", "\xff", "%00", "'\"<>", strings.Repeat("x", 1000), "-a", "a/b", "世界", "*", "{x}", "ferry."} {
+			for _, route := range table() {
+				for _, p := range parameter.FindAllString(route.path, -1) {
+					if route.lasts || p == "{topic}" { // see TestWrongPaths
+						continue
+					}
+					asked++
+					one := route
+					one.path = strings.Replace(route.path, p, url.PathEscape(name), 1)
+					w := r.do(route.method, filled(one), "application/json", strings.NewReader("{}"))
+					problem := w.Code >= 400 && w.Header().Get("Content-Type") == "application/problem+json"
+					if !problem && w.Code >= 300 || w.Code >= 500 && w.Code != http.StatusNotImplemented {
+						r.Errorf("%s %s with %.40q: %d %.200s", route.method, route.path, name, w.Code, w.Body)
+					}
+				}
+			}
+		}
+		if asked < 500 {
+			t.Errorf("only %d names were asked for", asked)
+		}
+	})
+}

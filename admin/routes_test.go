@@ -2,7 +2,9 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -172,6 +174,67 @@ func TestWhatIsNoRoute(t *testing.T) {
 		r.refused(http.StatusMethodNotAllowed, "DELETE", api.Base+"/health", nil)
 		if w := r.do("DELETE", api.Base+"/health", "", nil); !strings.Contains(w.Header().Get("Allow"), "GET") {
 			t.Errorf("it answers to %q", w.Header().Get("Allow"))
+		}
+	})
+}
+
+// TestLooksChangeNothing: every route that only looks leaves the broker as it was, and records no action.
+func TestLooksChangeNothing(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		r.kill(2, "timeout")
+		r.publish(3)
+		state := func() string {
+			stats, err := r.broker.Driver().Stats(r.Context(), topic)
+			topics, err2 := r.broker.Driver().Topics(r.Context())
+			actions, err3 := r.api.o.Actions.List(r.Context(), auth.ActionQuery{Limit: 100})
+			if err := errors.Join(err, err2, err3); err != nil {
+				t.Fatal(err)
+			}
+			for i := range stats.Groups {
+				stats.Groups[i].Oldest = 0 // time passes
+			}
+			return fmt.Sprintf("%+v %+v %+v", stats, topics, actions)
+		}
+		before := state()
+		for _, route := range table() {
+			if route.acts {
+				continue
+			}
+			if route.method != http.MethodGet {
+				t.Errorf("%s %s looks, and is no GET", route.method, route.path)
+			}
+			r.do(route.method, filled(route), "", nil)
+			if after := state(); after != before {
+				t.Fatalf("%s changed something:\n%s\n%s", route.path, before, after)
+			}
+		}
+	})
+}
+
+// TestEveryDeniedChangeIsRecorded: whichever change somebody tries who may not, there is one action of it.
+func TestEveryDeniedChangeIsRecorded(t *testing.T) {
+	virtual(t, Options{}, func(r *rig) {
+		bob := r.as(auth.Grant{Role: auth.Viewer})
+		wanted := 0
+		for _, route := range table() {
+			if !route.acts {
+				continue
+			}
+			if wanted++; route.method == http.MethodGet {
+				t.Errorf("%s changes something by GET", route.path)
+			}
+			bob.ask(http.StatusForbidden, route.method, filled(route), nil, nil)
+		}
+		var page api.ActionPage
+		r.get(api.Base+"/actions?limit=500", &page)
+		recorded := map[string]int{}
+		for _, a := range page.Actions {
+			if recorded[a.What]++; a.Who != "user bob" || a.Outcome != "denied" || recorded[a.What] > 1 {
+				t.Errorf("%+v", a)
+			}
+		}
+		if len(recorded) != wanted {
+			t.Errorf("%d of %d denied changes are recorded", len(recorded), wanted)
 		}
 	})
 }
