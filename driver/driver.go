@@ -167,7 +167,8 @@ type Subscription interface {
 	Begin(ctx context.Context, ds []*Delivery) []error
 
 	// Settle applies each settlement as one atomic step, in slice order, and returns one error each (nil, ErrLeaseLost,
-	// ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its state nor its Emit. In
+	// ErrNotApplied, ErrUnknown, ...). A delivery whose lease was lost changes nothing, neither its state nor its Emit.
+	// Behind a settlement that failed for another reason none of its key is applied: ErrNotApplied. In
 	// strict order, Retry and Release (with or without After) also return the later held messages of that key behind it,
 	// uncounted and with the Cause they had; their tokens die in the same step. A settlement stands even when ctx is
 	// cancelled meanwhile: the call still waits for the answer, as long as the driver waits for its backend (at most 30

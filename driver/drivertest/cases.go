@@ -80,6 +80,7 @@ func Cases() []Case {
 		{"order/release of a run returns the tail", releaseOfARunReturnsTheTail},
 		{"order/head keeps its place", headKeepsItsPlace},
 		{"order/middle of a run keeps its place", middleKeepsItsPlace},
+		{"order/outcomes of a key", outcomesStayInOrder},
 
 		{"lease/expiry redelivers", leaseExpiryRedelivers},
 		{"lease/expiry keeps key order", leaseExpiryKeepsKeyOrder},

@@ -37,6 +37,7 @@ func settleDefects() []Defect {
 		{"waits cut in half", settling(func(x *driver.Settlement) { x.After /= 2 }),
 			[]string{"retry/never early", "release/park counts nothing"}, true},
 		{"retry of a run keeps its tail", tailKept, []string{"order/retry in a run returns the tail", "order/release of a run returns the tail"}, true},
+		{"an outcome overtakes one that was refused", settledApart, []string{"order/outcomes of a key"}, false},
 		{"failures not kept", settling(func(x *driver.Settlement) { x.Failure = nil }),
 			[]string{"retry/history grows", "dead/complete"}, false},
 		{"drop loses its count", settling(func(x *driver.Settlement) {
@@ -112,6 +113,17 @@ func tailKept(d driver.Driver) driver.Driver {
 		return errs
 	}
 	return b
+}
+
+// settledApart applies each settlement by itself, whatever became of those before it.
+func settledApart(d driver.Driver) driver.Driver {
+	return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
+		errs := make([]error, len(ss))
+		for i := range ss {
+			errs[i] = below.Settle(ctx, ss[i:i+1])[0]
+		}
+		return errs
+	}}
 }
 
 // emitFirst publishes follow-ups before it looks at the lease.

@@ -312,3 +312,36 @@ func releaseOfARunReturnsTheTail(t *T) {
 	t.counted(again[0], 1, 1, driver.CauseReleased)
 	t.counted(again[1], 1, 1, driver.CauseFirst)
 }
+
+// outcomesStayInOrder: behind an outcome that is not applied none of its key is, or it would come again after its
+// followers were done. Other keys do not notice.
+func outcomesStayInOrder(t *T) {
+	s := t.subscribe(driver.SubscribeOptions{MaxRun: 4})
+	t.putKeyed("k", numbered("a", 4)...)
+	ds := s.expect(numbered("a", 4)...)
+	t.putKeyed("other", "b1")
+	b := s.expect("b1")[0]
+	bad := []*driver.Message{t.msg("bad", to(other), func(m *driver.Message) { m.TTL = -1 })}
+	for n, x := range []driver.Settlement{
+		{Delivery: ds[0], Outcome: driver.Drop + 1},
+		{Delivery: ds[0], Outcome: driver.Ack, Emit: bad},
+	} {
+		behind := []driver.Settlement{
+			{Delivery: ds[1], Outcome: driver.Ack},
+			{Delivery: ds[2], Outcome: driver.Ack, Emit: []*driver.Message{t.msg("good", to(other))}},
+			{Delivery: ds[3], Outcome: driver.Retry, Failure: failure("try again")},
+		}
+		last := driver.Settlement{Delivery: b, Outcome: driver.Ack}
+		errs := s.errs(slices.Concat([]driver.Settlement{x}, behind[n:], []driver.Settlement{last})...)
+		t.refuses(errs[0], driver.ErrInvalid, "Settle of what cannot be")
+		for _, err := range errs[1 : len(errs)-1] {
+			t.refuses(err, driver.ErrNotApplied, "Settle behind it")
+		}
+		if n == 0 {
+			t.ok(errs[len(errs)-1], "Settle of another key")
+		}
+	}
+	t.onlyTopics(topic)
+	s.ack(ds...) // all of them are held as before
+	t.counts(0, 0, 0, 0)
+}

@@ -20,3 +20,14 @@ func TestNoMessageOvertakesARefusedOne(t *testing.T) {
 		return d
 	})
 }
+
+func TestNoOutcomeOvertakesARefusedOne(t *testing.T) {
+	t.Parallel()
+	redistest.NoOutcomeOvertakes(t, func(c *goredis.Client) driver.Driver {
+		d, err := redis.New(t.Context(), redis.Options{Client: c, Prefix: namespace()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // settlePatience bounds a settlement, which stands even when its caller gives up.
@@ -21,31 +22,34 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
 	defer cancel()
 	var run []int // settlements of one shard that wait to be sent
+	var behind refusal.Behind
 	flush := func() {
 		if len(run) > 0 {
 			s.settle(ctx, ss, run, errs)
+			for _, i := range run {
+				behind.Note(ss[i].Delivery, errs[i])
+			}
 			run = run[:0]
 		}
 	}
 	for i := range ss {
-		if errs[i] = ss[i].Check(s.d.caps.MaxBody); errs[i] != nil {
-			continue
-		}
-		t, err := s.tokenOf(ss[i].Delivery)
-		if errs[i] = err; err != nil {
-			continue
-		}
-		if len(run) > 0 && (len(run) >= settleAtOnce || ss[run[0]].Delivery.Token.(*token).shard != t.shard ||
-			len(ss[i].Emit) > 0) {
+		t, err := s.checked(&ss[i])
+		if err == nil && len(run) > 0 && (len(run) >= settleAtOnce || len(ss[i].Emit) > 0 ||
+			ss[run[0]].Delivery.Token.(*token).shard != t.shard) {
 			flush()
 		}
-		if len(ss[i].Emit) > 0 {
-			done, err := s.emit(ctx, t, &ss[i])
-			if errs[i] = err; done || err != nil {
-				continue
-			}
+		if err == nil {
+			err = behind.Refuse(ss[i].Delivery)
 		}
-		run = append(run, i)
+		done := false
+		if err == nil && len(ss[i].Emit) > 0 {
+			done, err = s.emit(ctx, t, &ss[i])
+		}
+		if errs[i] = err; err != nil {
+			behind.Note(ss[i].Delivery, err)
+		} else if !done {
+			run = append(run, i)
+		}
 	}
 	flush()
 	s.mu.Lock()
@@ -54,6 +58,14 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		s.gate.Announce()
 	}
 	return errs
+}
+
+// checked returns the token of a settlement that can be sent.
+func (s *subscription) checked(x *driver.Settlement) (*token, error) {
+	if err := x.Check(s.d.caps.MaxBody); err != nil {
+		return nil, err
+	}
+	return s.tokenOf(x.Delivery)
 }
 
 // tokenOf returns the token of a delivery that this subscription received.

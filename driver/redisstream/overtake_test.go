@@ -20,3 +20,14 @@ func TestNoMessageOvertakesARefusedOne(t *testing.T) {
 		return d
 	})
 }
+
+func TestNoOutcomeOvertakesARefusedOne(t *testing.T) {
+	t.Parallel()
+	redistest.NoOutcomeOvertakes(t, func(c *goredis.Client) driver.Driver {
+		d, err := redisstream.New(t.Context(), redisstream.Options{Client: c, Prefix: "outcomes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	})
+}

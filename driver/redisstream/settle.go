@@ -23,44 +23,53 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
 	defer cancel()
 	run := make([]int, 0, len(ss)) // settlements that wait to be sent
+	var behind refusal.Behind
 	for i := range ss {
-		if errs[i] = ss[i].Check(s.d.caps.MaxBody); errs[i] != nil {
-			continue
-		}
-		if _, errs[i] = s.tokenOf(ss[i].Delivery); errs[i] != nil {
-			continue
-		}
-		if len(ss[i].Emit) > 0 {
-			s.settleRun(ctx, ss, run, errs)
+		err := s.checked(&ss[i])
+		if err == nil && len(ss[i].Emit) > 0 {
+			s.settleRun(ctx, ss, run, errs, &behind)
 			run = run[:0]
-			if errs[i] = s.emit(ctx, ss[i].Delivery, ss[i].Emit); errs[i] != nil {
-				continue
-			}
+		}
+		if err == nil {
+			err = behind.Refuse(ss[i].Delivery)
+		}
+		if err == nil && len(ss[i].Emit) > 0 {
+			err = s.emit(ctx, ss[i].Delivery, ss[i].Emit)
+		}
+		if errs[i] = err; err != nil {
+			behind.Note(ss[i].Delivery, err)
+			continue
 		}
 		run = append(run, i)
 	}
-	s.settleRun(ctx, ss, run, errs)
+	s.settleRun(ctx, ss, run, errs, &behind)
 	s.announce() // there is room for more
 	return errs
 }
 
 // settleRun sends settlements: first the plain ones, which are acknowledgements that do not depend on another outcome
 // of their key, then the rest in order.
-func (s *subscription) settleRun(ctx context.Context, ss []driver.Settlement, run []int, errs []error) {
+func (s *subscription) settleRun(ctx context.Context, ss []driver.Settlement, run []int, errs []error,
+	behind *refusal.Behind) {
 	acks, rest := s.sort(ss, run)
 	for part, list := range s.ack(ctx, ss, acks, errs) {
 		rest[part] = append(rest[part], list...)
 		slices.Sort(rest[part])
 	}
+	for _, i := range run { // what the rest may be behind of
+		behind.Note(ss[i].Delivery, errs[i])
+	}
 	for part, list := range rest {
-		var failed error
 		for chunk := range slices.Chunk(list, settleAtOnce) {
-			if failed == nil {
-				failed = s.settle(ctx, part, ss, chunk, errs)
-				continue
+			chunk = slices.DeleteFunc(slices.Clone(chunk), func(i int) bool {
+				errs[i] = behind.Refuse(ss[i].Delivery)
+				return errs[i] != nil
+			})
+			if len(chunk) > 0 {
+				s.settle(ctx, part, ss, chunk, errs)
 			}
-			for _, i := range chunk { // nothing may end before another of its key
-				errs[i] = failed
+			for _, i := range chunk {
+				behind.Note(ss[i].Delivery, errs[i])
 			}
 		}
 		s.stir(part.index)
@@ -92,6 +101,15 @@ func (s *subscription) sort(ss []driver.Settlement, run []int) (acks, rest map[*
 	return acks, rest
 }
 
+// checked says why a settlement cannot be sent.
+func (s *subscription) checked(x *driver.Settlement) error {
+	if err := x.Check(s.d.caps.MaxBody); err != nil {
+		return err
+	}
+	_, err := s.tokenOf(x.Delivery)
+	return err
+}
+
 // tokenOf returns the token of a delivery that this subscription received.
 func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	if err := d.Check(); err != nil {
@@ -110,9 +128,8 @@ func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
 	return t, nil
 }
 
-// settle sends settlements of one partition. It returns why none of them is known to be done.
-func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int,
-	errs []error) error {
+// settle sends settlements of one partition.
+func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) {
 	args := []any{s.o.Group, s.o.Instance, len(run)}
 	for _, i := range run {
 		x := &ss[i]
@@ -150,7 +167,6 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 			}
 		}
 	}
-	return err
 }
 
 // emit publishes follow-ups if the delivery is still held. That is not one step with the settlement; their ids derive

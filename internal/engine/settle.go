@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Settle applies each settlement as one step, in order. A cancelled context changes nothing: there is no wait.
@@ -13,9 +14,13 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		return repeat(errs, err)
 	}
 	var last Round
+	var behind refusal.Behind
 	for i := 0; i < len(ss); {
 		if len(ss[i].Emit) > 0 {
-			last, errs[i] = s.settleAndEmit(ctx, &ss[i])
+			if errs[i] = behind.Refuse(ss[i].Delivery); errs[i] == nil {
+				last, errs[i] = s.settleAndEmit(ctx, &ss[i])
+				behind.Note(ss[i].Delivery, errs[i])
+			}
 			i++
 			continue
 		}
@@ -23,7 +28,7 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 		for i+n < len(ss) && len(ss[i+n].Emit) == 0 {
 			n++
 		}
-		last = s.settlePlain(ss[i:i+n], errs[i:i+n])
+		last = s.settlePlain(ss[i:i+n], errs[i:i+n], &behind)
 		i += n
 	}
 	s.confirm(ctx, last, errs)
@@ -39,7 +44,7 @@ func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
 }
 
 // settlePlain applies settlements without follow-ups under one lock.
-func (s *subscription) settlePlain(ss []driver.Settlement, errs []error) Round {
+func (s *subscription) settlePlain(ss []driver.Settlement, errs []error, behind *refusal.Behind) Round {
 	s.t.mu.Lock()
 	now := s.e.now()
 	if s.t.ended {
@@ -49,7 +54,10 @@ func (s *subscription) settlePlain(ss []driver.Settlement, errs []error) Round {
 	}
 	s.t.advance(now)
 	for i := range ss {
-		errs[i] = s.settle(&ss[i], now)
+		if errs[i] = behind.Refuse(ss[i].Delivery); errs[i] == nil {
+			errs[i] = s.settle(&ss[i], now)
+			behind.Note(ss[i].Delivery, errs[i])
+		}
 	}
 	return s.t.unlock(now)
 }

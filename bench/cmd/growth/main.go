@@ -103,7 +103,7 @@ func choose(broker, only string) ([]string, []growth.Shape, error) {
 }
 
 func head(w io.Writer) {
-	fmt.Fprintln(w, "| broker | what grows | from | to | ratio | wanted | idle |\n|---|---|--:|--:|--:|---|---|")
+	_, _ = fmt.Fprintln(w, "| broker | what grows | from | to | ratio | wanted | idle |\n|---|---|--:|--:|--:|---|---|")
 }
 
 // write writes a line for each size that is compared with the first.
@@ -119,7 +119,7 @@ func write(w io.Writer, s growth.Shape, rows []growth.Row) {
 		if s.Idle != "" {
 			idle = fmt.Sprintf("%.0f B of an idle %s", c.IdleBytes, s.Idle)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s: %.2f µs/%s | %s: %.2f µs/%s | %.2f× | ≤ %.1f×: %s | %s |\n", r.Broker, s.Title,
+		_, _ = fmt.Fprintf(w, "| %s | %s | %s: %.2f µs/%s | %s: %.2f µs/%s | %.2f× | ≤ %.1f×: %s | %s |\n", r.Broker, s.Title,
 			growth.Count(rows[0].Size), first.PerUnit(), s.Unit, growth.Count(r.Size), c.PerUnit(), s.Unit, ratio, most, verdict, idle)
 	}
 }

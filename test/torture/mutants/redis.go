@@ -27,6 +27,11 @@ func redisMutants() []Mutant {
 			Check: tortureServers("power-cut"),
 		},
 		{
+			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
+			Edits: []overlay.Edit{{File: "driver/redis/settle.go", Search: "\t\tif err == nil {\n\t\t\terr = behind.Refuse(ss[i].Delivery)\n\t\t}\n", Replace: ""}},
+			Check: Check{Package: "./driver/redis", Run: "TestNoOutcomeOvertakesARefusedOne"},
+		},
+		{
 			Name: "second-signal-ends", Bug: "a second SIGTERM ends a process that drains",
 			Edits: []overlay.Edit{{File: "test/torture/child/child.go", Search: "\tdefer stop()\n\treturn o.run(ctx, stdin)", Replace: "\tcontext.AfterFunc(ctx, stop)\n\treturn o.run(ctx, stdin)"}},
 			Check: tortureServers("term-twice"),

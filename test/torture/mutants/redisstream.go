@@ -42,6 +42,11 @@ func redisStreamMutants() []Mutant {
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
+			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
+			Edits: []overlay.Edit{{File: "driver/redisstream/settle.go", Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\t\t\treturn", Replace: "return"}},
+			Check: ofStreams("TestNoOutcomeOvertakesARefusedOne"),
+		},
+		{
 			Name: "stale-owner-claims", Bug: "a claim does not ask who owns the partition",
 			Edits: lua("gate", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then", "if not owner[1] then"),
 			Check: ofStreams("TestStaleOwnerIsRefused"),

@@ -10,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/publisher"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // settling is one settlement on its way.
@@ -33,11 +34,12 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.StorePatience)
 	defer cancel()
 	errs := make([]error, len(ss))
-	left, changed := s.settleSome(ctx, ss, nil, errs)
+	var behind refusal.Behind
+	left, changed := s.settleSome(ctx, ss, nil, errs, &behind)
 	for len(left) > 0 {
 		select {
 		case <-changed:
-			left, changed = s.settleSome(ctx, ss, left, errs)
+			left, changed = s.settleSome(ctx, ss, left, errs, &behind)
 		case <-ctx.Done():
 			for _, i := range left {
 				errs[i] = errNotInTurn()
@@ -49,8 +51,9 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 }
 
 // settleSome settles what need not wait, of all or of those that are left, and returns the others with what is closed when something has changed.
-func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, left []int, errs []error) (later []int, changed <-chan struct{}) {
-	b := batch{s: s, ss: ss, errs: errs}
+func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, left []int, errs []error,
+	behind *refusal.Behind) (later []int, changed <-chan struct{}) {
+	b := batch{s: s, ss: ss, errs: errs, behind: behind}
 	s.m.mu.Lock()
 	now := time.Now()
 	lapsed := s.lapse(now)
@@ -83,14 +86,19 @@ type batch struct {
 	errs    []error
 	work    []*settling // what more is needed for; nil where nothing is
 	all     []settling
-	later   []int         // those that wait for others
-	notices []*kgo.Record // see losses.go
+	later   []int           // those that wait for others
+	behind  *refusal.Behind // what could not even be tried; turn knows what failed
+	notices []*kgo.Record   // see losses.go
 }
 
 // start lets an outcome take effect that needs nothing stored, as most do, and prepares the others.
 func (b *batch) start(i int, now time.Time) {
 	s, o := b.s, &b.ss[i]
 	if b.errs[i] = o.Check(s.m.d.publisher.Limits.MaxBody); b.errs[i] != nil {
+		b.behind.Note(o.Delivery, b.errs[i])
+		return
+	}
+	if b.errs[i] = b.behind.Refuse(o.Delivery); b.errs[i] != nil {
 		return
 	}
 	c, err := s.living(o.Delivery, now)
