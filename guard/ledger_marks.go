@@ -62,6 +62,20 @@ func (l *ledger) fade(at time.Duration) {
 	}
 }
 
+// forget makes room: what was done first is forgotten before its time. Refusing what is new would stop all work until
+// the first window ends, which may be days.
+func (l *ledger) forget() bool {
+	for len(l.fades) > 0 {
+		first := l.fades[0]
+		l.fades = l.fades[1:]
+		if m, ok := l.marks[first.of]; ok && m.over(first.until) {
+			delete(l.marks, first.of)
+			return true
+		}
+	}
+	return false
+}
+
 func (l *ledger) begin(now time.Time, r store.MarkRequest) (store.Mark, error) {
 	at := now.Sub(l.epoch)
 	l.fade(at)
@@ -76,9 +90,11 @@ func (l *ledger) begin(now time.Time, r store.MarkRequest) (store.Mark, error) {
 	default:
 		return store.Mark{}, nil
 	}
-	if !known && len(l.marks) >= l.maxKeys {
-		return store.Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("%d marks are remembered already", l.maxKeys),
-			"raise MaxKeys, or make the window shorter", nil)
+	for !known && len(l.marks) >= l.maxKeys {
+		if !l.forget() {
+			return store.Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d ids is under way already", l.maxKeys),
+				"raise MaxKeys", nil)
+		}
 	}
 	l.token++
 	l.marks[k] = mark{token: l.token}

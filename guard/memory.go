@@ -11,7 +11,8 @@ import (
 // MemoryOptions of NewMemory.
 type MemoryOptions struct {
 	// MaxKeys bounds how many keys are remembered. Keys that are idle are forgotten by themselves; when there is no
-	// room nevertheless, new keys are refused. Defaults to DefaultMaxKeys.
+	// room nevertheless, new keys are refused. As many marks of a Dedup are remembered: of more, what was done first is
+	// forgotten before its time. Defaults to DefaultMaxKeys.
 	MaxKeys int
 }
 

@@ -219,6 +219,43 @@ func TestDedupMarksAfterSuccess(t *testing.T) {
 	})
 }
 
+// TestDedupForgetsTheOldest: more work than a store in this process remembers goes on: what was done first is forgotten,
+// what was done last is known. Only work under way is not forgotten.
+func TestDedupForgetsTheOldest(t *testing.T) {
+	const remembered = 10
+	s := guard.NewMemory(guard.MemoryOptions{MaxKeys: remembered})
+	once := must(guard.NewDedup(s, guard.DedupOptions{Name: "once"}))(t)
+	runs := 0
+	handle := once.Middleware()(func(context.Context, *ferry.Delivery) error { runs++; return nil })
+	deliver := func(i int) {
+		t.Helper()
+		d := &ferry.Delivery{Message: &ferry.Message{Topic: "t", ID: fmt.Sprint(i)}, Group: "g"}
+		if err := handle(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 * remembered {
+		deliver(i)
+	}
+	for i := range remembered {
+		deliver(2*remembered + i) // of these each is known
+	}
+	if runs != 3*remembered {
+		t.Errorf("%d runs, want %d", runs, 3*remembered)
+	}
+	if deliver(0); runs != 3*remembered+1 {
+		t.Error("the first is still known")
+	}
+	for i := range remembered {
+		if _, err := s.Begin(t.Context(), store.MarkRequest{Name: "other", ID: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Begin(t.Context(), store.MarkRequest{Name: "other", ID: "more"}); !errors.Is(err, driver.ErrFull) {
+		t.Errorf("more under way than there is room for: %v", err)
+	}
+}
+
 // TestDedupProtectsWorkInProgress: two deliveries of one id do not run at once.
 func TestDedupProtectsWorkInProgress(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
