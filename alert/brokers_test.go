@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +80,54 @@ func TestOnEveryBroker(t *testing.T) {
 			}
 			if n := vendor.count(); n != 2 {
 				t.Errorf("%d notices arrived, not 2", n)
+			}
+		})
+	}
+}
+
+// TestDigestsOnEveryBroker: notifications are collected for a robot that is gone, and reach the fallback in a digest,
+// once, whatever keeps the collection, the delayed end of it and the receipts.
+func TestDigestsOnEveryBroker(t *testing.T) {
+	t.Parallel()
+	for name, url := range brokers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := open.URL(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = b.Close(context.Background()) }()
+			vendor := &flaky{}
+			hub, err := notify.New(b, notify.Options{Channels: map[string]notify.Channel{"chat": notify.Func(down),
+				"in": vendor}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer runAll(t, hub.Run)()
+			to := notify.Target{Channel: "chat", To: "ops", Fallbacks: []notify.Target{{Channel: "in", To: "ops"}}}
+			var ms []*notify.Message
+			for i := range 5 {
+				ms = append(ms, notify.NewMessage(fmt.Sprintf("title-%d", i), "b").AddTarget(to).
+					WithDigest(notify.Digest{Window: time.Second}))
+			}
+			sent, err := hub.SendBatch(t.Context(), ms...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range sent {
+				r, err := h.Wait(t.Context())
+				if err != nil || r.Status != notify.Success || r.Targets[0].Reached.Channel != "in" ||
+					len(r.Targets[0].Tried) != 1 {
+					t.Errorf("%+v, %v", r, err)
+				}
+			}
+			vendor.mu.Lock()
+			defer vendor.mu.Unlock()
+			all := strings.Join(vendor.titles, "\n") + strings.Join(vendor.bodies, "\n")
+			for _, m := range ms { // in one digest, or in two on a machine that is slow
+				if n := strings.Count(all, m.Title); n != 1 {
+					t.Errorf("%s arrived %d times", m.Title, n)
+				}
 			}
 		})
 	}
