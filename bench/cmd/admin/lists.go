@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,11 +64,13 @@ func measureRedis(ctx context.Context, s sizes) (rows []row, err error) {
 	peer, err := measurePeer(ctx, server.URL(), s)
 	return append(rows,
 		row{fmt.Sprintf("asynqmon 0.7.2, its queues at %d tasks", s.messages), peer.all.String(), ""}, ratio("queues / topics", peer.all, ours.all),
-		row{fmt.Sprintf("asynqmon 0.7.2, a page of %d of %d tasks", pageSize, s.messages), peer.page.String(), ""}, ratio("page / page", peer.page, ours.page)), err
+		row{fmt.Sprintf("asynqmon 0.7.2, a page of %d of %d tasks", pageSize, s.messages), peer.page.String(), ""}, ratio("page / page", peer.page, ours.page),
+		ratio("page / page that is read anew", peer.page, ours.anew)), err
 }
 
-// lists are the times of what both have: everything that is there, and a page of one of them.
-type lists struct{ all, page times }
+// lists are the times of what both have: everything that is there, and a page of one of them. The API reads the same page a few dozen times a
+// second at most; anew are pages that nobody has asked for before.
+type lists struct{ all, page, anew times }
 
 func ratio(of string, theirs, ours times) row {
 	return row{"asynqmon / Ferry on Redis, " + of + ", medians", fmt.Sprintf("%.1f×", float64(theirs.median)/float64(ours.median)), "≥ 5×"}
@@ -115,7 +118,32 @@ func measureLists(ctx context.Context, broker string, b *ferry.Broker, s sizes) 
 		*ask.keep = t
 		rows = append(rows, row{fmt.Sprintf("%s, %s at %d messages", broker, ask.what, s.messages), t.String(), "p99 ≤ 100 ms"})
 	}
+	if ours.anew, err = measureWalk(ctx, messages, s.requests); err != nil {
+		return rows, ours, err
+	}
+	rows = append(rows, row{fmt.Sprintf("%s, one page after the other, each read anew", broker), ours.anew.String(), "p99 ≤ 100 ms"})
 	return rows, ours, nil
+}
+
+// measureWalk goes from page to page.
+func measureWalk(ctx context.Context, first string, n int) (times, error) {
+	all := make([]time.Duration, 0, n)
+	for at := first; len(all) < n; {
+		begin := time.Now()
+		text, err := get(ctx, at)
+		if err != nil {
+			return times{}, err
+		}
+		all = append(all, time.Since(begin))
+		var page api.MessagePage
+		if err := json.Unmarshal(text, &page); err != nil {
+			return times{}, err
+		}
+		if at = first + "&cursor=" + url.QueryEscape(page.Next); page.Next == "" {
+			at = first // a small topic ends
+		}
+	}
+	return timesOf(all), nil
 }
 
 // fill publishes messages with a small body.
