@@ -3,11 +3,13 @@ package remote
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/frame"
 	"github.com/ferrymq/ferry/internal/framecall"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // settleTimeout is how long a settlement waits for its answer, whatever becomes of its context.
@@ -15,46 +17,62 @@ const settleTimeout = 30 * time.Second
 
 // Settle applies settlements, as many in one call as go into it.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
-	errs := make([]error, len(ss))
-	q := &frame.Settle{Session: s.current(), Settlements: ss, Handles: make([]uint64, 0, len(ss))}
-	at := make([]int, 0, len(ss))
+	errs, handles := make([]error, len(ss)), make([]uint64, len(ss))
+	session, at := s.current(), make([]int, 0, len(ss))
+	var behind refusal.Behind
 	for i := range ss {
-		t, err := s.spoken(q.Session, ss[i].Delivery)
-		if err == nil {
-			err = ss[i].Check(s.d.caps.MaxBody)
+		if handles[i], errs[i] = s.settleable(session, &ss[i], &behind); errs[i] == nil {
+			at = append(at, i)
 		}
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		q.Handles, at = append(q.Handles, t.handle), append(at, i)
-	}
-	if len(at) < len(ss) {
-		q.Settlements = chosen(ss, at)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	for begin := 0; begin < len(at); {
-		end := begin + fits(q.Settlements[begin:], settlementSize, s.d.client.Limit()/2)
-		part := &frame.Settle{Session: q.Session, Handles: q.Handles[begin:end], Settlements: q.Settlements[begin:end]}
-		s.ask(ctx, frame.CallSettle, part, at[begin:end], errs)
-		begin = end
+	for len(at) > 0 {
+		n := fits(at, func(i int) int { return settlementSize(&ss[i]) }, s.d.client.Limit()/2)
+		q := &frame.Settle{Session: session, Handles: chosen(handles, at[:n]), Settlements: chosen(ss, at[:n])}
+		s.ask(ctx, frame.CallSettle, q, at[:n], errs)
+		for _, i := range at[:n] {
+			behind.Note(ss[i].Delivery, errs[i])
+		}
+		at = slices.DeleteFunc(at[n:], func(i int) bool {
+			errs[i] = behind.Refuse(ss[i].Delivery)
+			return errs[i] != nil
+		})
 	}
 	s.forget(ss, errs)
 	return errs
 }
 
-// chosen are the settlements at some indexes.
-func chosen(ss []driver.Settlement, at []int) []driver.Settlement {
-	out := make([]driver.Settlement, len(at))
+// settleable returns the handle of a settlement that can be sent.
+func (s *subscription) settleable(session string, x *driver.Settlement, behind *refusal.Behind) (uint64, error) {
+	t, err := s.spoken(session, x.Delivery)
+	if err == nil {
+		err = x.Check(s.d.caps.MaxBody)
+	}
+	if err == nil {
+		err = behind.Refuse(x.Delivery)
+	}
+	if err != nil {
+		behind.Note(x.Delivery, err)
+		return 0, err
+	}
+	return t.handle, nil
+}
+
+// chosen are the elements at some indexes, which grow.
+func chosen[T any](all []T, at []int) []T {
+	if len(at) == len(all) {
+		return all
+	}
+	out := make([]T, len(at))
 	for i, n := range at {
-		out[i] = ss[n]
+		out[i] = all[n]
 	}
 	return out
 }
 
 // settlementSize is about how many bytes a settlement takes in a call.
-func settlementSize(x driver.Settlement) int {
+func settlementSize(x *driver.Settlement) int {
 	n := 64
 	if x.Failure != nil {
 		n += len(x.Failure.Error) + len(x.Failure.Stack) + len(x.Failure.Reason)
