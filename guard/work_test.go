@@ -219,8 +219,8 @@ func TestDedupMarksAfterSuccess(t *testing.T) {
 	})
 }
 
-// TestDedupForgetsTheOldest: more work than a store in this process remembers goes on: what was done first is forgotten,
-// what was done last is known. Only work under way is not forgotten.
+// TestDedupForgetsTheOldest: more work than a store in this process remembers goes on: what was done first is
+// forgotten, what was done last is known. Only work under way is not forgotten.
 func TestDedupForgetsTheOldest(t *testing.T) {
 	const remembered = 10
 	s := guard.NewMemory(guard.MemoryOptions{MaxKeys: remembered})

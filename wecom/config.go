@@ -36,6 +36,9 @@ type Config struct {
 	PullTopic string `json:"pull_topic,omitempty" yaml:"pull_topic"`
 	// Poll is how often accounts are pulled that no callback came for. Defaults to 1 minute; at least 10 s.
 	Poll time.Duration `json:"poll,omitempty" yaml:"poll"`
+	// Recognise is for how long a message is recognised that comes again. Defaults to Recognised. A broker that remembers
+	// a number of ids (on disk ten million for each topic) needs a shorter time if more messages come within it.
+	Recognise time.Duration `json:"recognise,omitempty" yaml:"recognise"`
 	// VoiceFormat of files: VoiceAMR, the default, or VoiceSilk, which sounds better and is understood by fewer programs.
 	VoiceFormat string `json:"voice_format,omitempty" yaml:"voice_format"`
 	// Users of groups: a list of external_userids each for GroupVIP, GroupSuspicious and GroupWhitelist.
@@ -72,6 +75,14 @@ func (c *Config) check() error {
 	}
 	if c.Poll == 0 {
 		c.Poll = time.Minute
+	}
+	if c.Recognise == 0 {
+		c.Recognise = Recognised
+	}
+	if c.Recognise < time.Minute || c.Recognise > driver.MaxDedup {
+		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("messages are to be recognised for %v", c.Recognise),
+			fmt.Sprintf("use 1m to %v; after less than the three days that WeCom keeps a replay publishes twice", driver.MaxDedup),
+			nil)
 	}
 	if c.Poll < 10*time.Second {
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("accounts are to be pulled every %v", c.Poll),
@@ -123,14 +134,14 @@ func checkAccount(account string) error {
 // FromEnvironment reads a configuration from variables: FERRY_WECOM_CORP, FERRY_WECOM_SECRET, FERRY_WECOM_TOKEN and
 // FERRY_WECOM_AES_KEY, FERRY_WECOM_OLD_TOKEN and FERRY_WECOM_OLD_AES_KEY while keys are changed, FERRY_WECOM_ACCOUNTS
 // (with commas), FERRY_WECOM_TOPIC, FERRY_WECOM_PULL_TOPIC, FERRY_WECOM_POLL,
-// FERRY_WECOM_VOICE_FORMAT, FERRY_WECOM_VENDOR and FERRY_WECOM_ALLOW_PRIVATE (networks, with commas). With _FILE behind
-// its name a variable names a file that has the value.
+// FERRY_WECOM_RECOGNISE, FERRY_WECOM_VOICE_FORMAT, FERRY_WECOM_VENDOR and FERRY_WECOM_ALLOW_PRIVATE (networks, with
+// commas). With _FILE behind its name a variable names a file that has the value.
 func FromEnvironment(lookup func(name string) (string, bool)) (Config, error) {
 	e := environment{lookup: lookup}
 	c := Config{
 		Corp: e.get("CORP"), Secret: Secret(e.get("SECRET")), Accounts: e.list("ACCOUNTS"),
 		Topic: e.get("TOPIC"), PullTopic: e.get("PULL_TOPIC"), Poll: e.duration("POLL"), Vendor: e.get("VENDOR"),
-		VoiceFormat: e.get("VOICE_FORMAT"), AllowPrivate: e.networks("ALLOW_PRIVATE"),
+		Recognise: e.duration("RECOGNISE"), VoiceFormat: e.get("VOICE_FORMAT"), AllowPrivate: e.networks("ALLOW_PRIVATE"),
 	}
 	for _, which := range []string{"", "OLD_"} {
 		p := KeyPair{Token: Secret(e.get(which + "TOKEN")), AESKey: Secret(e.get(which + "AES_KEY"))}

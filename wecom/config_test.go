@@ -28,9 +28,10 @@ func TestEnvironment(t *testing.T) {
 	}
 	c, err := wecom.FromEnvironment(environment(map[string]string{"CORP": "ww1", "SECRET_FILE": file, "TOKEN": "t",
 		"AES_KEY": "k", "OLD_TOKEN": "ot", "OLD_AES_KEY": "ok",
-		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": "", "VOICE_FORMAT": "silk"}))
+		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": "", "VOICE_FORMAT": "silk", "RECOGNISE": "24h"}))
 	if err != nil || c.Corp != "ww1" || c.Secret != "of a file" || len(c.Keys) != 2 || c.Keys[1].Token != "ot" ||
-		len(c.Accounts) != 2 || len(c.AllowPrivate) != 1 || c.Poll != 90*time.Second || c.VoiceFormat != wecom.VoiceSilk {
+		len(c.Accounts) != 2 || len(c.AllowPrivate) != 1 || c.Poll != 90*time.Second || c.VoiceFormat != wecom.VoiceSilk ||
+		c.Recognise != 24*time.Hour {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if text := fmt.Sprintf("%+v", c); strings.Contains(text, "of a file") {
@@ -53,7 +54,7 @@ func TestConfig(t *testing.T) {
 	good := func() wecom.Config { return wecom.Config{Corp: "ww1", Secret: "secret"} }
 	c, err := wecom.CheckConfig(good())
 	if err != nil || c.Topic != wecom.Topic || c.PullTopic != wecom.PullTopic || c.Vendor != wecom.Vendor ||
-		c.Poll != time.Minute {
+		c.Poll != time.Minute || c.Recognise != wecom.Recognised {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for name, change := range map[string]func(c *wecom.Config){
@@ -64,6 +65,8 @@ func TestConfig(t *testing.T) {
 		"one topic":       func(c *wecom.Config) { c.Topic = c.PullTopic },
 		"reserved topic":  func(c *wecom.Config) { c.PullTopic = "ferry.x" },
 		"account":         func(c *wecom.Config) { c.Accounts = []string{"a b"} },
+		"recognise":       func(c *wecom.Config) { c.Recognise = time.Second },
+		"recognise long":  func(c *wecom.Config) { c.Recognise = 8 * 24 * time.Hour },
 		"voice":           func(c *wecom.Config) { c.VoiceFormat = "mp3" },
 		"no such group":   func(c *wecom.Config) { c.Users = map[string][]string{"friends": {"ann"}} },
 		"vendor's scheme": func(c *wecom.Config) { c.Vendor = "ftp://x" },

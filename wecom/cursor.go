@@ -68,7 +68,7 @@ func (p *Pipeline) Cursors(ctx context.Context) ([]Cursor, error) {
 }
 
 // SetCursor sends the next pull of an account to a position, "" for the beginning. What was published already is
-// recognised for Recognised, and not published again. A pull that is under way starts anew.
+// recognised for Config.Recognise, and not published again. A pull that is under way starts anew.
 func (p *Pipeline) SetCursor(ctx context.Context, account, position string) error {
 	var moved error
 	for range cursorTries {

@@ -25,8 +25,8 @@ const (
 	HeaderSize = "kf_size"
 )
 
-// Recognised is for how long a message is recognised that comes again. The vendor keeps three days, and may give any of
-// them again.
+// Recognised is for how long a message is recognised that comes again, unless Config.Recognise says otherwise. The vendor
+// keeps three days, and may give any of them again.
 const Recognised = 4 * 24 * time.Hour
 
 // maxName bounds what becomes an id or a key: longer ones are replaced by a hash.
@@ -49,7 +49,7 @@ func (p *Pipeline) envelope(account string, raw json.RawMessage) *ferry.Message 
 		key = name(m.Account)
 	}
 	return &ferry.Message{
-		Topic: p.config.Topic, ID: id, OwnID: true, Key: key, DedupID: id, DedupWindow: Recognised,
+		Topic: p.config.Topic, ID: id, OwnID: true, Key: key, DedupID: id, DedupWindow: p.config.Recognise,
 		Body: raw, ContentType: "application/json",
 		Headers: map[string]string{
 			HeaderKind: name(string(m.Kind)), HeaderOrigin: strconv.Itoa(int(m.Origin)), HeaderID: id,

@@ -44,7 +44,7 @@ func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, err
 	if err != nil {
 		return guard.Layers{}, err
 	}
-	dedup, err := guard.NewDedup(s, guard.DedupOptions{Name: "wecom-msgid", Window: Recognised, Hook: hook})
+	dedup, err := guard.NewDedup(s, guard.DedupOptions{Name: "wecom-msgid", Window: p.config.Recognise, Hook: hook})
 	if err != nil {
 		return guard.Layers{}, err
 	}

@@ -1,6 +1,7 @@
 package wecom_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -376,6 +377,28 @@ func TestVoiceFormat(t *testing.T) {
 		r.ok(p.PullNow(t.Context(), "kf1", ""))
 		if got := r.vendor.Silk("kf1"); got != silk {
 			t.Errorf("%q: Silk %v", format, got)
+		}
+	}
+}
+
+// A message is recognised for as long as the configuration says.
+func TestRecognise(t *testing.T) {
+	t.Parallel()
+	for _, recognise := range []time.Duration{0, time.Hour} {
+		r := newRig(t, wecomtest.Options{}, wecom.Options{})
+		config := r.vendor.Config()
+		config.Recognise = recognise
+		p, err := wecom.New(r.broker, config, wecom.Options{})
+		r.ok(err)
+		t.Cleanup(p.Close)
+		r.vendor.Say("kf1", "ann", "hello")
+		r.ok(p.PullNow(t.Context(), "kf1", ""))
+		page, err := r.broker.Driver().Browse(t.Context(), driver.Query{Topic: wecom.Topic, Group: "default",
+			State: driver.StateReady, Limit: 10})
+		r.ok(err)
+		want := cmp.Or(recognise, wecom.Recognised)
+		if len(page.Entries) != 1 || page.Entries[0].Message.DedupWindow != want {
+			t.Errorf("%+v, want a window of %v", page.Entries, want)
 		}
 	}
 }

@@ -20,6 +20,7 @@ func wecomConfig(f config.WeCom, env func(string) (string, bool)) (wecom.Config,
 	c, err := wecom.FromEnvironment(env)
 	c.Corp, c.Vendor = cmp.Or(c.Corp, f.Corp), cmp.Or(c.Vendor, f.Vendor)
 	c.Topic, c.PullTopic = cmp.Or(c.Topic, f.Topic), cmp.Or(c.PullTopic, f.PullTopic)
+	c.Recognise = cmp.Or(c.Recognise, time.Duration(f.Recognise))
 	c.Poll, c.VoiceFormat = cmp.Or(c.Poll, time.Duration(f.Poll)), cmp.Or(c.VoiceFormat, f.VoiceFormat)
 	if len(c.Accounts) == 0 {
 		c.Accounts = f.Accounts

@@ -101,6 +101,8 @@ type WeCom struct {
 	PullTopic string   `yaml:"pull_topic"`
 	Poll      Duration `yaml:"poll"`
 	Vendor    string   `yaml:"vendor"`
+	// Recognise is for how long a message is recognised that comes again.
+	Recognise Duration `yaml:"recognise"`
 	// VoiceFormat is amr or silk.
 	VoiceFormat string `yaml:"voice_format"`
 	// AllowPrivate are networks in which the vendor's address may be.

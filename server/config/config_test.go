@@ -48,6 +48,7 @@ wecom:
   accounts: [kf1]
   poll: 2m
   voice_format: silk
+  recognise: 24h
   allow_private: [10.0.0.0/8]
   users: {vip: [ann]}
 notify:
@@ -94,7 +95,8 @@ func TestWholeFile(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if w := f.WeCom; w.Corp != "ww1" || w.Accounts[0] != "kf1" || w.Poll != Duration(2*time.Minute) ||
-		w.VoiceFormat != "silk" || w.AllowPrivate[0].Bits() != 8 || w.Users["vip"][0] != "ann" {
+		w.VoiceFormat != "silk" || w.Recognise != Duration(24*time.Hour) ||
+		w.AllowPrivate[0].Bits() != 8 || w.Users["vip"][0] != "ann" {
 		t.Errorf("%+v", w)
 	}
 	if f.Environment != "production" || f.Masks[0].Fields[0] != "password" || f.Store == "" {
