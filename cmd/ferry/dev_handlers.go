@@ -14,7 +14,10 @@ func (d *demo) bill(ctx context.Context, m *ferry.Msg[demoOrder]) error {
 	if err := work(ctx, 5, m.Value.Number); err != nil {
 		return err
 	}
-	if err := trouble(billing, m.Value.Number, m.Attempt); err != nil {
+	if m.Value.Address == "" {
+		return worker.Fatal(fmt.Errorf("order %d has no address (收货地址为空)", m.Value.Number))
+	}
+	if err := trouble(billing, m.Value.Number, m.Delivery); err != nil {
 		return err
 	}
 	if !m.Value.WantMail {
@@ -29,7 +32,7 @@ func (d *demo) send(ctx context.Context, m *ferry.Msg[demoMail]) error {
 	if err := work(ctx, 20, m.Value.Number); err != nil {
 		return err
 	}
-	return trouble(smtp, m.Value.Number, m.Attempt)
+	return trouble(smtp, m.Value.Number, m.Delivery)
 }
 
 // report handles a report, and schedules the next one together with its own acknowledgement.
@@ -52,50 +55,71 @@ func work(ctx context.Context, least, number int) error {
 
 // service is somebody else's system, with its ways to fail.
 type service struct {
-	slow  string   // passes when tried again
-	busy  string   // passes after a while
-	fatal []string // never pass
+	slow  string // passes when tried again
+	busy  string // passes after a while
+	wrong string // never passes, until somebody mends the message; what is wrong with an order its own handler finds
+	no    string // never passes
 }
 
 var (
 	billing = service{
-		slow:  "timeout to billing at 10.0.4.%d:8443",
-		busy:  "billing answered 503, request %d",
-		fatal: []string{"card declined for order %d: insufficient funds", "订单 %d 的收货地址无法解析", "timeout to billing at 10.0.4.%d:8443"},
+		slow: "timeout to billing at 10.0.4.%d:8443",
+		busy: "billing answered 503, request %d",
+		no:   "card declined for order %d: insufficient funds",
 	}
 	smtp = service{
 		slow:  "smtp: connection reset after %d bytes",
 		busy:  "smtp: 451 greylisted, mail %d",
-		fatal: []string{"smtp: 550 no such mailbox, mail %d", "模板 order-paid 缺少字段 %d"},
+		wrong: "模板 order-paid 缺少字段 %d",
+		no:    "smtp: 550 no such mailbox, mail %d",
 	}
 )
 
-// trouble makes three of a hundred messages fail: one passes at the second attempt, one at the third, and one never.
-func trouble(s service, number, attempt int) error {
+// outage is how long a service is away for messages that only tries show to be dead. Whoever replays one later succeeds.
+const outage = 20 * time.Second
+
+// trouble makes three of a hundred messages fail: one passes at the second attempt, one at the third, and one dies.
+func trouble(s service, number int, d *ferry.Delivery) error {
 	switch number % 100 {
 	case 17:
-		if attempt < 2 {
+		if d.Attempt < 2 {
 			return fmt.Errorf(s.slow, number)
 		}
 	case 42:
-		if attempt < 3 {
+		if d.Attempt < 3 {
 			return worker.RetryAfter(fmt.Errorf(s.busy, number), time.Second)
 		}
-	case 73:
-		return s.never(number)
+	}
+	switch never(number) {
+	case refused:
+		return worker.Dead("rejected", fmt.Errorf(s.no, number))
+	case unmended:
+		if s.wrong != "" {
+			return worker.Fatal(fmt.Errorf(s.wrong, number))
+		}
+	case away:
+		if time.Since(d.PublishedAt) < outage {
+			return fmt.Errorf(s.slow, number)
+		}
 	}
 	return nil
 }
 
-// never returns an error that stays: one that says so, one with a reason of its own, or one that only tries show.
-func (s service) never(number int) error {
-	turn := number / 100
-	err := fmt.Errorf(s.fatal[turn%len(s.fatal)], number)
-	switch turn % 3 {
-	case 0:
-		return worker.Dead("rejected", err)
-	case 1:
-		return worker.Fatal(err)
+// death is why a message dies.
+type death int
+
+// A message that dies says so with a reason of its own, has to be mended, or came while a service was away.
+const (
+	lives death = iota
+	refused
+	unmended
+	away
+)
+
+// never is why a message dies: one of a hundred does, in turn.
+func never(number int) death {
+	if number%100 != 73 {
+		return lives
 	}
-	return err
+	return refused + death(number/100%3)
 }
