@@ -156,7 +156,7 @@ func (s *ferryServer) fill() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, topic := range []string{"orders", "tasks", "waste", "hostile", "mails.eu"} {
+	for _, topic := range []string{"orders", "tasks", "waste", "hostile", "mails.eu", "removed"} {
 		s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
 	}
 	for i := range 30 {

@@ -17,7 +17,7 @@ import (
 )
 
 // startWorker runs a worker of another process, as the server sees it: it joins as billing-1, handles the topic calls
-// with a limit by key, and never finishes a message with the key slow.
+// with a limit by key and a breaker, and never finishes a message with the key slow.
 func startWorker(t *testing.T, s *ferryServer) {
 	t.Helper()
 	address := "ferry" + strings.TrimPrefix(s.url, "http")
@@ -34,13 +34,17 @@ func startWorker(t *testing.T, s *ferryServer) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	breaker, err := guard.NewBreaker(guard.BreakerOptions{Name: "bank", Store: store, Instance: "billing-1", MaxPark: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := worker.New(broker, worker.Options{Concurrency: 4})
 	worker.Handle(w, "calls", func(ctx context.Context, m *ferry.Msg[[]byte]) error {
 		if m.Key == "slow" {
 			<-ctx.Done()
 		}
 		return nil
-	}, worker.Use(limiter.Middleware()))
+	}, worker.Use(limiter.Middleware(), breaker.Middleware()))
 	member, err := cluster.Join(broker, cluster.Options{
 		Name: "billing-1", Version: "1.2.3", Workers: []*worker.Worker{w}, Beat: time.Second})
 	if err != nil {

@@ -57,6 +57,25 @@ test("a message is found by its id, edited and replayed", async () => {
   await page.getByText("Ready, waits for a worker").waitFor();
 });
 
+test("a dead letter is edited or retried by one key", async () => {
+  await goTo("m");
+  await page.getByRole("searchbox").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("broken-7");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "broken-7" }).waitFor();
+  await page.getByRole("button", { name: "Edit and replay" }).waitFor();
+  await page.keyboard.press("e");
+  const dialog = page.getByRole("dialog", { name: "Edit and replay" });
+  await tabTo(dialog.getByRole("button", { name: "Close" }).first());
+  await page.keyboard.press("r"); // is not meant for what stands behind a dialog
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText("Dead:").waitFor();
+  await page.keyboard.press("r");
+  await page.getByText("Ready, waits for a worker").waitFor();
+});
+
 test("dead letters are replayed by a filter", async () => {
   await goTo("d");
   await page.getByRole("searchbox").waitFor();

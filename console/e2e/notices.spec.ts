@@ -106,7 +106,7 @@ test("a channel shows whether it works, and a notification is sent later and cal
   await page.getByRole("button", { name: "Call back" }).click();
   await page.getByText("0 of 1 reached, 0 failed, 1 called back").waitFor();
   await page.getByRole("tab", { name: "Channels" }).click();
-  await page.getByRole("row", { name: /hook/ }).getByText("The last one was taken").waitFor();
+  await page.getByRole("row", { name: /hook/ }).getByText("Last one was taken").waitFor();
   await accessible(page, "channels");
   await shoot(page, "channels-light");
 });

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
-import { everything, open, server } from "./browser";
+import { api, everything, open, patience, server, shoot } from "./browser";
 
 // What operators do besides topics and messages: limits, workers, groups, delayed messages, schedules, tokens.
 
@@ -46,6 +46,36 @@ test("a key is blocked, its messages wait, and it is let in again", async () => 
   await page.getByText("It would pass").waitFor();
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByRole("cell", { name: "a false alarm" }).waitFor();
+});
+
+test("a breaker is forced open, messages wait behind it, and it is left to itself", async () => {
+  await publish("calls", "before"); // messages tell of a breaker, and have it obey
+  await page.goto(`${server}/limits?tab=breakers`);
+  const row = page.getByRole("row", { name: /bank/ });
+  await row.getByText("Closed").waitFor();
+  await row.getByRole("button", { name: "Force open" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Reason/).fill("the bank asks for a pause");
+  await dialog.getByRole("button", { name: "Force open" }).click();
+  await page.getByText("Breaker bank: each process obeys with its next message.").waitFor();
+  await publish("calls", "behind");
+  await page.goto(`${server}/limits?tab=breakers`);
+  await row.getByText("forced").waitFor();
+  await row.getByText("Open", { exact: true }).waitFor();
+  await shoot(page, "breaker-forced-light");
+  const behind = `${server}/messages?topic=calls&q=${encodeURIComponent('key == "behind"')}`;
+  await page.goto(behind);
+  await page.getByRole("row", { name: /behind/ }).getByText("Retrying").waitFor();
+  await page.goto(`${server}/limits?tab=breakers`);
+  await row.getByRole("button", { name: "Leave to itself" }).click();
+  await dialog.getByRole("button", { name: "Leave to itself" }).click();
+  const closed = async () => {
+    await api(page, "post", "/topics/calls/messages", { key: "after", body: "x" });
+    return row.getByText("Closed").count();
+  };
+  await expect.poll(closed, { timeout: patience, interval: 1000 }).toBe(1);
+  await page.goto(behind);
+  await page.getByText("Nothing fits").waitFor();
 });
 
 test("a group is paused, resumed and reset after a count", async () => {
@@ -105,6 +135,26 @@ test("what a filter selects becomes due, after a count and a typed name", async 
   await dialog.getByRole("textbox").fill("later");
   await dialog.getByRole("button", { name: "Run all now" }).click();
   await dialog.getByText(/^2 done, 0 skipped/).waitFor();
+});
+
+test("what a filter selects is cancelled, delayed or not, after a count and a typed name", async () => {
+  await page.goto(`${server}/delayed?topic=later&where=${encodeURIComponent('key == "later-2"')}`);
+  await page.getByRole("button", { name: "Cancel all" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(/^1 delayed message of later is removed/).waitFor();
+  await dialog.getByRole("textbox").fill("later");
+  await dialog.getByRole("button", { name: "Cancel all" }).click();
+  await dialog.getByText(/^1 done, 0 skipped/).waitFor();
+  for (const key of ["doomed", "doomed", "spared"]) await publish("removed", key);
+  await page.goto(`${server}/messages?topic=removed&q=${encodeURIComponent('key == "doomed"')}`);
+  await page.getByText("2 found").waitFor();
+  await page.getByRole("button", { name: "Remove all" }).click();
+  await dialog.getByText(/^2 messages of removed that wait are removed for good/).waitFor();
+  await dialog.getByRole("textbox").fill("removed");
+  await dialog.getByRole("button", { name: "Remove all" }).click();
+  await dialog.getByText(/^2 done, 0 skipped/).waitFor();
+  await page.goto(`${server}/messages?topic=removed`);
+  await page.getByText("1 found").waitFor();
 });
 
 test("a schedule shows its next runs, is paused and triggered", async () => {

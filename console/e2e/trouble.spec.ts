@@ -87,7 +87,24 @@ test("a message that is removed while somebody looks at it is said to be gone", 
   await page.goto(`${server}/messages/tasks/${id}`);
   await page.getByRole("heading", { name: id }).waitFor();
   await api(page, "delete", `/topics/tasks/messages/${id}`);
+  await page.getByText("This message is not here any more").waitFor();
+  await page.getByRole("link", { name: "Look for it in every topic" }).click();
+  await page.getByText("Nothing fits").waitFor();
+});
+
+test("what is not there does not flicker while it is asked for again", async () => {
+  await page.goto(`${server}/messages/live/never-there`);
   await page.getByText("This message is not here").waitFor();
+  const loading = await page.evaluateHandle(() => {
+    const seen: string[] = [];
+    new MutationObserver(() => /Loading/.test(document.body.textContent) && seen.push("Loading")).observe(document.body, { childList: true, subtree: true, characterData: true });
+    return seen;
+  });
+  const asked = page.waitForResponse((r) => r.url().includes("never-there"));
+  await api(page, "post", "/topics/live/messages", { body: "x" });
+  await asked;
+  await page.getByText("This message is not here").waitFor();
+  expect(await loading.jsonValue()).toEqual([]);
 });
 
 test("another origin cannot act", async () => {

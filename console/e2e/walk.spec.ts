@@ -141,11 +141,11 @@ test("a purge counts first, and takes the name of the topic", async () => {
 });
 
 /** acting are the words on buttons that change something. */
-const acting = /^(Pause|Resume|Purge|Publish|Publish again|Reset|Retry|Edit and replay|Move|Remove|Run now|Run all now|Reschedule|Cancel|Cancel the message|Quiet|Set|Trigger|Block a key|Unblock|Acknowledge|Silence|Make a token|Revoke)$/;
+const acting = /^(Pause|Resume|Purge|Publish|Publish again|Reset|Retry|Edit and replay|Move|Remove|Run now|Run all now|Cancel all|Remove all|Reschedule|Cancel|Cancel the message|Quiet|Set|Trigger|Block a key|Unblock|Acknowledge|Silence|Make a token|Revoke)$/;
 
 test("a viewer sees no actions", async () => {
   const watched = await open("/", { as: "viewer" });
-  for (const name of ["topic-charts", "topic-groups", "message", "dead", "delayed", "schedules", "worker", "groups", "operations", "settings"]) {
+  for (const name of ["topic-charts", "topic-groups", "topic-messages", "message", "dead", "delayed", "schedules", "worker", "groups", "operations", "settings"]) {
     await visit(watched, name);
     const offered = await watched.page.getByRole("button", { name: acting }).allTextContents();
     expect(offered, name).toEqual([]);
@@ -159,6 +159,18 @@ test("an expression that is wrong keeps what was typed, and says where", async (
   await page.getByRole("alert").waitFor();
   expect(await page.getByRole("searchbox").inputValue()).toBe("key = = 1");
   expect(new URL(page.url()).searchParams.get("where")).toBe("key = = 1");
+});
+
+test("the overview leads to what died", async () => {
+  const { page } = await open();
+  await page.getByRole("main").getByRole("link", { name: "it has 8 dead letters" }).click();
+  await page.getByText("8 dead letters").waitFor();
+  const { searchParams } = new URL(page.url());
+  expect([searchParams.get("topic"), searchParams.get("group")]).toEqual(["broken", "default"]);
+  await page.getByLabel("By").selectOption("day");
+  await page.getByRole("region", { name: "Day" }).getByRole("button").first().click();
+  await expect.poll(() => page.getByRole("searchbox").inputValue(), { timeout: patience }).toContain("died_at >= date(");
+  await page.getByText("8 dead letters").waitFor();
 });
 
 test("keys lead to screens, and help shows them", async () => {
@@ -182,8 +194,8 @@ test("payloads are text, on every screen that shows them", async () => {
   await page.getByRole("table").waitFor();
   const lines = readFileSync(new URL("corpus.txt", import.meta.url), "utf8").trim().split("\n");
   await page.getByText(`${lines.length} found`).waitFor();
-  await page.getByRole("row").nth(1).getByRole("button").click();
-  await page.getByRole("dialog").waitFor();
+  await page.getByRole("row").nth(1).getByRole("link").click();
+  await page.getByRole("heading", { level: 1 }).waitFor();
   for (const path of ["/topics?q=", "/topics/hostile?tab=messages&where=", "/topics/", "/messages?q=", "/messages/hostile/", "/dead?topic=hostile&kind="]) {
     for (const line of lines.slice(0, 3)) {
       await show(page, path + encodeURIComponent(line));

@@ -1,5 +1,5 @@
 import { QueryClient, keepPreviousData, useMutation, useQuery, type QueryKey } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ask, loggedOut, type Answer, type Input, type PathsOf } from "./client";
 import { connection } from "./connection";
 import { paused, useStream, type Change } from "./live";
@@ -97,13 +97,22 @@ export function useApi<P extends PathsOf<"get">>(
       return !stopped && interval;
     },
   });
+  const problem = useProblem(JSON.stringify(key), q.error, q.isSuccess && !q.isPlaceholderData);
   return {
     data: q.data as Answer<P, "get"> | undefined,
-    problem: q.error ?? undefined,
-    loading: q.isPending,
+    problem,
+    loading: q.isPending && !problem,
     at: q.dataUpdatedAt,
     refresh: () => void q.refetch(),
   };
+}
+
+/** useProblem keeps the problem of a question while it is asked once more, so that what is shown does not flicker. */
+function useProblem(key: string, error: Problem | null, solved: boolean): Problem | undefined {
+  const [known, setKnown] = useState<{ key: string; problem: Problem }>();
+  if (error && known?.problem !== error) setKnown({ key, problem: error });
+  else if (solved && known) setKnown(undefined);
+  return error ?? (!solved && known?.key === key ? known.problem : undefined);
 }
 
 /** again has something asked for once more, unless that is being done. */

@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { Store } from "@/lib/store";
 
 /** Key is what a key, or two after one another ("g t"), does. */
@@ -13,18 +13,21 @@ export const bound = new Store<readonly Key[]>([]);
 
 const patience = 1500; // milliseconds for the second of two keys
 
-/** useKeys binds keys for as long as a component is shown. */
+/** useKeys binds keys for as long as a component is shown. What they do is what the component says last: it may show another message by then. */
 export function useKeys(keys: Key[]): void {
+  const latest = useRef(keys);
+  useEffect(() => {
+    latest.current = keys;
+  });
   const names = keys.map((k) => k.keys + k.label).join("\n");
   useEffect(() => {
-    bound.set([...bound.get(), ...keys]);
-    return () => bound.set(bound.get().filter((k) => !keys.includes(k)));
-    // The functions of one name do the same.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    const own = latest.current.map((key) => ({ ...key, run: () => latest.current.find((k) => k.keys === key.keys)?.run() }));
+    bound.set([...bound.get(), ...own]);
+    return () => bound.set(bound.get().filter((k) => !own.includes(k)));
   }, [names]);
 }
 
-/** listen handles the keys of the page. What is typed into a field, or held with Ctrl, is not ours. */
+/** listen handles the keys of the page. What is typed into a field or a dialog, or held with Ctrl, is not ours. */
 export function listen(): void {
   let first = "";
   let at = 0;
@@ -45,5 +48,5 @@ function find(keys: string): Key | undefined {
 }
 
 function typing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest("[role=dialog]") !== null);
 }

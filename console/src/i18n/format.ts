@@ -27,7 +27,8 @@ const spans: [Intl.RelativeTimeFormatUnit & string, number][] = [
 /** formats returns the formats of a language. Nothing is shown for what is undefined. */
 export function formats(language: string): Format {
   const number = new Intl.NumberFormat(language);
-  const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
+  // Some countries write a million as 1m, which is a minute here.
+  const compact = new Intl.NumberFormat(language.startsWith("en") ? "en" : language, { notation: "compact", maximumFractionDigits: 1 });
   const rate = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
   const percent = new Intl.NumberFormat(language, { style: "percent" });
   const time = new Intl.DateTimeFormat(language, { dateStyle: "short", timeStyle: "medium" });

@@ -18,6 +18,11 @@ test("durations have at most two units", () => {
   expect(f.bytes(1536)).toBe("1.5 kB");
 });
 
+test("a million is no minute", () => {
+  expect(formats("en-GB").compact(1_000_000)).toBe("1M");
+  expect(formats("zh-CN").compact(1_000_000)).toBe("100万");
+});
+
 // A text that lacks a key does not compile; one that lacks a value is found here.
 const catalogues = import.meta.glob<Record<string, Record<string, string>>>("../**/messages.{en,zh}.ts", { eager: true });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { couldBeID, ofKind, searchOf } from "./condition";
+import { both, couldBeID, ofKind, onDay, searchOf } from "./condition";
 
 test.each([
   ["", "all"],
@@ -27,4 +27,8 @@ test("a kind of error is added to any condition", () => {
   expect(ofKind("", 'a "b"')).toBe(String.raw`fingerprint == "a \"b\""`);
   expect(ofKind("x == 1 or y == 2", "k")).toBe('(x == 1 or y == 2) and fingerprint == "k"');
   expect(ofKind("x == 1", undefined)).toBe("x == 1");
+});
+
+test("a day is a condition beside others", () => {
+  expect(both('key == "a" or key == "b"', onDay("2026-12-31"))).toBe('(key == "a" or key == "b") and died_at >= date("2026-12-31") and died_at < date("2027-01-01")');
 });

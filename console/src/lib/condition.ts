@@ -33,6 +33,16 @@ export function couldBeID(typed: string): boolean {
 /** ofKind adds to a condition that letters have died of like errors. */
 export function ofKind(where: string, fingerprint: string | undefined): string {
   if (fingerprint === undefined) return where;
-  const like = `fingerprint == ${literal(fingerprint)}`;
-  return where === "" ? like : `(${where}) and ${like}`;
+  return both(where, `fingerprint == ${literal(fingerprint)}`);
+}
+
+/** both is a condition that holds where two do; the first may be empty. */
+export function both(where: string, other: string): string {
+  return where === "" ? other : `(${where}) and ${other}`;
+}
+
+/** onDay is a condition on letters that died on a day, which the server counts in UTC. */
+export function onDay(day: string): string {
+  const next = new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+  return `died_at >= date("${day}") and died_at < date("${next}")`;
 }

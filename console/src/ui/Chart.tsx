@@ -81,6 +81,12 @@ function Plot({ times, lines, format }: Omit<Props, "label">) {
   return <div ref={place} aria-hidden className="h-[180px] w-full overflow-hidden" />;
 }
 
+const minute = 60;
+const hour = 60 * minute;
+
+/** steps are the seconds between two times that an axis names. */
+const steps = [1, 2, 5, 10, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, 24 * hour];
+
 function options(element: HTMLElement, lines: Line[], format: (v: number) => string, language: string): uPlot.Options {
   const style = getComputedStyle(element);
   const probe = (name: string) => {
@@ -99,7 +105,13 @@ function options(element: HTMLElement, lines: Line[], format: (v: number) => str
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      { ...axis, space: 90, values: (_, all, __, ___, step) => all.map((v) => (step < 60 ? exact : clock).format(v * 1000)) },
+      {
+        ...axis,
+        space: 80,
+        incrs: steps,
+        // One beyond the end would be cut off at the edge.
+        values: (u, all, __, ___, step) => all.map((v) => (v > (u.scales["x"]?.max ?? v) ? "" : (step < minute ? exact : clock).format(v * 1000))),
+      },
       { ...axis, size: 56, values: (_, all) => all.map(format) },
     ],
     series: [{}, ...lines.map((l) => ({ label: l.name, stroke: probe(l.colour), width: 1.5, dash: l.dashed ? [4, 3] : [] }))],

@@ -9,7 +9,7 @@ export function Copy({ text, label }: { text: string; label?: string }) {
   const t = useText(messages);
   const [done, setDone] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    if (!(await write(text))) return;
     setDone(true);
     setTimeout(() => setDone(false), 2000);
   };
@@ -18,6 +18,22 @@ export function Copy({ text, label }: { text: string; label?: string }) {
       {done ? <Check aria-hidden className="size-4" /> : <Icon aria-hidden className="size-4" />}
     </Button>
   );
+}
+
+/** write puts a text on the clipboard. Over plain HTTP from another machine a browser has none, but still copies what is selected. */
+async function write(text: string): Promise<boolean> {
+  const { clipboard } = navigator as { clipboard?: Clipboard };
+  if (clipboard) return clipboard.writeText(text).then(() => true, () => false);
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "sr-only";
+  const focused = document.activeElement;
+  (focused?.closest("[role=dialog]") ?? document.body).append(area); // a dialog takes the focus away from everything beside it
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return done;
 }
 
 /** Command shows what to type in a terminal, and copies it. */

@@ -62,11 +62,14 @@ export function ErrorState({ problem, onAgain }: { problem: Problem; onAgain?: (
 /** Refused says why what was typed into a form was not taken; it stays as it was typed. */
 export function Refused({ problem }: { problem: Problem }) {
   const t = useText(messages);
+  const status = problem.gone ? "gone" : known.find((k) => k === String(problem.status));
+  const title = status === "403" ? t("403.act") : status ? t(`${status}.title`) : problem.detail ? "" : t("other.title");
   return (
     <div role="alert" className="flex gap-2 rounded border border-line bg-ground px-3 py-2">
       <TriangleAlert aria-hidden className="mt-1 size-4 shrink-0 text-bad" />
       <div className="min-w-0 wrap-anywhere">
-        <p>{problem.gone || !problem.detail ? t(problem.gone ? "gone.title" : "other.title") : problem.detail}</p>
+        {title && <p className="font-semibold">{title}</p>}
+        {!problem.gone && problem.detail && <p>{problem.detail}</p>}
         {problem.fields.map(({ location, message }) => (
           <p key={location + message}>
             <code>{location.replace(/^body\./, "")}</code>: {message}

@@ -95,7 +95,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
                     key={header.id}
                     scope="col"
                     aria-sort={sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined}
-                    className={`px-3 py-1 font-medium whitespace-nowrap text-muted ${align<T>(header.column.columnDef)} bg-raised ${header.column.id === "actions" ? atTheEnd : ""}`}
+                    className={`px-2 py-1 font-medium whitespace-nowrap text-muted first:pl-3 last:pr-3 ${align<T>(header.column.columnDef)} bg-raised ${header.column.id === "actions" ? atTheEnd : ""}`}
                   >
                     {onSort && header.column.getCanSort() ? (
                       <button type="button" className="inline-flex min-h-6 items-center gap-1 hover:text-text" onClick={() => sortBy(header.column.id)}>
@@ -130,7 +130,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
                 style={{ height: rowHeight }}
               >
                 {row.getVisibleCells().map((cell) => (
-                  <td key={cell.id} className={`px-3 ${align<T>(cell.column.columnDef)} ${cell.column.id === "actions" ? `bg-surface whitespace-nowrap ${atTheEnd}` : "max-w-96 truncate"}`}>
+                  <td key={cell.id} className={`px-2 first:pl-3 last:pr-3 ${align<T>(cell.column.columnDef)} ${cell.column.id === "actions" ? `bg-surface whitespace-nowrap ${atTheEnd}` : "max-w-72 truncate 2xl:max-w-[36rem]"}`}>
                     {draw(cell.column.columnDef.cell, cell.getContext())}
                   </td>
                 ))}

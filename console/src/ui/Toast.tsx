@@ -32,7 +32,7 @@ export function Toasts() {
     <div role="status" aria-live="polite" className="fixed right-3 bottom-3 z-50 flex max-w-[min(28rem,calc(100vw-1.5rem))] flex-col gap-2">
       {shown.map(({ id, good, text }) => (
         <div key={id} className="flex items-center gap-2 rounded border border-line bg-surface py-1 pr-1 pl-3 shadow-lg">
-          {good ? <CircleCheck aria-hidden className="size-4 text-good" /> : <CircleX aria-hidden className="size-4 text-bad" />}
+          {good ? <CircleCheck aria-hidden className="size-4 shrink-0 text-good" /> : <CircleX aria-hidden className="size-4 shrink-0 text-bad" />}
           <span className="min-w-0 grow break-words">{text}</span>
           <Button look="bare" aria-label={t("close")} onClick={() => close(id)}>
             <X aria-hidden className="size-4" />

@@ -38,4 +38,5 @@ export const en = {
   "diff.none": "Nothing is changed.",
   "diff.old": "removed:",
   "diff.new": "added:",
+  "403.act": "You may not do this",
 } as const;

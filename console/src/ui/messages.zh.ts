@@ -40,4 +40,5 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.none": "没有更改。",
   "diff.old": "删除：",
   "diff.new": "新增：",
+  "403.act": "您无权执行此操作",
 };

@@ -15,7 +15,7 @@ export function rowID(m: Message): string {
 }
 
 /** MessageLink leads to everything about a message. One that cannot be read has no id, and no such page. */
-export function MessageLink({ message }: { message: Message }) {
+export function MessageLink({ message }: { message: Pick<Message, "topic" | "group" | "id" | "ref"> }) {
   if (!message.id) return <span className="font-mono">{message.ref}</span>;
   return (
     <Link
@@ -29,15 +29,24 @@ export function MessageLink({ message }: { message: Message }) {
   );
 }
 
-/** MessageRows are messages of any topics, as links to their pages. */
-export function MessageRows({ rows, label, error = false }: { rows: Message[]; label: string; error?: boolean }) {
+interface Props {
+  rows: Message[];
+  label: string;
+  /** error shows what letters died of, and when, instead of states. */
+  error?: boolean;
+  /** oneTopic leaves the topic out, where the place says it. */
+  oneTopic?: boolean;
+}
+
+/** MessageRows are messages as links to their pages. */
+export function MessageRows({ rows, label, error = false, oneTopic = false }: Props) {
   const t = useText(messages);
   const f = useFormat();
   const navigate = useNavigate();
   const columns = useMemo<Column<Message>[]>(
     () => [
       { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
-      { id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic },
+      ...(oneTopic ? [] : [{ id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic } as Column<Message>]),
       ...(error
         ? [{ id: "error", header: t("error"), cell: ({ row }) => <ErrorText message={row.original} /> } as Column<Message>]
         : [{ id: "state", header: t("state"), cell: ({ row }) => <StateBadge state={row.original.state} /> } as Column<Message>]),
@@ -52,7 +61,7 @@ export function MessageRows({ rows, label, error = false }: { rows: Message[]; l
       { id: "body", header: t("body"), cell: ({ row }) => <span className="font-mono">{row.original.body?.slice(0, 200)}</span> },
     ],
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [t("id"), error],
+    [t("id"), error, oneTopic],
   );
   const open = ({ topic, id, group }: Message) => {
     if (id) void navigate({ to: "/messages/$topic/$id", params: { topic, id }, search: (group ? { group } : {}) as never });

@@ -1,21 +1,15 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { useFirstPage } from "@/api/query";
-import { useFormat, type Format } from "@/i18n/format";
-import { useText, type Text } from "@/i18n/text";
+import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { columnOf, SearchBox } from "@/ui/SearchBox";
 import { EmptyState, ErrorState } from "@/ui/States";
-import { Table, type Column } from "@/ui/Table";
-import { MessageDrawer } from "./MessageDrawer";
-import { rowID } from "./MessageRows";
+import { MessageRows } from "./MessageRows";
 import { messages } from "./messages";
-import type { en } from "./messages.en";
-import { StateBadge, type State } from "./state";
+import type { State } from "./state";
 
-type Message = Schemas["Message"];
 type Page = Schemas["MessagePage"];
 
 const pageSize = 100;
@@ -42,7 +36,7 @@ export function MessageTable({ topic, state, where, onWhere }: Props) {
         error={wrong && { text: wrong.detail, column: columnOf(wrong.detail) }}
       />
       {pages.error && !wrong && !pages.data && <ErrorState problem={pages.error} onAgain={() => void pages.refetch()} />}
-      {pages.data && !wrong && <Pages pages={pages.data.pages} onClear={() => onWhere("")} filtered={where !== ""} />}
+      {pages.data && !wrong && <Pages pages={pages.data.pages} state={state} onClear={() => onWhere("")} filtered={where !== ""} />}
       {pages.hasNextPage && !wrong && (
         <Button className="self-center" disabled={pages.isFetching} onClick={() => void pages.fetchNextPage()}>
           {t("more")}
@@ -66,10 +60,8 @@ function usePages(topic: string, state: State | undefined, where: string) {
   });
 }
 
-function Pages({ pages, filtered, onClear }: { pages: Page[]; filtered: boolean; onClear: () => void }) {
+function Pages({ pages, state, filtered, onClear }: { pages: Page[]; state: State | undefined; filtered: boolean; onClear: () => void }) {
   const t = useText(messages);
-  const f = useFormat();
-  const [open, setOpen] = useState<Message>();
   const rows = pages.flatMap((p) => p.messages ?? []);
   const scanned = pages.at(-1)?.scanned ?? 0; // each page counts from the first one
   const total = Math.max(scanned, pages.at(-1)?.total ?? 0);
@@ -83,34 +75,19 @@ function Pages({ pages, filtered, onClear }: { pages: Page[]; filtered: boolean;
       </EmptyState>
     );
   }
-  if (rows.length === 0) return <EmptyState title={t("none")} />;
+  if (rows.length === 0) {
+    return (
+      <EmptyState title={t("none")}>
+        <p>{t(state === "dead" ? "noneDead" : state === "delayed" ? "noneDelayed" : "noneText")}</p>
+      </EmptyState>
+    );
+  }
   return (
     <>
       <p role="status" className="text-muted">
         {t("scanned", { found: rows.length, scanned, total })}
       </p>
-      <Table label={t("messages")} columns={columnsOf(t, f, setOpen)} rows={rows} rowID={rowID} onOpen={setOpen} />
-      {open && <MessageDrawer message={open} onClose={() => setOpen(undefined)} />}
+      <MessageRows label={t("messages")} rows={rows} error={state === "dead"} oneTopic />
     </>
   );
-}
-
-function columnsOf(t: Text<keyof typeof en>, f: Format, open: (m: Message) => void): Column<Message>[] {
-  return [
-    {
-      id: "id",
-      header: t("id"),
-      cell: ({ row }) => (
-        <button type="button" className="py-0.5 font-mono text-accent hover:underline" onClick={() => open(row.original)}>
-          {row.original.id || row.original.ref}
-        </button>
-      ),
-    },
-    { id: "state", header: t("state"), cell: ({ row }) => <StateBadge state={row.original.state} /> },
-    { id: "group", header: t("group"), cell: ({ row }) => row.original.group },
-    { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
-    { id: "attempt", header: t("attempt"), cell: ({ row }) => row.original.attempt ?? "", meta: { right: true } },
-    { id: "published", header: t("published"), cell: ({ row }) => f.time(row.original.published_at) },
-    { id: "body", header: t("body"), cell: ({ row }) => <span className="font-mono">{row.original.body?.slice(0, 200)}</span> },
-  ];
 }

@@ -3,7 +3,7 @@ import type { Schemas } from "@/api/client";
 import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Confirm, Dialog } from "@/ui/Dialog";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { messages } from "./messages";
 import { Failure, Progress, Reasons } from "./Progress";
 import { useBulk } from "./useBulk";
@@ -46,7 +46,7 @@ export function Bulk({ title, action, typed, says, start, onClose }: Props) {
   const ready = result?.state === "done" && !busy && !problem;
   return (
     <Confirm title={title} open onClose={onClose} action={action} typed={typed} busy={!ready} onConfirm={() => run(setRunning)}>
-      {problem ? <ErrorState problem={problem} /> : result ? <Counted of={result} says={says} /> : <p role="status">{t("counting")}</p>}
+      {problem ? <Refused problem={problem} /> : result ? <Counted of={result} says={says} /> : <p role="status">{t("counting")}</p>}
     </Confirm>
   );
 }

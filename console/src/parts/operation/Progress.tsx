@@ -30,7 +30,7 @@ function totalOf(of: Operation): number {
 export function Bar({ of }: { of: Operation }) {
   const t = useText(messages);
   const all = Math.max(totalOf(of), 1);
-  return <progress aria-label={t("progress")} className="h-2 w-full min-w-16 accent-accent" max={all} value={of.state === "done" ? all : of.scanned} />;
+  return <progress aria-label={t("progress")} className="h-2 w-full min-w-16" max={all} value={of.state === "done" ? all : of.scanned} />;
 }
 
 /** Progress follows an operation to its end: what was done, what was skipped and why. It can be cancelled. */

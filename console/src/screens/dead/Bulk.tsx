@@ -3,13 +3,14 @@ import { useEffect, useState } from "react";
 import { address, ask, type Schemas } from "@/api/client";
 import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
+import { useKeys } from "@/app/keys";
 import { useText } from "@/i18n/text";
 import { Failure, Reasons } from "@/parts/operation/Progress";
 import { useBulk } from "@/parts/operation/useBulk";
 import { Button } from "@/ui/Button";
 import { Confirm } from "@/ui/Dialog";
 import { field } from "@/ui/Field";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { messages } from "./messages";
 import { route } from "./screen";
 import type { Selection } from "./tally";
@@ -23,6 +24,8 @@ export function Bulk({ selection, matched }: { selection: Selection; matched: nu
   const t = useText(messages);
   const may = useMay();
   const [act, setAct] = useState<Act>();
+  const acts = matched > 0 && may("operate", selection.topic);
+  useKeys(acts ? [{ keys: "r", label: t("retry"), run: () => setAct("retry") }, { keys: "e", label: t("edit"), run: () => setAct("edit") }] : []);
   if (matched === 0) return null;
   return (
     <>
@@ -38,7 +41,7 @@ export function Bulk({ selection, matched }: { selection: Selection; matched: nu
             {t(format)}
           </a>
         ))}
-      {may("operate", selection.topic) &&
+      {acts &&
         (["retry", "edit", "move", "remove"] as const).map((a) => {
           const Icon = icons[a];
           return (
@@ -119,7 +122,7 @@ function BulkDialog({ act, selection, onClose }: { act: Act; selection: Selectio
         <p>{t(`${act}Text`)}</p>
         <p className="rounded bg-ground p-2 font-mono wrap-anywhere">{described(selection) || t("everything")}</p>
         <Fields act={act} options={options} onChange={setOptions} broken={body === "broken"} />
-        {problem && <ErrorState problem={problem} />}
+        {problem && <Refused problem={problem} />}
         {fresh ? (
           <div role="status">
             <p className="font-medium">{t("would", { done: result.done ?? 0, skipped: result.skipped ?? 0 })}</p>

@@ -2,6 +2,7 @@ import type { Schemas } from "@/api/client";
 import { useFilter } from "@/app/filter";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
+import { both, literal, onDay } from "@/lib/condition";
 import { Button } from "@/ui/Button";
 import { Panel } from "@/ui/Field";
 import { Table, type Column } from "@/ui/Table";
@@ -13,7 +14,7 @@ import type { By } from "./tally";
 type Bucket = Schemas["Bucket"];
 
 /** Kinds are the letters counted by what they have in common. One of them narrows the filter to itself. */
-export function Kinds({ tally, more }: { tally: ReturnType<typeof added>; more: (() => void) | undefined }) {
+export function Kinds({ tally, where, more }: { tally: ReturnType<typeof added>; where: string; more: (() => void) | undefined }) {
   const t = useText(messages);
   const f = useFormat();
   const [{ by = "fingerprint" }, setFilter] = useFilter(route.useSearch());
@@ -22,7 +23,7 @@ export function Kinds({ tally, more }: { tally: ReturnType<typeof added>; more: 
       ...(b.topic !== undefined && { topic: b.topic }),
       ...(b.group !== undefined && { group: b.group }),
       ...(b.fingerprint !== undefined && { kind: b.fingerprint }),
-      ...condition(by, b),
+      ...condition(by, b, where),
     });
   const columns: Column<Bucket>[] = [
     { id: "count", header: t("count"), cell: ({ row }) => f.number(row.original.count), meta: { right: true } },
@@ -82,7 +83,8 @@ function nameOf(by: By, b: Bucket): string {
 }
 
 /** condition is what selects a bucket, where no part of the URL of its own does. */
-function condition(by: By, b: Bucket): { q?: string } {
-  if (by === "reason" || by === "key") return { q: `${by} == ${JSON.stringify(b[by] ?? "")}` };
+function condition(by: By, b: Bucket, where: string): { q?: string } {
+  if (by === "reason" || by === "key") return { q: both(where, `${by} == ${literal(b[by] ?? "")}`) };
+  if (by === "day" && b.day) return { q: both(where, onDay(b.day)) };
   return {};
 }

@@ -31,7 +31,7 @@ export function DeadView() {
   const t = useText(messages);
   const shown = useLanguage();
   const [filter, setFilter] = useFilter(route.useSearch());
-  const { selection, bodies, kind } = useSelection();
+  const { selection, bodies, kind, typed } = useSelection();
   const tally = useTally(selection, filter.by ?? "fingerprint");
   const wrong = filter.q !== undefined && tally.error?.status === 400 ? tally.error : undefined;
   const column = wrong && kind === "expression" ? columnOf(wrong.detail) : undefined;
@@ -58,7 +58,7 @@ export function DeadView() {
       {tally.error && !wrong && !tally.sum && <ErrorState problem={tally.error} onAgain={() => void tally.refetch()} />}
       {tally.sum && !wrong && (tally.sum.matched > 0 || tally.hasNextPage) && (
         <>
-          <Kinds tally={tally.sum} more={tally.hasNextPage && !tally.isFetching ? () => void tally.fetchNextPage() : undefined} />
+          <Kinds tally={tally.sum} where={typed} more={tally.hasNextPage && !tally.isFetching ? () => void tally.fetchNextPage() : undefined} />
           <Letters selection={selection} />
         </>
       )}
@@ -78,7 +78,7 @@ function useSelection() {
     () => ({ ...(topic && { topic }), ...(group && { group }), ...(state && { state }), ...(where && { where }) }),
     [topic, group, state, where],
   );
-  return { selection, bodies, kind: search.kind };
+  return { selection, bodies, kind: search.kind, typed: search.where };
 }
 
 function Topics() {

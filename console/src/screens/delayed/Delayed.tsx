@@ -7,6 +7,7 @@ import { useMay } from "@/api/session";
 import { useFilter } from "@/app/filter";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
+import { MessageLink } from "@/parts/messages/MessageRows";
 import { Bulk } from "@/parts/operation/Bulk";
 import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
@@ -58,7 +59,7 @@ function List({ topic }: { topic: string }) {
   const t = useText(messages);
   const may = useMay();
   const [{ where = "" }, setFilter] = useFilter(route.useSearch());
-  const [all, setAll] = useState(false);
+  const [all, setAll] = useState<"run" | "cancel">();
   const pages = usePages(topic, where);
   const wrong = pages.error && pages.error.status === 400 && where !== "" ? pages.error : undefined;
   const search = (value: string) => setFilter({ where: value || undefined });
@@ -67,7 +68,14 @@ function List({ topic }: { topic: string }) {
     <>
       <div className="flex flex-wrap items-start gap-2">
         <SearchBox value={where} onSearch={search} placeholder={t("where")} error={wrong && { text: wrong.detail, column: columnOf(wrong.detail) }} />
-        {may("operate", topic) && rows.length > 0 && !wrong && <Button onClick={() => setAll(true)}>{t("runAll")}</Button>}
+        {may("operate", topic) && rows.length > 0 && !wrong && (
+          <>
+            <Button onClick={() => setAll("run")}>{t("runAll")}</Button>
+            <Button look="danger" onClick={() => setAll("cancel")}>
+              {t("cancelAll")}
+            </Button>
+          </>
+        )}
       </div>
       {pages.error && !wrong && !pages.data && <ErrorState problem={pages.error} onAgain={() => void pages.refetch()} />}
       {pages.data && !wrong && <Rows topic={topic} rows={rows} pages={pages.data.pages} filtered={where !== ""} onClear={() => search("")} />}
@@ -76,7 +84,7 @@ function List({ topic }: { topic: string }) {
           {t("more")}
         </Button>
       )}
-      {all && <RunAll topic={topic} where={where} onClose={() => setAll(false)} />}
+      {all && <All act={all} topic={topic} where={where} onClose={() => setAll(undefined)} />}
     </>
   );
 }
@@ -137,23 +145,24 @@ function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Message>[] {
     { id: "due", header: t("due"), cell: ({ row }) => f.time(row.original.due_at) },
     { id: "in", header: t("in"), cell: ({ row }) => f.ago(row.original.due_at) },
     { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
-    { id: "id", header: t("id"), cell: ({ row }) => <span className="font-mono">{row.original.id}</span> },
+    { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
     { id: "published", header: t("published"), cell: ({ row }) => f.time(row.original.published_at) },
     { id: "actions", header: t("actions"), cell: ({ row }) => <MessageActions message={row.original} /> },
   ];
 }
 
-/** RunAll makes everything due that the filter selects. */
-function RunAll({ topic, where, onClose }: { topic: string; where: string; onClose: () => void }) {
+/** All makes everything due that the filter selects, or removes it. */
+function All({ act, topic, where, onClose }: { act: "run" | "cancel"; topic: string; where: string; onClose: () => void }) {
   const t = useText(messages);
   const body = { states: ["delayed"], ...(where && { where }) };
+  const path = act === "run" ? "/api/v1/topics/{topic}/reschedule" : "/api/v1/topics/{topic}/purge";
   return (
     <Bulk
-      title={t("runAllTitle", { topic })}
-      action={t("runAll")}
+      title={t(`${act}AllTitle`, { topic })}
+      action={t(`${act}All`)}
       typed={topic}
-      says={(count) => [t("runAllText", { count, topic }), where && t("runAllWhere", { where })].filter(Boolean).join(" ")}
-      start={(dry) => ask("post", "/api/v1/topics/{topic}/reschedule", { path: { topic }, body: { ...body, dry_run: dry } })}
+      says={(count) => [t(`${act}AllText`, { count, topic }), where && t("runAllWhere", { where })].filter(Boolean).join(" ")}
+      start={(dry) => ask("post", path, { path: { topic }, body: { ...body, dry_run: dry } })}
       onClose={onClose}
     />
   );

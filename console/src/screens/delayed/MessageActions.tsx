@@ -6,7 +6,7 @@ import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Confirm, Dialog } from "@/ui/Dialog";
 import { Input } from "@/ui/Input";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { tell } from "@/ui/tell";
 import { messages } from "./messages";
 
@@ -55,7 +55,7 @@ function Later({ one, onClose }: { one: One; onClose: () => void }) {
     <Dialog title={t("rescheduleTitle", { id })} open onClose={onClose}>
       <form onSubmit={submit} className="flex flex-col gap-3">
         <Input label={t("after")} required value={after} onChange={(e) => setAfter(e.target.value)} />
-        {move.error && <ErrorState problem={move.error} />}
+        {move.error && <Refused problem={move.error} />}
         <Button type="submit" look="primary" disabled={move.isPending}>
           {t("reschedule")}
         </Button>

@@ -68,4 +68,7 @@ export const en = {
   hidden: "You may not see bodies.",
   problem: "Problem",
   first: "Only the first {count} schedules are shown.",
+  cancelAll: "Cancel all",
+  cancelAllTitle: "Cancel delayed messages of {topic}",
+  cancelAllText: "{count} delayed {count|message|messages} of {topic} {count|is|are} removed and never handled.",
 } as const;

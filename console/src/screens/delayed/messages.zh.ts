@@ -70,4 +70,7 @@ export const zh: Record<keyof typeof en, string> = {
   hidden: "您无权查看消息体。",
   problem: "问题",
   first: "只显示前 {count} 个定时任务。",
+  cancelAll: "全部取消",
+  cancelAllTitle: "取消 {topic} 的延迟消息",
+  cancelAllText: "{topic} 的 {count} 条延迟消息将被移除，不会被处理。",
 };

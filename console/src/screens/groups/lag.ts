@@ -13,6 +13,6 @@ const noise = 0.05; // messages per second: below that nothing moves
 export function lagOf(ready: number, queue: Pick<Schemas["Queue"], "in_per_second" | "out_per_second"> | undefined): Lag {
   const grows = (queue?.in_per_second ?? 0) - (queue?.out_per_second ?? 0);
   const trend = grows > noise ? "rising" : grows < -noise ? "falling" : "steady";
-  if (ready === 0) return { trend: trend === "falling" ? "steady" : trend, zero: 0 };
+  if (ready === 0) return { trend: "steady", zero: 0 }; // what comes is delayed, or taken at once
   return { trend, zero: trend === "falling" ? ready / -grows : undefined };
 }

@@ -15,7 +15,7 @@ export const en = {
   rising: "rising",
   falling: "falling",
   steady: "steady",
-  never: "not at this rate",
+  never: "never",
   search: "Part of a topic or group",
   none: "No group consumes anything yet",
   noneText: "A group appears when a worker subscribes to a topic. In Go, worker.Handle does; from a terminal:",
@@ -36,4 +36,5 @@ export const en = {
   force: "Force it all the same",
   count: "Count first",
   resets: "{count} {count|message is|messages are} delivered to {group} again.",
+  neverText: "Not at the rates of now",
 } as const;

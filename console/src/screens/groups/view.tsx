@@ -124,7 +124,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, onReset: (row: Row) => v
       id: "toZero",
       header: t("toZero"),
       accessorFn: (row) => row.lag.zero ?? Infinity,
-      cell: ({ row: { original: { lag } } }) => (lag.zero === undefined ? <span className="text-muted">{t("never")}</span> : lag.zero > 0 ? f.duration(lag.zero) : "–"),
+      cell: ({ row: { original: { lag } } }) => (lag.zero === undefined ? <span className="text-muted" title={t("neverText")}>{t("never")}</span> : lag.zero > 0 ? f.duration(lag.zero) : "–"),
       meta: { right: true },
     },
     number("running", (g) => g.inflight),

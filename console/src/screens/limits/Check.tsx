@@ -61,9 +61,11 @@ function Answer({ limit, name }: { limit: string; name: string }) {
         {(k) => (
           <>
             <Entries>
-              <Entry name={t("state")}>
-                <KeyState of={k} />
-              </Entry>
+              {(k.block || k.whitelisted || k.override) && (
+                <Entry name={t("state")}>
+                  <KeyState of={k} />
+                </Entry>
+              )}
               <Entry name={t("used")}>{f.number(k.used)}</Entry>
               <Entry name={t("violations")}>{f.number(k.violations)}</Entry>
               <Entry name={t("rule")}>{rule(k.override?.rule ?? k.rule)}</Entry>
@@ -87,7 +89,7 @@ function Whitelist({ limit, name }: { limit: string; name: string }) {
   const list = useAct("put", "/api/v1/limits/{limit}/keys/{key}/whitelist");
   if (!may("operate")) return null;
   return (
-    <Button look="bare" disabled={list.isPending} onClick={() => list.mutate({ path: { limit, key: name } }, tell(t("whitelistedNow", { key: name })))}>
+    <Button disabled={list.isPending} onClick={() => list.mutate({ path: { limit, key: name } }, tell(t("whitelistedNow", { key: name })))}>
       {t("whitelist")}
     </Button>
   );

@@ -99,7 +99,7 @@ export const en = {
   forceTextOpen: "Nothing passes it, in every process, until it is left to itself.",
   forceTextClosed: "Everything passes it, in every process, whatever fails, until it is left to itself.",
   forceTextAuto: "It opens and closes by itself again.",
-  forcedNow: "Done: breaker {name}.",
+  forcedNow: "Breaker {name}: each process obeys with its next message.",
   noBreakers: "No breaker was seen",
   noBreakersText: "A breaker that shares the store says here what it does: guard.NewBreaker with a Store.",
   noChanges: "Nobody has changed a limit",

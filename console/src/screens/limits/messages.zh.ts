@@ -101,7 +101,7 @@ export const zh: Record<keyof typeof en, string> = {
   forceTextOpen: "在所有进程中都不放行，直到恢复自动。",
   forceTextClosed: "在所有进程中全部放行，无论是否失败，直到恢复自动。",
   forceTextAuto: "恢复自动开合。",
-  forcedNow: "已设置熔断器 {name}。",
+  forcedNow: "熔断器 {name}：各进程将在处理下一条消息时生效。",
   noBreakers: "没有发现熔断器",
   noBreakersText: "共享存储的熔断器会在这里上报状态：带 Store 的 guard.NewBreaker。",
   noChanges: "没有人修改过限流",

@@ -4,6 +4,7 @@ import type { Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { useAct } from "@/api/query";
 import { useMay } from "@/api/session";
+import { useKeys } from "@/app/keys";
 import { useText } from "@/i18n/text";
 import { Publish } from "@/screens/topic/Publish";
 import { Button } from "@/ui/Button";
@@ -52,9 +53,11 @@ function DeadActions({ message, whole }: { message: Message; whole: boolean }) {
   const replay = useAct("post", "/api/v1/dead/{topic}/{group}/{id}/replay");
   const remove = useAct("delete", "/api/v1/dead/{topic}/{group}/{id}");
   const path = { topic: message.topic, group: message.group ?? "", id: message.id ?? "" };
+  const retry = () => replay.mutate({ path, body: {} }, told(t("replayed")));
+  useKeys([{ keys: "r", label: t("retry"), run: retry }, ...(whole ? [{ keys: "e", label: t("edit"), run: () => setOpen("edit") }] : [])]);
   return (
     <>
-      <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate({ path, body: {} }, told(t("replayed")))}>
+      <Button look="primary" disabled={replay.isPending} onClick={retry}>
         <RotateCcw aria-hidden className="size-4" />
         {t("retry")}
       </Button>

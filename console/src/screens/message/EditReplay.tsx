@@ -7,7 +7,7 @@ import { Button } from "@/ui/Button";
 import { Drawer } from "@/ui/Dialog";
 import { Diff } from "@/ui/Diff";
 import { field } from "@/ui/Field";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { changed, read, written } from "./headers";
 import { messages } from "./messages";
@@ -71,7 +71,7 @@ export function EditReplay({ message, onClose }: { message: Message; onClose: ()
           <h3 className="font-semibold">{t("difference")}</h3>
           <Diff label={t("difference")} before={`${original}\n${written(own)}`} after={`${body}\n${written(read(headers))}`} />
         </section>
-        {replay.error && <ErrorState problem={replay.error} />}
+        {replay.error && <Refused problem={replay.error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("close")}</Button>
           <Button type="submit" look="primary" disabled={replay.isPending}>

@@ -3,6 +3,7 @@ import type { Schemas } from "@/api/client";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
 import { seconds } from "@/lib/duration";
+import { useWords } from "@/parts/words/words";
 import { messages } from "./messages";
 import { timeline, type Event } from "./events";
 
@@ -23,6 +24,11 @@ const looks: Record<Event["kind"], { icon: LucideIcon; colour: string }> = {
 export function Timeline({ message }: { message: Schemas["Message"] }) {
   const t = useText(messages);
   const f = useFormat();
+  const word = useWords();
+  const reasonOf = (reason = "") => {
+    const meaning = word("reason", reason);
+    return meaning === reason ? reason : t("because", { meaning, reason });
+  };
   return (
     <ol className="flex flex-col gap-3">
       {timeline(message).map((event, i) => {
@@ -32,7 +38,7 @@ export function Timeline({ message }: { message: Schemas["Message"] }) {
             <Icon aria-hidden className={`mt-0.5 size-4 shrink-0 ${colour}`} />
             <div className="min-w-0 grow">
               <p className="flex flex-wrap gap-x-3">
-                <span className="font-medium">{t(event.kind === "replayed" ? "replayedOnce" : event.kind, { attempt: event.failure?.attempt ?? 0, count: event.count ?? 0, reason: message.dead?.reason ?? "" })}</span>
+                <span className="font-medium">{t(event.kind === "replayed" ? "replayedOnce" : event.kind, { attempt: event.failure?.attempt ?? 0, count: event.count ?? 0, reason: reasonOf(message.dead?.reason) })}</span>
                 {event.at && <time dateTime={event.at}>{f.time(event.at)}</time>}
                 {event.wait !== undefined && event.wait > 0 && <span className="text-muted">{t("waited", { time: f.duration(event.wait) })}</span>}
                 {event.failure && seconds(event.failure.duration) > 0 && <span className="text-muted">{t("took", { time: f.duration(event.failure.duration) })}</span>}

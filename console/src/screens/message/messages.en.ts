@@ -74,4 +74,8 @@ export const en = {
   close: "Close",
   gone: "This message is not here",
   goneText: "It is done and its topic keeps no settled messages, it was cancelled or has expired, or it never was in this topic.",
+  over: "This message is not here any more",
+  overText: "It was handled or dropped, and its topic keeps no settled messages. Had it failed again, it would still be here.",
+  everywhere: "Look for it in every topic",
+  because: "{meaning} ({reason})",
 } as const;

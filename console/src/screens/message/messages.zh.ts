@@ -33,7 +33,7 @@ export const zh: Record<keyof typeof en, string> = {
   done: "已完成",
   waited: "等待了 {time}",
   took: "耗时 {time}",
-  by: "位于 {instance}",
+  by: "由 {instance} 处理",
   stack: "调用栈",
   body: "正文",
   hidden: "您无权查看正文：需要 payload 权限。",
@@ -76,4 +76,8 @@ export const zh: Record<keyof typeof en, string> = {
   close: "关闭",
   gone: "这里没有这条消息",
   goneText: "它已完成而主题不保留已完成的消息，或已取消、已过期，或从未属于此主题。",
+  over: "这条消息已不在这里",
+  overText: "它已处理完成或被丢弃，而主题不保留已完成的消息。若再次失败，它会仍在这里。",
+  everywhere: "在所有主题中查找",
+  because: "{meaning}（{reason}）",
 };

@@ -6,6 +6,7 @@ import { useFilter } from "@/app/filter";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
 import { StateBadge } from "@/parts/messages/state";
+import { useWords } from "@/parts/words/words";
 import { Copy } from "@/ui/Copy";
 import { Head, Panel } from "@/ui/Field";
 import { EmptyState, Show } from "@/ui/States";
@@ -36,20 +37,25 @@ export function MessageView() {
           {topic}
         </Link>
       </nav>
-      {loaded.problem?.status === 404 ? <Gone id={id} /> : <Show of={loaded}>{({ messages: views }) => <Views id={id} views={views ?? []} />}</Show>}
+      {loaded.problem?.status === 404 ? <Gone id={id} seen={loaded.data !== undefined} /> : <Show of={loaded}>{({ messages: views }) => <Views id={id} views={views ?? []} />}</Show>}
     </div>
   );
 }
 
-/** Gone says why a message that was here may not be here. */
-function Gone({ id }: { id: string }) {
+/** Gone says why a message is not here: one that was seen here has most likely been handled. */
+function Gone({ id, seen = false }: { id: string; seen?: boolean }) {
   const t = useText(messages);
   return (
     <>
       <Head title={<span className="font-mono">{id}</span>} />
       <div role="alert">
-        <EmptyState title={t("gone")}>
-          <p>{t("goneText")}</p>
+        <EmptyState title={t(seen ? "over" : "gone")}>
+          <p>{t(seen ? "overText" : "goneText")}</p>
+          <p>
+            <Link to="/messages" search={{ q: id } as never} className="text-accent underline">
+              {t("everywhere")}
+            </Link>
+          </p>
         </EmptyState>
       </div>
     </>
@@ -101,6 +107,7 @@ function Views({ id, views }: { id: string; views: Message[] }) {
 function Facts({ message: m }: { message: Message }) {
   const t = useText(messages);
   const f = useFormat();
+  const word = useWords();
   const attempt = m.dead?.attempts ?? m.attempt; // of a dead one, the last that was made
   return (
     <Panel title={t("facts")}>
@@ -110,14 +117,14 @@ function Facts({ message: m }: { message: Message }) {
         </Entry>
         <Entry name={t("group")}>{m.group}</Entry>
         <Entry name={t("key")}>{m.key}</Entry>
-        <Entry name={t("priority")}>{m.priority}</Entry>
+        <Entry name={t("priority")}>{word("priority", m.priority)}</Entry>
         <Entry name={t("attempt")}>{attempt && (m.max_attempts ? t("of", { attempt, most: m.max_attempts }) : f.number(attempt))}</Entry>
         <Entry name={t("expires")}>{m.expires_at && f.time(m.expires_at)}</Entry>
         <Entry name={t("dedup")}>{m.dedup_id}</Entry>
         <Entry name={t("instance")}>{m.instance}</Entry>
         <Entry name={t("ref")}>{m.ref && <span className="font-mono">{m.ref}</span>}</Entry>
         <Entry name={t("problem")}>{m.problem && <span className="text-bad">{m.problem}</span>}</Entry>
-        <Entry name={t("recovery")}>{m.dead?.recovery}</Entry>
+        <Entry name={t("recovery")}>{word("recovery", m.dead?.recovery)}</Entry>
         <Entry name={t("nextRetry")}>{m.dead?.next_retry_at && f.time(m.dead.next_retry_at)}</Entry>
         <Entry name={t("rounds")}>{m.dead?.rounds ? f.number(m.dead.rounds) : undefined}</Entry>
         <Entry name={t("fingerprint")}>

@@ -23,4 +23,8 @@ export const en = {
   tailCount: "{count} {count|message|messages} since the tail began; the newest {most} are kept here",
   tailSkipped: "{count} {count|message was|messages were} not shown: settled before anybody could look, or more than a tail shows.",
   tailSkippedMore: "{count} {count|message was|messages were} not shown, and others that nobody counted.",
+  removeAll: "Remove all",
+  removeAllTitle: "Remove messages of {topic} that wait",
+  removeAllText: "{count} {count|message|messages} of {topic} that {count|waits|wait} {count|is|are} removed for good.",
+  removeAllWhere: "Those that fit: {where}",
 } as const;

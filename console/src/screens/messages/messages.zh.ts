@@ -25,4 +25,8 @@ export const zh: Record<keyof typeof en, string> = {
   tailCount: "跟踪开始以来 {count} 条消息；此处保留最新 {most} 条",
   tailSkipped: "{count} 条消息未显示：在查看之前已处理完，或超出跟踪的显示上限。",
   tailSkippedMore: "{count} 条消息未显示，另有未计数的消息。",
+  removeAll: "全部删除",
+  removeAllTitle: "删除 {topic} 中等待的消息",
+  removeAllText: "{topic} 中等待的 {count} 条消息将被永久删除。",
+  removeAllWhere: "符合条件的：{where}",
 };

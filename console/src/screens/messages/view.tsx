@@ -1,5 +1,5 @@
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Radio, Send } from "lucide-react";
+import { Radio, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useApi } from "@/api/query";
@@ -18,6 +18,7 @@ import { EmptyState, ErrorState, Show } from "@/ui/States";
 import { couldBeID, searchOf } from "@/lib/condition";
 import { topicOf, useFind } from "./find";
 import { messages } from "./messages";
+import { removable, RemoveAll } from "./RemoveAll";
 import { route, screen } from "./screen";
 import { Tail } from "./Tail";
 
@@ -70,6 +71,8 @@ function Search({ all }: { all: Schemas["Topic"][] }) {
   const navigate = useNavigate();
   const { broker } = useSession();
   const [{ q = "", topic, state, tail }, setFilter] = useFilter(route.useSearch());
+  const [removing, setRemoving] = useState(false); // not below: the list is empty when it is done
+  const mayRemove = topic !== undefined && may("operate", topic) && (state === undefined || removable.includes(state));
   const names = all.map((one) => one.topic);
   const topics = topic === undefined ? names : [topic];
   const bodies = topics.every((name) => may("payload", name));
@@ -100,7 +103,8 @@ function Search({ all }: { all: Schemas["Topic"][] }) {
       {search.kind === "text" && <p className="text-muted">{t(bodies ? "asText" : "asTextNoBody")}</p>}
       {tailing && <Tail topic={topic} />}
       {names.length === 0 && <Nothing />}
-      {!tailing && !wrong && names.length > 0 && <Found found={found} topics={topics.length} filtered={q !== "" || state !== undefined} onClear={() => setFilter({ q: undefined, state: undefined })} />}
+      {!tailing && !wrong && names.length > 0 && <Found found={found} topics={topics.length} filtered={q !== "" || state !== undefined} onClear={() => setFilter({ q: undefined, state: undefined })} onRemove={mayRemove ? () => setRemoving(true) : undefined} />}
+      {removing && topic !== undefined && <RemoveAll topic={topic} state={state} where={search.where} onClose={() => setRemoving(false)} />}
     </>
   );
 }
@@ -111,9 +115,11 @@ interface FoundProps {
   topics: number;
   filtered: boolean;
   onClear: () => void;
+  /** onRemove removes everything that fits. Undefined: it is not offered. */
+  onRemove: (() => void) | undefined;
 }
 
-function Found({ found, topics, filtered, onClear }: FoundProps) {
+function Found({ found, topics, filtered, onClear, onRemove }: FoundProps) {
   const t = useText(messages);
   const { rows, scanned, total, faulty } = found;
   if (found.error && rows.length === 0) return <ErrorState problem={found.error} onAgain={() => void found.refetch()} />;
@@ -149,6 +155,12 @@ function Found({ found, topics, filtered, onClear }: FoundProps) {
         </p>
         {faulty > 0 && <p>{t("faulty", { count: faulty })}</p>}
         {more}
+        {onRemove && (
+          <Button look="danger" className="ml-auto" onClick={onRemove}>
+            <Trash2 aria-hidden className="size-4" />
+            {t("removeAll")}
+          </Button>
+        )}
       </div>
       {found.error && <ErrorState problem={found.error} onAgain={() => void found.fetchNextPage()} />}
       <MessageRows rows={rows} label={t("messages")} />

@@ -50,8 +50,9 @@ export const en = {
   noActions: "Nobody has changed anything yet.",
   broker: "Broker",
   driver: "Driver",
-  version: "Version of the server",
+  version: "Version",
   durability: "A publish survives",
   memory: "Memory",
   disk: "Disk",
+  colon: ": ",
 } as const;

@@ -34,7 +34,7 @@ export const zh: Record<keyof typeof en, string> = {
   running: "处理中",
   delayed: "延迟",
   dead: "死信",
-  oldest: "最久就绪",
+  oldest: "最久等待",
   workers: "进程",
   charts: "趋势",
   span: "时间范围",
@@ -55,4 +55,5 @@ export const zh: Record<keyof typeof en, string> = {
   durability: "发布可承受",
   memory: "内存",
   disk: "磁盘",
+  colon: "：",
 };

@@ -8,6 +8,7 @@ import { useFormat } from "@/i18n/format";
 import { useLanguage, useText } from "@/i18n/text";
 import { whyTopic } from "@/lib/why";
 import { WhyBadge, WhySentence } from "@/parts/why/Why";
+import { useWords } from "@/parts/words/words";
 import { Badge, type Tone } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
@@ -69,7 +70,6 @@ function Health() {
 /** Reasons lists the first ones; all of them, where topics are many, would hide the rest of the screen. */
 function Reasons({ all }: { all: Reason[] }) {
   const t = useText(messages);
-  const f = useFormat();
   const [whole, setWhole] = useState(false);
   const shown = whole ? all : all.slice(0, mostReasons);
   return (
@@ -77,7 +77,9 @@ function Reasons({ all }: { all: Reason[] }) {
       <ul className="list-disc pl-6">
         {shown.map((r) => (
           <li key={[r.subject, r.code, r.instance].join(" ")} className="break-words">
-            <span className="font-medium">{subjectOf(r, t)}</span>: {sentenceOf(r, t, f)}
+            <span className="font-medium">{subjectOf(r, t)}</span>
+            {t("colon")}
+            <Sentence of={r} />
           </li>
         ))}
       </ul>
@@ -87,6 +89,19 @@ function Reasons({ all }: { all: Reason[] }) {
         </Button>
       )}
     </>
+  );
+}
+
+/** Sentence is a reason; one about dead letters leads to them. */
+function Sentence({ of }: { of: Reason }) {
+  const t = useText(messages);
+  const f = useFormat();
+  const text = sentenceOf(of, t, f);
+  if (of.code !== "dead_letters") return text;
+  return (
+    <Link to="/dead" search={{ topic: of.topic, group: of.group } as never} className="text-accent underline">
+      {text}
+    </Link>
   );
 }
 
@@ -107,7 +122,13 @@ function Live() {
               <Figure label={t("running")}>{f.compact(now.running)}</Figure>
               <Figure label={t("delayed")}>{f.compact(now.delayed)}</Figure>
               <Figure label={t("dead")} warn={now.dead > 0}>
-                {f.compact(now.dead)}
+                {now.dead > 0 ? (
+                  <Link to="/dead" className="underline">
+                    {f.compact(now.dead)}
+                  </Link>
+                ) : (
+                  f.compact(now.dead)
+                )}
               </Figure>
               <Figure label={t("oldest")}>{f.duration(now.oldest)}</Figure>
               <Workers />
@@ -165,9 +186,13 @@ function Problem({ topic }: { topic: Schemas["Topic"] }) {
       </Link>
       <WhyBadge why={why} />
       {topic.dead > 0 && (
-        <Badge tone="bad">
-          {t("dead")}: {f.compact(topic.dead)}
-        </Badge>
+        <Link to="/dead" search={{ topic: topic.topic } as never} className="underline">
+          <Badge tone="bad">
+            {t("dead")}
+            {t("colon")}
+            {f.compact(topic.dead)}
+          </Badge>
+        </Link>
       )}
       <span className="text-muted">
         <WhySentence why={why} />
@@ -191,9 +216,10 @@ function BrokerCard() {
   const f = useFormat();
   const { broker } = useSession();
   const { usage } = broker;
+  const word = useWords();
   const rows: [string, string][] = [
     [t("driver"), broker.driver],
-    [t("durability"), broker.capabilities.durability],
+    [t("durability"), word("durability", broker.capabilities.durability)],
     [t("version"), broker.version ?? ""],
     [t("memory"), usage.memory > 0 ? f.bytes(usage.memory) : ""],
     [t("disk"), usage.disk > 0 ? f.bytes(usage.disk) : ""],

@@ -6,6 +6,7 @@ import { choice, languages } from "@/i18n/language";
 import { useLanguage, useText } from "@/i18n/text";
 import { useStore } from "@/lib/store";
 import { Entries, Entry } from "@/ui/Entries";
+import { useWords } from "@/parts/words/words";
 import { Head, Panel } from "@/ui/Field";
 import { Select } from "@/ui/Input";
 import { Tabs } from "@/ui/Tabs";
@@ -40,6 +41,7 @@ function About() {
   const f = useFormat();
   const { broker, identity } = useSession();
   const { capabilities: can, usage } = broker;
+  const say = useWords();
   const word = (is: boolean) => t(is ? "yes" : "no");
   return (
     <div className="grid gap-3 lg:grid-cols-3">
@@ -54,8 +56,8 @@ function About() {
       <Panel title={t("broker")}>
         <Entries>
           <Entry name={t("driver")}>{broker.driver}</Entry>
-          <Entry name={t("durability")}>{can.durability}</Entry>
-          <Entry name={t("counts")}>{can.counts}</Entry>
+          <Entry name={t("durability")}>{say("durability", can.durability)}</Entry>
+          <Entry name={t("counts")}>{say("counts", can.counts)}</Entry>
           <Entry name={t("history")}>{word(can.history !== "none")}</Entry>
           <Entry name={t("maxBody")}>{f.bytes(can.max_body)}</Entry>
           {usage.memory > 0 && <Entry name={t("memory")}>{f.bytes(usage.memory)}</Entry>}

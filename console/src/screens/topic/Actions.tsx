@@ -8,7 +8,7 @@ import { useMay } from "@/api/session";
 import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Confirm } from "@/ui/Dialog";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { messages } from "./messages";
 import { Publish } from "./Publish";
@@ -89,7 +89,7 @@ function Purge({ topic, onClose }: { topic: string; onClose: () => void }) {
     );
   return (
     <Confirm title={t("purgeTitle", { topic })} open onClose={onClose} action={t("purge")} typed={topic} busy={!result || purge.isPending} onConfirm={run}>
-      {problem ? <ErrorState problem={problem} /> : result ? t("purgeText", { count: result.done }) : t("purgeCounting")}
+      {problem ? <Refused problem={problem} /> : result ? t("purgeText", { count: result.done }) : t("purgeCounting")}
     </Confirm>
   );
 }

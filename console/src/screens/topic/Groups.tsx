@@ -3,6 +3,7 @@ import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
 import { whyGroup } from "@/lib/why";
 import { WhyBadge, WhySentence } from "@/parts/why/Why";
+import { useWords } from "@/parts/words/words";
 import { Command } from "@/ui/Copy";
 import { EmptyState } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
@@ -12,6 +13,7 @@ import { messages } from "./messages";
 export function Groups({ topic }: { topic: Schemas["Topic"] }) {
   const t = useText(messages);
   const f = useFormat();
+  const word = useWords();
   const groups = topic.groups ?? [];
   if (groups.length === 0) {
     return (
@@ -36,7 +38,7 @@ export function Groups({ topic }: { topic: Schemas["Topic"] }) {
     number("retrying", t("retrying"), (g) => f.compact(g.waiting)),
     number("dead", t("dead"), (g) => f.compact(g.dead)),
     number("oldest", t("oldest"), (g) => f.duration(g.oldest)),
-    { id: "order", header: t("order"), cell: ({ row }) => row.original.order },
+    { id: "order", header: t("order"), cell: ({ row }) => word("order", row.original.order) },
     { id: "why", header: t("why"), cell: ({ row }) => <WhySentence why={whyGroup(topic, row.original)} /> },
   ];
   return <Table label={t("groups")} columns={columns} rows={groups} rowID={(g) => g.group} />;

@@ -5,7 +5,7 @@ import { useText } from "@/i18n/text";
 import { Button } from "@/ui/Button";
 import { Dialog } from "@/ui/Dialog";
 import { field } from "@/ui/Field";
-import { ErrorState } from "@/ui/States";
+import { Refused } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { messages } from "./messages";
 
@@ -52,7 +52,7 @@ export function Publish({ topic, like, onClose }: Props) {
           {t("delay")}
           <input className={field} value={delay} onChange={(e) => setDelay(e.target.value)} />
         </label>
-        {publish.error && <ErrorState problem={publish.error} />}
+        {publish.error && <Refused problem={publish.error} />}
         <Button type="submit" look="primary" disabled={publish.isPending}>
           {t("publish")}
         </Button>

@@ -4,6 +4,7 @@ import { useAct } from "@/api/query";
 import { useMay } from "@/api/session";
 import { useFormat, type Format } from "@/i18n/format";
 import { useText, type Text } from "@/i18n/text";
+import { MessageLink } from "@/parts/messages/MessageRows";
 import { Badge } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { Confirm } from "@/ui/Dialog";
@@ -155,6 +156,6 @@ function runningColumns(t: Text<keyof typeof en>, f: Format, may: (topic: string
           </Button>
         ),
     },
-    { id: "id", header: t("id"), cell: ({ row }) => <span className="font-mono">{row.original.id}</span> },
+    { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
   ];
 }

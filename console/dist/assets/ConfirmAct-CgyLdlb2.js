@@ -1,1 +1,0 @@
-import{Xt as e,it as t}from"./index-CncbLW_c.js";import{t as n}from"./tell-BzWiA-4V.js";var r=e();function i({act:e,done:i,...a}){return(0,r.jsx)(t,{...a,open:!0,onConfirm:()=>e(n(i,a.onClose))})}export{i as t};

@@ -1,1 +1,0 @@
-function e(e){try{return JSON.parse(e??``)}catch{return}}export{e as t};

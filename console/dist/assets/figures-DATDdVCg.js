@@ -1,1 +1,0 @@
-import{Ft as e,Lt as t,Nt as n}from"./index-CncbLW_c.js";var r=1e4;function i(i){let a=t(`/api/v1/figures/events`,{},`figures`,e=>{n(`/api/v1/figures`,{},e),i?.(e)});return e(`/api/v1/figures`,{},{every:a?0:r})}export{i as t};
