@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -133,6 +134,30 @@ print(ferrymq.__file__)`
 	out := run(t, dir, nil, "python3", "-c", script)
 	if !strings.Contains(out, "ferrymq/py.typed") || !strings.Contains(out, ".whl/ferrymq/__init__.py") {
 		t.Errorf("the wheel has: %s", out)
+	}
+}
+
+// The TypeScript SDK is packaged as npm expects it: modules with their types, and nothing that only its tests need.
+func TestPackage(t *testing.T) {
+	t.Parallel()
+	node := compiled(t)
+	path := "PATH=" + filepath.Dir(node) + string(os.PathListSeparator) + os.Getenv("PATH")
+	out := run(t, "typescript", []string{path}, filepath.Join(filepath.Dir(node), "npm"), "pack", "--dry-run", "--json", "--ignore-scripts", "--offline")
+	var packages []struct{ Files []struct{ Path string } }
+	if err := json.Unmarshal([]byte(out), &packages); err != nil || len(packages) != 1 {
+		t.Fatalf("npm says %s: %v", out, err)
+	}
+	has := map[string]bool{}
+	for _, file := range packages[0].Files {
+		has[file.Path] = true
+		if top, _, nested := strings.Cut(file.Path, "/"); nested && top != "dist" && top != "src" {
+			t.Errorf("the package has %s", file.Path)
+		}
+	}
+	for _, want := range []string{"package.json", "README.md", "dist/index.js", "dist/index.d.ts", "src/index.ts"} {
+		if !has[want] {
+			t.Errorf("the package has no %s: %v", want, has)
+		}
 	}
 }
 
