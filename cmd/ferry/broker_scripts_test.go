@@ -213,7 +213,8 @@ func invoke(ts *testscript.TestScript, args []string, stdout, stderr io.Writer) 
 	if ok {
 		opens = opensKept(m)
 	}
-	if ok || ts.Value(keyBroker).(scriptBroker).inside {
+	b, _ := ts.Value(keyBroker).(scriptBroker) // scripts of other tests have none
+	if ok || b.inside {
 		return run(context.Background(), process{
 			args: args, in: strings.NewReader(input), out: stdout, err: stderr, open: opens,
 			env: func(name string) (string, bool) { v := ts.Getenv(name); return v, v != "" },
