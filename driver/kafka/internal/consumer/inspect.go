@@ -62,7 +62,7 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 		}
 		m.mu.Lock()
 		for id, p := range m.parts {
-			p.count(gs, ends[id])
+			p.addTo(gs, ends[id])
 		}
 		others = slices.DeleteFunc(others, func(id int32) bool { return m.parts[id] != nil })
 		m.mu.Unlock()
@@ -107,13 +107,13 @@ func (d *Groups) countVisit(ctx context.Context, t *registry.TopicState, gs *dri
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, p := range v.parts {
-		p.count(gs, ends[id])
+		p.addTo(gs, ends[id])
 	}
 	return nil
 }
 
-// count adds an owned partition to the counts of its group.
-func (p *partition) count(gs *driver.GroupStats, end int64) {
+// addTo adds an owned partition to the counts of its group.
+func (p *partition) addTo(gs *driver.GroupStats, end int64) {
 	p.current().AddTo(gs, end)
 	for it := range p.items.all() {
 		if it.state == ready {

@@ -61,6 +61,8 @@ type Item struct {
 	changes     uint32 // of its losses: what is stored must be as new
 	size        int    // of its body
 	claimed     *claim
+	tallied     tallied     // as what it is counted
+	delivered   bool        // it is in the list of its partition; see partition.deliver
 	buffer      *pollBuffer // its body is part of; nil: it is its own
 }
 

@@ -2,6 +2,8 @@ package consumer
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
@@ -53,7 +55,7 @@ func (p *partition) deliveries(ending map[*Item]bool, limit int) (text string, u
 			lists[kind] = append(lists[kind], at.Offset)
 		}
 	}
-	for it := range p.items.all() {
+	for it := range p.named() {
 		at := it.location()
 		kind := p.dealt(it, at)
 		if kind == 0 || ending[it] || !at.Retry && p.done.Has(at.Offset) {
@@ -78,6 +80,28 @@ func (p *partition) deliveries(ending map[*Item]bool, limit int) (text string, u
 		}
 	}
 	return text, unnamed
+}
+
+// deliver notes that commits may have to name an item: it is claimed, or came back with the last owner.
+func (p *partition) deliver(it *Item) {
+	if !it.delivered {
+		it.delivered = true
+		p.delivered = append(p.delivered, it)
+	}
+}
+
+// named are the items that a commit may name. Those that it need not name any more are forgotten. A visit names what was
+// named before.
+func (p *partition) named() iter.Seq[*Item] {
+	if p.m.visiting {
+		return p.items.all()
+	}
+	p.delivered = slices.DeleteFunc(p.delivered, func(it *Item) bool {
+		over := p.items.of(it.key()) != it || it.claimed == nil && p.dealt(it, it.location()) == 0
+		it.delivered = !over
+		return over
+	})
+	return slices.Values(p.delivered)
 }
 
 // location is where an item is stored.

@@ -52,6 +52,10 @@ type partition struct {
 	ownedFrom, trimmed int64 // of the retry log: where our ownership begins, and what is deleted
 
 	tally offsets.Tally
+	// counts of items, as what they are tallied.
+	counts [talliedAs]int
+	// delivered are the items that a commit may have to name, and some that it need not name any more.
+	delivered []*Item
 
 	commits      sync.Mutex // one commit or transaction at a time; see commit
 	emitter      *cluster.Transactor
@@ -232,8 +236,10 @@ func (p *partition) recall(it *Item, at offsets.Location) {
 		return
 	case kind == offsets.ReturnedPart:
 		it.cause = driver.CauseReleased
+		p.deliver(it)
 	case kind == offsets.MovedPart || kind == offsets.LeasedPart && p.done.Clean:
 		it.cause = driver.CauseRebalance
+		p.deliver(it)
 	case p.done.Clean:
 	case kind == offsets.LeasedPart || begun != "":
 		it.lose(begun)

@@ -73,6 +73,7 @@ func (q *queue) enter(it *Item, to itemState) {
 	} else {
 		q.items--
 	}
+	it.p.count(it)
 }
 
 // add takes a new item: ready, or waiting until it.due.
@@ -201,6 +202,7 @@ func (q *queue) claim(s *subscription, it *Item, now time.Time) *claim {
 	it.claimed = c
 	it.p.leased++
 	it.p.dirty = true // who is held is committed too
+	it.p.deliver(it)
 	return c
 }
 
