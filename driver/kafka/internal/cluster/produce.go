@@ -30,7 +30,8 @@ type Production struct {
 	over    chan struct{}
 }
 
-// sent is a record on its way. As the context of its record it leads from the answer to the production.
+// sent is a record on its way. As the context of its record it leads from the answer to the production, which saves a
+// closure for each record: by BenchmarkSend 268 allocations for 100 records instead of 370.
 type sent struct {
 	context.Context
 	p        *Production
