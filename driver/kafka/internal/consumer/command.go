@@ -59,7 +59,7 @@ type queuedCommand struct {
 // commanded takes a command from the retry log of an owned partition. A record of another form is left alone.
 func (p *partition) commanded(r *kgo.Record) {
 	var c Command
-	if r.Value == nil || json.Unmarshal(r.Value, &c) != nil || p.m.visiting {
+	if r.Value == nil || json.Unmarshal(r.Value, &c) != nil {
 		return
 	}
 	c.sent = r.Timestamp

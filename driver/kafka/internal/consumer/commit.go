@@ -87,9 +87,6 @@ func (m *member) part(ps []*partition) {
 // storeUnnamed stores what was given back in the retry log where the last commit has no room to name all of it: the next
 // owner is told of each. So it does with losses, and with places at the tail of a key, that are not stored yet.
 func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
-	if m.visiting {
-		return
-	}
 	for range 3 { // what is stored may take room, too
 		var unnamed []*Item
 		m.mu.Lock()
@@ -136,9 +133,6 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	var named []bool // whether it says of each that something is held
 	m.mu.Lock()
 	req := m.CommitAs(m.d.cluster.GroupID(m.topic.Name, m.group))
-	if m.visiting {
-		req.Generation = -1
-	}
 	for _, p := range ps {
 		if !p.dirty || p.lost {
 			continue

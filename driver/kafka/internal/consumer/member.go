@@ -24,8 +24,7 @@ type member struct {
 	group               string
 	mainName, retryName string
 	nonce               string
-	visiting            bool // looks at a group without joining it
-	watching            bool // that others consume
+	tenure              tenure
 	cl                  *kgo.Client
 
 	saver        saver
@@ -63,7 +62,7 @@ type member struct {
 }
 
 func (d *Groups) newMember(t *registry.TopicState, group string, order driver.Order) *member {
-	m := &member{queue: newQueue(order), d: d, topic: t, group: group, mainName: d.cluster.MainTopic(t.Name), retryName: d.cluster.RetryTopic(t.Name, group),
+	m := &member{tenure: ownership{}, queue: newQueue(order), d: d, topic: t, group: group, mainName: d.cluster.MainTopic(t.Name), retryName: d.cluster.RetryTopic(t.Name, group),
 		nonce: rand.Text()[:8], parts: map[int32]*partition{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, windowFreed: make(chan struct{}, 1), saving: make(chan struct{}, 1), commanded: make(chan struct{}, 1), unsure: make(chan struct{}, 1)}
 	m.saver, m.executor, m.transactions = saver{m}, executor{m}, transactions{m}
 	m.ctx, m.cancel = context.WithCancel(context.Background())

@@ -2,10 +2,7 @@ package consumer
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
@@ -40,7 +37,7 @@ func (p *partition) preface(tag string) string {
 	if p.done.Replay > p.done.Base {
 		text += fmt.Sprintf("%c%d;", offsets.ReplayPart, p.done.Replay)
 	}
-	if p.leaving || p.m.visiting && p.done.Clean { // a visit changes nothing about it
+	if p.m.tenure.left(p) {
 		text += offsets.CleanText
 	}
 	return text
@@ -55,9 +52,9 @@ func (p *partition) deliveries(ending map[*Item]bool, limit int) (text string, u
 			lists[kind] = append(lists[kind], at.Offset)
 		}
 	}
-	for it := range p.named() {
+	for it := range p.m.tenure.named(p) {
 		at := it.location()
-		kind := p.dealt(it, at)
+		kind := p.m.tenure.listed(p, it, at)
 		if kind == 0 || ending[it] || !at.Retry && p.done.Has(at.Offset) {
 			continue
 		}
@@ -90,41 +87,10 @@ func (p *partition) deliver(it *Item) {
 	}
 }
 
-// named are the items that a commit may name. Those that it need not name any more are forgotten. A visit names what was
-// named before.
-func (p *partition) named() iter.Seq[*Item] {
-	if p.m.visiting {
-		return p.items.all()
-	}
-	p.delivered = slices.DeleteFunc(p.delivered, func(it *Item) bool {
-		over := p.items.of(it.key()) != it || it.claimed == nil && p.dealt(it, it.location()) == 0
-		it.delivered = !over
-		return over
-	})
-	return slices.Values(p.delivered)
-}
-
 // location is where an item is stored.
 func (it *Item) location() offsets.Location {
 	if it.logKey != "" {
 		return offsets.Location{Retry: true, Offset: it.logOffset}
 	}
 	return offsets.Location{Offset: it.offset}
-}
-
-// dealt is the list that an item belongs in, or 0. A visit leaves everything in the lists where it was.
-func (p *partition) dealt(it *Item, at offsets.Location) byte {
-	switch {
-	case p.m.visiting:
-		return p.done.Before[at]
-	case it.state == inflight && it.claimed != nil && (it.claimed.delivery != nil || !p.leaving): // it may be delivered before the next commit
-		return offsets.LeasedPart
-	case at.Retry && it.storedCause == it.cause:
-		return 0
-	case it.cause == driver.CauseReleased:
-		return offsets.ReturnedPart
-	case it.cause == driver.CauseRebalance:
-		return offsets.MovedPart
-	}
-	return 0
 }

@@ -112,7 +112,7 @@ func (m *member) newPartition(id int32, committed kgo.EpochOffset, metadata stri
 // begin turns what was read of the retry log into items, and returns it. The main topic ended at end.
 func (p *partition) begin(end int64) map[string]*kgo.Record {
 	p.end, p.epoch, p.loaded = end, p.newest+1, true
-	if !p.done.Clean && !p.m.visiting {
+	if !p.done.Clean {
 		p.careful = min(end, p.done.Base+cluster.WindowItems)
 	}
 	p.keepCutOff()
@@ -230,10 +230,11 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 
 // recall tells an item what became of it with the last owner. If that one left in order, whoever held it was told, and nothing is lost.
 func (p *partition) recall(it *Item, at offsets.Location) {
+	if !p.m.tenure.recalls() {
+		return
+	}
 	kind, begun := p.done.Before[at], it.begun()
 	switch {
-	case p.m.watching: // the owner lives: see markHeld
-		return
 	case kind == offsets.ReturnedPart:
 		it.cause = driver.CauseReleased
 		p.deliver(it)
@@ -244,15 +245,10 @@ func (p *partition) recall(it *Item, at offsets.Location) {
 	case kind == offsets.LeasedPart || begun != "":
 		it.lose(begun)
 		it.cause = driver.CauseLeaseExpired
-		if !p.m.visiting {
-			p.tally.Redelivered++
-			p.m.saver.suspect(it)
-		}
+		p.m.tenure.lost(p, it)
 	}
-	if begun != "" && !p.m.visiting {
-		it.setBegun("")
-		it.unsaved, it.saving = false, true // until takeOver has stored it
-		p.resolved[it.logKey] = it
+	if begun != "" {
+		p.m.tenure.resolve(p, it)
 	}
 }
 

@@ -198,7 +198,7 @@ func (q *queue) uncount(it *Item) {
 // spill keeps the body of an item in the retry log out of memory when there is too much of it. It is read again when
 // the item is claimed.
 func (q *queue) spill(it *Item) {
-	if it.logKey == "" || it.claimed != nil || it.spilled || it.logged || it.p.m.visiting {
+	if it.logKey == "" || it.claimed != nil || it.spilled || it.logged || !it.p.m.tenure.spills() {
 		return
 	}
 	if q.logBytes+it.size <= logBytes {

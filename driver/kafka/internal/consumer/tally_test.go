@@ -27,7 +27,7 @@ func walked(p *partition) (t offsets.Tally, named map[*Item]byte) {
 		case it.state == waiting || it.state == aside:
 			t.Waiting++
 		}
-		if kind := p.dealt(it, it.location()); kind != 0 {
+		if kind := p.m.tenure.listed(p, it, it.location()); kind != 0 {
 			named[it] = kind
 		}
 	}
@@ -89,8 +89,8 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 					r.Fatalf("the tally is %+v, and by a walk %+v", got, want)
 				}
 				got := map[*Item]byte{}
-				for it := range p.named() {
-					if kind := p.dealt(it, it.location()); kind != 0 {
+				for it := range m.tenure.named(p) {
+					if kind := m.tenure.listed(p, it, it.location()); kind != 0 {
 						got[it] = kind
 					}
 				}

@@ -87,7 +87,7 @@ func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string
 		return nil, err
 	}
 	m := d.newMember(t, group, row.Order)
-	m.visiting, m.watching = true, busy
+	m.tenure, m.Generation = snapshot{watched: busy}, -1 // it commits as nobody
 	v := &view{member: m, Visit: true, Busy: busy}
 	if err := v.read(ctx, ids); err != nil {
 		m.cancel()
