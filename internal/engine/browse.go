@@ -33,7 +33,7 @@ func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 		}
 		more, err := b.look(t, now)
 		if more && b.cold != nil && err == nil {
-			err = b.lookCold(ctx, t, now)
+			err = b.beginCold(t).run(ctx, t.unlock(now))
 			b.cold = nil
 		} else {
 			t.unlock(now)

@@ -6,19 +6,35 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// lookCold continues where messages are cold. They stay so: what is shown is read beside the indexes. The topic is
-// locked, and is not any more when it returns.
-func (b *browser) lookCold(ctx context.Context, t *topic, now moment) error {
+// coldLook is how a page continues where messages are cold: they are read, or somebody else reads the store and is
+// waited for. They stay cold: what is shown is read beside the indexes.
+type coldLook struct {
+	b       *browser
+	read    *thaw
+	loading <-chan struct{} // when read is nil
+}
+
+// beginCold prepares a look. The topic is locked, and the caller runs it once it has unlocked the topic.
+func (b *browser) beginCold(t *topic) coldLook {
 	if t.cold.loading != nil {
-		t.awaitThaw(ctx, now)
-		return ctx.Err()
+		return coldLook{loading: t.cold.loading}
 	}
 	w := t.beginThaw(max(b.at+1, b.cold.first), b.cold.last)
 	w.most = b.room() // what is not shown is not read
-	return w.load(t.unlock(now), func(now moment) error {
-		g, ok := t.group(b.q.Group)
+	return coldLook{b: b, read: w}
+}
+
+// run reads, once everything before is readable, or waits.
+func (l coldLook) run(ctx context.Context, before Round) error {
+	if l.read == nil {
+		awaitThaw(ctx, l.loading)
+		return ctx.Err()
+	}
+	b, w := l.b, l.read
+	return w.load(before, func(now moment) error {
+		g, ok := w.t.group(b.q.Group)
 		if !ok {
-			return t.noGroup(b.q.Group)
+			return w.t.noGroup(b.q.Group)
 		}
 		last := b.cold.last
 		if len(w.found) == w.most {

@@ -23,7 +23,7 @@ func (e *Engine) lockReaching(ctx context.Context, target driver.Target, now mom
 		if !target.Ref.IsZero() {
 			id = ""
 		}
-		if err := t.thawOne(ctx, seq, id, now, &tried); err != nil {
+		if err := t.beginReach(seq, id, &tried).run(ctx, t.unlock(now)); err != nil {
 			return nil, err
 		}
 	}
@@ -53,12 +53,17 @@ func (t *topic) coldID(id string, tried map[uint64]bool) (at uint64) {
 	return at
 }
 
-// thawOne brings one cold message into memory if it is there and, unless id is empty, has that id. The topic is locked,
-// and is not any more when it returns. If somebody else reads the store it only waits for him.
-func (t *topic) thawOne(ctx context.Context, seq uint64, id string, now moment, tried *map[uint64]bool) error {
+// reach is how one cold message comes into memory: it is read, or somebody else reads the store and is waited for.
+type reach struct {
+	read    *thaw
+	loading <-chan struct{} // when read is nil
+}
+
+// beginReach prepares reading one cold message, if it is there and, unless id is empty, has that id. The topic is locked,
+// and the caller runs it once it has unlocked the topic.
+func (t *topic) beginReach(seq uint64, id string, tried *map[uint64]bool) reach {
 	if t.cold.loading != nil {
-		t.awaitThaw(ctx, now)
-		return ctx.Err()
+		return reach{loading: t.cold.loading}
 	}
 	if *tried == nil {
 		*tried = map[uint64]bool{}
@@ -66,7 +71,16 @@ func (t *topic) thawOne(ctx context.Context, seq uint64, id string, now moment, 
 	(*tried)[seq] = true
 	w := t.beginThaw(seq, seq)
 	w.id = id
-	return w.run(t.unlock(now), nil)
+	return reach{read: w}
+}
+
+// run reads, once everything before is readable, or waits.
+func (r reach) run(ctx context.Context, before Round) error {
+	if r.read == nil {
+		awaitThaw(ctx, r.loading)
+		return ctx.Err()
+	}
+	return r.read.run(before, nil)
 }
 
 // lockNew is lock for new messages: what is cold and has the id of one of them is in memory afterwards, so that
@@ -82,7 +96,7 @@ func (e *Engine) lockNew(ctx context.Context, topic string, entries []*entry, no
 		if seq == 0 {
 			return t, nil
 		}
-		if err := t.thawOne(ctx, seq, id, now, &tried); err != nil {
+		if err := t.beginReach(seq, id, &tried).run(ctx, t.unlock(now)); err != nil {
 			return nil, notApplied(err)
 		}
 	}
@@ -125,7 +139,7 @@ again:
 				tried = map[*topic]map[uint64]bool{}
 			}
 			own := tried[t]
-			err := t.thawOne(ctx, seq, entries[i].id, now, &own)
+			err := t.beginReach(seq, entries[i].id, &own).run(ctx, t.unlock(now))
 			if tried[t] = own; err != nil {
 				return nil, notApplied(err)
 			}
@@ -147,7 +161,9 @@ func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *top
 	for t.cold.count > 0 {
 		var err error
 		if t.cold.loading != nil {
-			t.awaitThaw(ctx, now)
+			loading := t.cold.loading
+			t.unlock(now)
+			awaitThaw(ctx, loading)
 			err = ctx.Err()
 		} else {
 			s := t.cold.stretches.head()

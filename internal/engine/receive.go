@@ -28,7 +28,16 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 			s.spare = w
 		}
 		if s.closed || s.drained || s.t.ended {
-			return nil, s.endReceive(w, now)
+			err := s.receiveEnded()
+			if s.t.ended {
+				s.t.mu.Unlock()
+				return nil, err
+			}
+			if w != nil { // a wake-up that came goes to somebody else
+				s.handOn()
+			}
+			s.t.unlock(now)
+			return nil, err
 		}
 		s.t.advance(now)
 		if claims := s.claim(max, now); len(claims) > 0 {
@@ -50,7 +59,9 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		s.handOn()
 		if s.starving() {
 			if w = nil; s.t.cold.loading != nil {
-				s.t.awaitThaw(ctx, now)
+				loading := s.t.cold.loading
+				s.t.unlock(now)
+				awaitThaw(ctx, loading)
 			} else if err := s.g.beginNext().run(s.t.unlock(now), nil); err != nil {
 				return nil, err
 			}
@@ -70,16 +81,8 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 	}
 }
 
-// endReceive unlocks the topic, and says why nothing is received any more. A wake-up that came goes to somebody else.
-func (s *subscription) endReceive(w *waiter, now moment) error {
-	if s.t.ended {
-		s.t.mu.Unlock()
-	} else {
-		if w != nil {
-			s.handOn()
-		}
-		s.t.unlock(now)
-	}
+// receiveEnded says why nothing is received any more.
+func (s *subscription) receiveEnded() error {
 	if s.drained && !s.closed {
 		return driver.NewError(driver.ErrClosed, "the subscription is drained", "subscribe again", nil)
 	}

@@ -203,10 +203,8 @@ func (t *topic) arrive(e *entry, now moment) {
 	}
 }
 
-// awaitThaw waits for the one who reads the store. The topic is locked, and is not any more when it returns.
-func (t *topic) awaitThaw(ctx context.Context, now moment) {
-	loading := t.cold.loading
-	t.unlock(now)
+// awaitThaw waits for whoever reads the store: loading is the topic's, taken while it was locked.
+func awaitThaw(ctx context.Context, loading <-chan struct{}) {
 	select {
 	case <-loading:
 	case <-ctx.Done():
