@@ -55,7 +55,7 @@ type Table struct {
 	barred error           // why it may not be read
 	moved  chan struct{}   // closed when next changes
 	closed bool
-	bare   bool // keeps no rows: whoever is told of changes keeps what he needs
+	bare   bool // keeps no rows: whoever is told of changes keeps what is needed
 
 	// Leaves says which rows are not kept, all the same. May be nil.
 	Leaves func(r *kgo.Record) bool

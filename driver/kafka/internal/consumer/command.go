@@ -24,7 +24,7 @@ import (
 type executor struct{ *member }
 
 // Command is what a process asks the owner of a partition to do: a record in its retry log. The owner answers with a
-// tombstone of the same key. Only he changes what he has in memory.
+// tombstone of the same key. Only the owner changes what it has in memory.
 type Command struct {
 	Op     string // purge, skip, delete, move
 	ID     string

@@ -25,7 +25,7 @@ func Edited(m, edit *driver.Message) *driver.Message {
 	return c
 }
 
-// Inserted is a message that is added to a group from outside of its owner, who finds it in his retry log.
+// Inserted is a message that is added to a group from outside of its owner, which finds it in its retry log.
 func (d *Groups) Inserted(t *registry.TopicState, group string, msg *driver.Message, key string, s record.State) *kgo.Record {
 	s.Insert, s.Loose, s.Tail, s.Cause, s.Offset, s.Order = true, true, true, driver.CauseReplay, -1, 1<<62
 	r := &kgo.Record{Topic: d.cluster.RetryTopic(t.Name, group), Partition: d.registry.PartitionFor(t, msg.Key), Key: []byte(key), Value: envelope.Append(nil, msg),

@@ -37,7 +37,7 @@ type partition struct {
 	dirty       bool  // something is done that is not committed
 	leaving     bool  // what is committed now is the last word
 	leftInOrder bool  // and it is committed
-	careful     int64 // before it, an earlier owner may have delivered what he did not commit
+	careful     int64 // before it, an earlier owner may have delivered what it did not commit
 	running     bool  // loaded completely
 
 	tailed int64            // how many items joined the tail; see toTail

@@ -85,7 +85,8 @@ func (m *member) awaitJoined(ctx context.Context) error {
 	}
 }
 
-// Receive claims what is ready. It does no I/O: the partitions are ours.
+// Receive claims what is ready, in memory: the partitions are ours. Only what must be read again, or known to the next owner
+// before somebody has it, asks the brokers; see complete.
 func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Delivery, error) {
 	if err := driver.CheckMax(most); err != nil {
 		return nil, err

@@ -159,7 +159,7 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 	return nil
 }
 
-// showLeased shows what the owner holds as in flight, and hides what he is about to expire.
+// showLeased shows what the owner holds as in flight, and hides what is about to expire.
 func (v *view) showLeased() {
 	now := time.Now()
 	for _, p := range v.parts {

@@ -152,7 +152,7 @@ func (w *firer) idle(now time.Time) time.Duration {
 		}
 	}
 	switch looking := w.lookAhead(now); {
-	case looking: // who looks tells when he is done
+	case looking: // whoever looks tells when it is done
 	case len(w.timers) > 0 && w.blind(w.timers[0]):
 		wait = min(wait, w.timers[0].due.Sub(now)-sealed/2+time.Millisecond)
 	case len(w.timers) > 0:

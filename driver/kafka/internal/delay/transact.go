@@ -17,7 +17,7 @@ import (
 )
 
 // With Options.Transactions, what leaves a partition of the tiers is stored in one transaction with the commit that says
-// so: whoever is killed when, it has left or it has not. The next owner ends what the last one left open before he reads
+// so: whoever is killed when, it has left or it has not. The next owner ends what the last one left open before it reads
 // the offsets. A process that was stopped meanwhile commits nothing: neither its transactional id nor its generation
 // holds any more.
 
