@@ -48,10 +48,12 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		var claims []*claim
-		feed := func(*rapid.T) {
+		feed := func(r *rapid.T) {
 			off := p.done.Next
 			msg := &driver.Message{ID: fmt.Sprint(off), Topic: "orders", Key: []string{"", "a", "b"}[off%3]}
-			p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: msg, offset: off, order: off}, nil})
+			if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: msg, offset: off, order: off}, nil}); problem != nil {
+				r.Fatal(problem)
+			}
 		}
 		claimed := func(use func(c *claim)) func(*rapid.T) {
 			return func(r *rapid.T) {

@@ -25,7 +25,9 @@ func readAs(t *testing.T, as tenure, clean string) *partition {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for off := range int64(3) {
-		p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: &driver.Message{ID: "a"}, offset: off, order: off}, nil})
+		if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: &driver.Message{ID: "a"}, offset: off, order: off}, nil}); problem != nil {
+			t.Fatal(problem)
+		}
 	}
 	return p
 }
