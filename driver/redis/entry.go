@@ -50,12 +50,12 @@ func (s *shard) load(ctx context.Context, seqs []string, only []string) (*view, 
 	}, only)
 }
 
-// looking makes a view of what ask answers, which is asked again when the groups have changed.
-func (s *shard) looking(ask func(viewQuery) (seqs []string, reply redisconn.Reply, err error),
+// looking makes a view of what a script answers, which runs again when the groups have changed.
+func (s *shard) looking(run func(viewQuery) (seqs []string, reply redisconn.Reply, err error),
 	only []string) (*view, error) {
 	for range staleTries {
 		q := s.viewQuery(only)
-		seqs, reply, err := ask(q)
+		seqs, reply, err := run(q)
 		if err != nil {
 			return nil, err
 		}
