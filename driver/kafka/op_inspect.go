@@ -96,3 +96,11 @@ func (d *Driver) groupStats(ctx context.Context, t *registry.TopicState, group s
 	gs.Received = gs.Acked + gs.Dropped + gs.Expired + gs.Cancelled + uint64(gs.Ready+gs.Inflight+gs.Waiting+gs.Dead)
 	return gs, nil
 }
+
+// Usage is not known: a Kafka client is not told what its brokers use.
+func (d *Driver) Usage(ctx context.Context) (driver.Usage, error) {
+	if d.cluster.IsClosed() {
+		return driver.Usage{}, refusal.Closed()
+	}
+	return driver.Usage{}, ctx.Err()
+}

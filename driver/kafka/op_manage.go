@@ -27,10 +27,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, topic string, c driver.TopicCo
 	}
 	if d.registry.RowOf(t).Implicit && (c.Partitions == 0 || c.Partitions == t.Partitions) {
 		row := registry.TopicRow{Config: c, Paused: d.registry.RowOf(t).Paused}
-		if err := d.registry.Put(ctx, registry.TopicKey(topic), row); err != nil {
-			return err
-		}
-		return nil
+		return d.registry.Put(ctx, registry.TopicKey(topic), row)
 	}
 	if d.registry.RowOf(t).Config != want {
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q exists with %+v, not %+v", topic, d.registry.RowOf(t).Config, want), "use AlterTopic to change it", nil)
@@ -65,10 +62,7 @@ func (d *Driver) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 	}
 	c.Partitions = d.registry.RowOf(t).Config.Partitions
 	row := registry.TopicRow{Config: c, Paused: d.registry.RowOf(t).Paused}
-	if err := d.registry.Put(ctx, registry.TopicKey(topic), row); err != nil {
-		return err
-	}
-	return nil
+	return d.registry.Put(ctx, registry.TopicKey(topic), row)
 }
 
 // DeleteTopic removes a topic with everything that belongs to it.
@@ -168,10 +162,7 @@ func (d *Driver) Pause(ctx context.Context, topic, group string, paused bool) er
 	if group == "" {
 		row := d.registry.RowOf(t)
 		row.Paused = paused
-		if err := d.registry.Put(ctx, registry.TopicKey(topic), row); err != nil {
-			return err
-		}
-		return nil
+		return d.registry.Put(ctx, registry.TopicKey(topic), row)
 	}
 	var row registry.GroupRow
 	if !d.registry.Row(registry.GroupKey(topic, group), &row) {

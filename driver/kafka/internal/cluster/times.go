@@ -1,8 +1,6 @@
 package cluster
 
-import (
-	"time"
-)
+import "time"
 
 // Times and bounds of the protocol.
 const (

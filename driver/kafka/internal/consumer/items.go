@@ -1,8 +1,6 @@
 package consumer
 
-import (
-	"iter"
-)
+import "iter"
 
 // itemKey is what an item is known by: its offset in the main topic, or its key in the retry log if it has none.
 type itemKey struct {

@@ -1,8 +1,6 @@
 package consumer
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // pollBuffer is the memory of what one poll brought: bodies are parts of it, as long as most of them are needed. When few are left for a while they are copied, so that a
 // slow message keeps no more than four times its size from being free. Mostly the others are settled before that, and nothing is copied.

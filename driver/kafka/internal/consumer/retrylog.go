@@ -203,7 +203,6 @@ func (p *partition) saved(it *Item, r *kgo.Record) {
 	p.dirty = true
 	if it.offset >= 0 {
 		p.done.Set(it.offset)
-		p.dirty = true
 	}
 }
 

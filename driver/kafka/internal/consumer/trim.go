@@ -1,8 +1,6 @@
 package consumer
 
-import (
-	"context"
-)
+import "context"
 
 // TrimLogs deletes the beginning of owned retry logs, before the oldest record that is still needed, so that the next
 // owner reads little.

@@ -1,8 +1,6 @@
 package consumer
 
-import (
-	"github.com/ferrymq/ferry/driver"
-)
+import "github.com/ferrymq/ferry/driver"
 
 // The outcomes of a strict key stand in the order of its messages. Most take effect in memory at once, but some have to be stored: until that is known, what is
 // behind them waits, and if it failed it is refused until the one ahead is settled, or lost with all behind it.

@@ -1,8 +1,6 @@
 package delay
 
-import (
-	"context"
-)
+import "context"
 
 // QueuedBytes is what the fullest partition of the tiers has in memory in this process, for tests.
 func (d *Delays) QueuedBytes() (most int) {

@@ -1,8 +1,6 @@
 package delay
 
-import (
-	"github.com/twmb/franz-go/pkg/kgo"
-)
+import "github.com/twmb/franz-go/pkg/kgo"
 
 // retake goes back to where partitions of the tiers were cut. What is being fired fires again.
 func (w *firer) retake(cl *kgo.Client) {

@@ -1,8 +1,6 @@
 package record
 
-import (
-	"testing"
-)
+import "testing"
 
 // TestPartitionOf pins the hash of Java's producer: its own test vectors.
 func TestPartitionOf(t *testing.T) {

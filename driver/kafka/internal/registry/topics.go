@@ -1,11 +1,16 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
 // CheckWidth refuses a topic that has fewer partitions than a group was made for: what waits in the others would never be seen.
@@ -26,4 +31,54 @@ func (d *Registry) WidenHint(topic string, partitions int) string {
 func (d *Registry) PartitionsNow(ctx context.Context, t *TopicState) ([]int32, error) {
 	n, err := d.cluster.PartitionsOf(ctx, t.Main)
 	return cluster.Span(max(n, t.Partitions)), err
+}
+
+// AnnounceTransactions tells everybody that owners of partitions may leave transactions open.
+func (d *Registry) AnnounceTransactions(ctx context.Context) error {
+	if !d.cluster.Settings.Transactions || d.Meta.Get(cluster.TransactionsKey) != nil {
+		return nil
+	}
+	return d.Put(ctx, cluster.TransactionsKey, struct{}{})
+}
+
+// EndOpen ends the transactions that earlier owners of partitions left open: their commits are unstable, and hold up the next owner.
+func (d *Registry) EndOpen(ctx context.Context, group string, ids []int32) {
+	if d.Meta.Get(cluster.TransactionsKey) == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.cluster.Settings.Session)
+	defer cancel()
+	var ending sync.WaitGroup
+	for _, id := range ids {
+		ending.Go(func() {
+			_ = d.cluster.Fence(ctx, cluster.TransactionalID(group, id)) // then brokers end it, a little later
+		})
+	}
+	ending.Wait()
+}
+
+// CommitIdle sets the offsets of a group without members, with their metadata.
+func (d *Registry) CommitIdle(ctx context.Context, t *TopicState, group string, at map[int32]int64, meta map[int32]string) error {
+	var all kadm.Offsets
+	for p, o := range at {
+		all.Add(kadm.Offset{Topic: d.cluster.MainTopic(t.Name), Partition: p, At: o, LeaderEpoch: -1, Metadata: cmp.Or(meta[p], offsets.CleanText)})
+	}
+	return d.CommitAsNobody(ctx, t, group, all)
+}
+
+// CommitAsNobody commits for a group without members.
+func (d *Registry) CommitAsNobody(ctx context.Context, t *TopicState, group string, offsets kadm.Offsets) error {
+	resp, err := d.cluster.Admin.CommitOffsets(ctx, d.cluster.GroupID(t.Name, group), offsets)
+	if err == nil {
+		err = resp.Error()
+	}
+	if err != nil {
+		return driver.NewError(driver.ErrConflict, "the position of group "+group+" cannot be set", "stop its consumers first", err)
+	}
+	return nil
+}
+
+// Committed reads the offsets of a group and their metadata.
+func (d *Registry) Committed(ctx context.Context, t *TopicState, group string) (map[int32]kadm.Offset, error) {
+	return d.cluster.CommittedOf(ctx, d.cluster.GroupID(t.Name, group), d.cluster.MainTopic(t.Name))
 }
