@@ -60,13 +60,25 @@ type pythonSession struct {
 	stopped bool
 }
 
+// sdkSource is where the SDK is: in the directory above this one in which it is found first.
+func sdkSource() (string, error) {
+	here, err := os.Getwd()
+	for dir := here; err == nil; dir = filepath.Dir(dir) {
+		source := filepath.Join(dir, "sdk", "python", "src")
+		if _, err := os.Stat(source); err == nil {
+			return source, nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return "", errors.Join(fmt.Errorf("the SDK for Python is not above %s: run the bench in its checkout", here), err)
+}
+
 func (s *pythonSession) start() error {
-	source, err := filepath.Abs(filepath.Join("..", "sdk", "python", "src"))
+	source, err := sdkSource()
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat(source); err != nil {
-		return fmt.Errorf("the SDK for Python is not there: %w", err)
 	}
 	s.cmd = exec.Command("python3", "-c", publisherScript, topic)
 	s.cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "PYTHONDONTWRITEBYTECODE=1", "FERRY_TOKEN=none", "FERRY_BROKER="+strings.TrimSuffix(s.base, "/v1"))
