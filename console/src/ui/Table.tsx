@@ -47,7 +47,7 @@ export function Table<T>({ label, columns, rows, rowID, sort, onSort, onOpen, sh
     count: all.length,
     getScrollElement: () => scroll.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 4,
   });
   const items = all.length < virtualFrom ? all.map((_, index) => ({ index })) : virtual.getVirtualItems();
   const before = all.length < virtualFrom ? 0 : (items[0]?.index ?? 0) * rowHeight;

@@ -1,5 +1,5 @@
-import { Link, useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useNavigate, useRouter } from "@tanstack/react-router";
+import { useMemo, type MouseEvent } from "react";
 import type { Schemas } from "@/api/client";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
@@ -14,18 +14,25 @@ export function rowID(m: Message): string {
   return [m.topic, m.group, m.id, m.ref, m.found_at].join(" ");
 }
 
-/** MessageLink leads to everything about a message. One that cannot be read has no id, and no such page. */
+/**
+ * MessageLink leads to everything about a message. One that cannot be read has no id, and no such page. It is no Link of the router:
+ * a table that is scrolled draws some fifty of them at once, and each of those looks the whole place up.
+ */
 export function MessageLink({ message }: { message: Pick<Message, "topic" | "group" | "id" | "ref"> }) {
-  if (!message.id) return <span className="font-mono">{message.ref}</span>;
+  const router = useRouter();
+  const { topic, id, group } = message;
+  if (!id) return <span className="font-mono">{message.ref}</span>;
+  const search = group ? { group } : {};
+  const open = (e: MouseEvent) => {
+    if (e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return; // the browser's own
+    e.preventDefault();
+    void router.navigate({ to: "/messages/$topic/$id", params: { topic, id }, search: search as never });
+  };
+  const href = `/messages/${encodeURIComponent(topic)}/${encodeURIComponent(id)}${router.options.stringifySearch(search)}`;
   return (
-    <Link
-      to="/messages/$topic/$id"
-      params={{ topic: message.topic, id: message.id }}
-      search={(message.group ? { group: message.group } : {}) as never}
-      className="inline-block py-0.5 font-mono text-accent hover:underline"
-    >
-      {message.id}
-    </Link>
+    <a href={href} onClick={open} className="inline-block py-0.5 font-mono text-accent hover:underline">
+      {id}
+    </a>
   );
 }
 

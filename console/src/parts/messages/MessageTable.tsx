@@ -1,4 +1,5 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { useFirstPage } from "@/api/query";
@@ -62,7 +63,7 @@ function usePages(topic: string, state: State | undefined, where: string) {
 
 function Pages({ pages, state, filtered, onClear }: { pages: Page[]; state: State | undefined; filtered: boolean; onClear: () => void }) {
   const t = useText(messages);
-  const rows = pages.flatMap((p) => p.messages ?? []);
+  const rows = useMemo(() => pages.flatMap((p) => p.messages ?? []), [pages]); // the same list is not drawn anew
   const scanned = pages.at(-1)?.scanned ?? 0; // each page counts from the first one
   const total = Math.max(scanned, pages.at(-1)?.total ?? 0);
   if (rows.length === 0 && filtered) {

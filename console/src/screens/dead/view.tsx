@@ -139,7 +139,7 @@ function Letters({ selection }: { selection: Selection }) {
     refetchInterval,
   });
   const pages = query.data?.pages ?? [];
-  const rows = pages.flatMap((p) => p.messages ?? []);
+  const rows = useMemo(() => (query.data?.pages ?? []).flatMap((p) => p.messages ?? []), [query.data]); // the same list is not drawn anew
   const last = pages.at(-1);
   return (
     <>

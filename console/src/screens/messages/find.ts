@@ -1,5 +1,5 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useMemo } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { useFirstPage } from "@/api/query";
@@ -44,7 +44,7 @@ export function useFind(topics: string[], state: State | undefined, where: strin
     refetchInterval,
   });
   const pages = query.data?.pages ?? [];
-  const rows = pages.flatMap((p) => p.messages ?? []);
+  const rows = useMemo(() => (query.data?.pages ?? []).flatMap((p) => p.messages ?? []), [query.data]); // the same list is not drawn anew
   const { hasNextPage, isFetching, isError, fetchNextPage } = query;
   const more = hasNextPage && !isFetching && !isError && rows.length < enough && pages.length < mostRequests;
   useEffect(() => {

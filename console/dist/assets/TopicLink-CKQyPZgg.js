@@ -1,1 +1,0 @@
-import{Wt as e,Zt as t}from"./index-DA9jyMO_.js";var n=t();function r({topic:t}){return(0,n.jsx)(e,{to:`/topics/$topic`,params:{topic:t},className:`inline-block py-0.5 font-medium break-all text-accent hover:underline`,children:t})}export{r as t};
